@@ -134,6 +134,10 @@ export type ServerMessage =
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;
     }
+  /** What the viewer in control did opened this page, and it is shown now. `from`: the page that opened it. */
+  | { readonly type: 'opened'; readonly page: string; readonly from: string }
+  /** The page that was shown has closed, and the one that opened it is shown again. */
+  | { readonly type: 'returned'; readonly page: string }
   | { readonly type: 'cursor'; readonly cursor: string }
   | { readonly type: 'copied'; readonly text: string }
   /** A page has downloaded something, and whoever may drive may have it. */

@@ -46,6 +46,11 @@ export class Bar {
     this.#draw();
   }
 
+  nameOf(page: string): string {
+    const tab = this.#tabs.find(one => one.page === page);
+    return tab?.title || tab?.url || 'the first tab';
+  }
+
   icon(url: string, data: string): void {
     this.#icons.set(url, data);
     this.#draw();

@@ -4,6 +4,7 @@ import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
 import { linkDevtools } from './devtools.ts';
 import { Downloads } from './downloads.ts';
+import { Followed } from './followed.ts';
 import { EXIT_KEY, Input, type InputMessage } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
@@ -20,22 +21,29 @@ let fence = 0;
 let shown = '';
 let noticeUntil: ReturnType<typeof setTimeout> | undefined;
 
+/** Input at a place of the picture. */
+const POINTED: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
+
 const hasControl = (): boolean => who === 'you';
 const sendInput = (message: InputMessage): void => {
+  // After a change of tabs the picture is for a moment still that of the other page: the click was meant for that one.
+  if (POINTED.has(message.type) && view.page !== shown) return;
   if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };
 
 const view = new PictureView();
 const overlays = new Overlays(view, sendInput, upload, notify);
+const look = (page: string): void => {
+  connection.send({ type: 'watch', page });
+  if (hasControl()) connection.send({ type: 'front', fence, page });
+};
 const bar = new Bar({
   do: sendInput,
-  look: page => {
-    connection.send({ type: 'watch', page });
-    if (hasControl()) connection.send({ type: 'front', fence, page });
-  },
+  look,
   close: page => connection.send({ type: 'close', fence, page }),
   newTab: () => connection.send({ type: 'newTab', fence }),
 });
+const followed = new Followed(page => bar.nameOf(page), look);
 const downloads = new Downloads();
 const input = new Input(view, hasControl, sendInput);
 const connection = new Connection({
@@ -61,12 +69,14 @@ function receive(message: ServerMessage): void {
       right = message.right;
       return showControl();
     case 'tabs':
-      return bar.tabs(message.tabs);
+      bar.tabs(message.tabs);
+      return followed.draw();
     case 'icon':
       return bar.icon(message.url, message.data);
     case 'page':
       shown = message.page;
       bar.page(message);
+      followed.page(shown);
       linkDevtools(shown, right === 'control');
       if (hasControl()) overlays.show(message.dialog, message.select, message.files);
       return;
@@ -76,6 +86,10 @@ function receive(message: ServerMessage): void {
       return showControl();
     case 'refused':
       return notify(message.why);
+    case 'opened':
+      return followed.opened(message.page, message.from);
+    case 'returned':
+      return notify(`The tab has closed. This is \u201c${bar.nameOf(message.page)}\u201d again.`);
     case 'cursor':
       parts.canvas.style.cursor = message.cursor;
       return;

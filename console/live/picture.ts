@@ -4,13 +4,19 @@ import { parts } from './parts.ts';
 
 export class PictureView {
   #size = { width: 1280, height: 720 };
+  #page = '';
 
   constructor() {
     new ResizeObserver(() => this.#fit()).observe(parts.stage);
     this.#fit();
   }
 
-  async draw({ width, height }: FrameHead, jpeg: Blob): Promise<void> {
+  /** The page that the picture shows. Empty before the first picture. */
+  get page(): string {
+    return this.#page;
+  }
+
+  async draw({ page, width, height }: FrameHead, jpeg: Blob): Promise<void> {
     const bitmap = await createImageBitmap(jpeg);
     const { canvas } = parts;
     if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
@@ -22,6 +28,7 @@ export class PictureView {
       this.#fit();
     }
     canvas.getContext('2d', { alpha: false })?.drawImage(bitmap, 0, 0);
+    this.#page = page;
     bitmap.close();
   }
 

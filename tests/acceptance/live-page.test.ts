@@ -54,6 +54,12 @@ const pages = await openPages({
     globalThis.heard = [];
     for (const type of ['keydown', 'keyup']) addEventListener(type, event => heard.push(type + ' ' + event.key));
   </script>`,
+  '/sign-in-with': `<!doctype html><title>Sign in with</title><style>body{margin:0}button,a{position:absolute;left:20px;width:300px}
+    button{top:40px;height:40px}a{top:140px;height:40px;background:#cda}</style>
+    <button onclick="window.open('/provider', '', 'width=500,height=400')">Sign in with a provider</button>
+    <a target="_blank" rel="noopener" href="/next">terms</a>`,
+  '/provider': `<!doctype html><title>Provider</title><style>body{margin:0}input,button{position:absolute;left:20px;width:300px;height:40px}
+    input{top:40px}button{top:140px}</style><input id="name"><button onclick="window.close()">Allow</button>`,
   '/iconic': '<!doctype html><title>Iconic</title><link rel="icon" href="/icon.svg">',
   '/icon.svg': (_, response) => {
     response.setHeader('content-type', 'image/svg+xml');
@@ -102,10 +108,10 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
 }
 
 /** Converts a point of the session's page to a point in the live view. */
-async function at(view: Page, x: number, y: number): Promise<{ x: number; y: number }> {
+async function at(view: Page, x: number, y: number, size = { width: 1280, height: 720 }) {
   const box = await view.locator('#canvas').boundingBox();
   assert.ok(box);
-  return { x: box.x + (x * box.width) / 1280, y: box.y + (y * box.height) / 720 };
+  return { x: box.x + (x * box.width) / size.width, y: box.y + (y * box.height) / size.height };
 }
 
 async function click(view: Page, x: number, y: number): Promise<void> {
@@ -452,6 +458,68 @@ test('a press on a tab is not lost when titles change before the release', async
   await view.getByRole('button', { name: 'A title that is much longer', exact: true }).waitFor();
   await view.mouse.up();
   await eventually('the tab to be gone', () => second.isClosed());
+  await end();
+});
+
+test('follows a popup that a click opens, offers the way back, and returns when it closes', async () => {
+  const { page, view, end } = await openDesk();
+  await page.goto(`${pages.url}/sign-in-with`);
+  await takeControl(view);
+  const shows = (name: string): Promise<void> =>
+    view.locator('[aria-current="true"]').filter({ hasText: name }).waitFor();
+  const opening = page.waitForEvent('popup');
+  await click(view, 100, 60);
+  const popup = await opening;
+  await shows('Provider');
+  await view.getByText('This page was opened in a new tab.').waitFor();
+  const size = { width: 500, height: 400 };
+  const showsPopup = (): Promise<boolean> =>
+    view
+      .locator('#canvas')
+      .evaluate(canvas => Number(canvas.getAttribute('width')) < 1.5 * Number(canvas.getAttribute('height')));
+  await eventually('the picture of the popup', showsPopup);
+  const field = await at(view, 100, 60, size);
+  await view.mouse.click(field.x, field.y);
+  await view.keyboard.type('anna');
+  await eventually('what was typed in the popup', async () => (await popup.inputValue('#name')) === 'anna');
+
+  await view.getByRole('button', { name: 'Back to “Sign in with”' }).click();
+  await shows('Sign in with');
+  await view.getByText('This page was opened in a new tab.').waitFor({ state: 'hidden' });
+  await view.getByRole('button', { name: 'Provider', exact: true }).click();
+  await shows('Provider');
+
+  await eventually('the picture of the popup again', showsPopup);
+  const allow = await at(view, 100, 160, size);
+  await view.mouse.click(allow.x, allow.y);
+  await eventually('the popup to be closed', () => popup.isClosed());
+  await shows('Sign in with');
+  await view.getByText('The tab has closed.', { exact: false }).waitFor();
+  await eventually('the picture of the opener', async () => !(await showsPopup()));
+
+  const next = page.waitForEvent('popup');
+  await click(view, 100, 160);
+  await next;
+  await shows('Next');
+  await view.getByRole('button', { name: 'New tab' }).click();
+  await shows('about:blank');
+  await end();
+});
+
+test('a page that the agent opens, or a click of somebody else, moves no viewer', async () => {
+  const { page, view, end } = await openDesk();
+  await page.goto(`${pages.url}/sign-in-with`);
+  const looking = await view.context().newPage();
+  await looking.goto(view.url());
+  await takeControl(view);
+  const shown = (viewer: Page): Promise<string> => viewer.locator('[aria-current="true"]').innerText();
+  await page.context().newPage();
+  await view.getByRole('button', { name: 'about:blank', exact: true }).waitFor();
+  assert.equal(await shown(view), 'Sign in with');
+  await view.getByRole('button', { name: 'Sign in with', exact: true }).click();
+  await click(view, 100, 60);
+  await looking.getByRole('button', { name: 'Provider', exact: true }).waitFor();
+  assert.equal(await shown(looking), 'Sign in with');
   await end();
 });
 

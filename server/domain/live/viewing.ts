@@ -19,6 +19,12 @@ export interface Picture {
   readonly height: number;
 }
 
+export interface OpenedPage {
+  readonly page: string;
+  /** The page whose link or script opened it. Absent: it was opened over CDP. */
+  readonly openerId: string | undefined;
+}
+
 /** Delivers pictures of a page when it changes, beginning with the newest. Shares the recorder's capture if there is one. */
 export type WatchPage = (session: SessionId, target: ObservedTarget, seen: (picture: Picture) => void) => Closeable;
 
@@ -29,6 +35,7 @@ export class Viewing implements Closeable {
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
   readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
+  readonly #openListeners = new Set<(opened: OpenedPage) => void>();
   readonly #closing = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
@@ -52,6 +59,7 @@ export class Viewing implements Closeable {
     for (const { page } of this.#pages.values()) page.close();
     this.#pages.clear();
     this.#listeners.clear();
+    this.#openListeners.clear();
     const observing = await this.#observing?.catch(() => undefined);
     await observing?.close();
   }
@@ -79,13 +87,20 @@ export class Viewing implements Closeable {
     return { close: () => void this.#listeners.delete(listener) };
   }
 
+  /** Calls the listener with each page that opens from now on. */
+  onOpened(listener: (opened: OpenedPage) => void): Closeable {
+    this.#openListeners.add(listener);
+    return { close: () => void this.#openListeners.delete(listener) };
+  }
+
   watch(id: string, seen: (picture: Picture) => void): Closeable | undefined {
     const found = this.#pages.get(id);
     return found && this.#watchPage(this.#live.id, found.target, seen);
   }
 
-  newTab(): void {
-    this.#live.browser.newPage().catch(() => {});
+  /** Opens an empty page. Undefined if it could not be opened. */
+  newTab(): Promise<string | undefined> {
+    return this.#live.browser.newPage().catch(() => undefined);
   }
 
   #addTarget(target: ObservedTarget): void {
@@ -110,6 +125,8 @@ export class Viewing implements Closeable {
       void this.#readTabs();
     });
     void this.#readTabs();
+    if (!target.isNew) return;
+    for (const listener of [...this.#openListeners]) listener({ page: target.id, openerId: target.openerId });
   }
 
   #remoteFrames(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {

@@ -245,9 +245,9 @@ export class Browser implements Closeable {
     return readFrontEnd(this.#control);
   }
 
-  /** Opens an empty page in the foreground of the default context. */
-  async newPage(): Promise<void> {
-    await this.#control.send('Target.createTarget', { url: 'about:blank' });
+  /** Opens an empty page in the foreground of the default context. Returns its target id. */
+  async newPage(): Promise<string | undefined> {
+    return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
   async listPages(): Promise<readonly PageInfo[]> {

@@ -8,7 +8,7 @@ import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
 import type { ViewedPage } from '../../domain/live/viewed-page.ts';
-import type { Picture, Viewing } from '../../domain/live/viewing.ts';
+import type { OpenedPage, Picture, Viewing } from '../../domain/live/viewing.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
@@ -48,6 +48,8 @@ export class Viewer {
   #pictureInFlight = false;
   #control: Control | undefined;
   #taking = false;
+  /** By the pages that were followed: the page that opened each. */
+  readonly #openers = new Map<string, string>();
   readonly #icons = new Set<string>();
   #lastByteMs: number;
   readonly #work: Work;
@@ -69,6 +71,7 @@ export class Viewer {
     const { viewing, takeover, claims } = this.#parts;
     this.#owned.push(
       viewing.onChange(page => this.#changed(page)),
+      viewing.onOpened(opened => this.#opened(opened)),
       takeover.onChange(() => this.#sendControl()),
     );
     this.#send({ type: 'welcome', right: claims.right, holder: this.#holder });
@@ -160,6 +163,51 @@ export class Viewer {
     this.#waitingPicture = undefined;
   }
 
+  /** Shows what opens from the page that the viewer controls: a sign-in popup is used at once, and closes by itself. */
+  #opened({ page, openerId }: OpenedPage): void {
+    const from = this.#watching?.page;
+    if (!this.#mayDrive || from === undefined || openerId !== from || this.#parts.claims.page !== undefined) return;
+    this.#openers.set(page, from);
+    this.#watch(page);
+    this.#parts.viewing.page(page)?.toFront();
+    this.#send({ type: 'opened', page, from });
+  }
+
+  async #newTab(): Promise<void> {
+    const { viewing, claims } = this.#parts;
+    const page = await viewing.newTab();
+    if (page === undefined || claims.page !== undefined) return;
+    const shows = (): boolean => {
+      if (this.#mayDrive) this.#watch(page);
+      return this.#watching?.page === page;
+    };
+    if (shows()) return;
+    const waiting = viewing.onOpened(opened => {
+      if (opened.page === page && shows()) void waiting.close();
+    });
+    this.#owned.push(waiting);
+  }
+
+  /** The watched page is gone: the nearest page that led to it is shown, otherwise the one in front. */
+  #leaveClosed(gone: string | undefined): void {
+    const { viewing, claims } = this.#parts;
+    this.#stopWatching();
+    if (claims.page !== undefined) return;
+    const opener = gone === undefined ? undefined : this.#openerOf(gone);
+    if (opener === undefined) return this.#watch((viewing.tabs.find(tab => tab.visible) ?? viewing.tabs[0])?.page);
+    this.#watch(opener);
+    if (this.#mayDrive) viewing.page(opener)?.toFront();
+    this.#send({ type: 'returned', page: opener });
+  }
+
+  /** The nearest opener that is still open. */
+  #openerOf(gone: string): string | undefined {
+    let opener = this.#openers.get(gone);
+    this.#openers.delete(gone);
+    while (opener !== undefined && !this.#parts.viewing.page(opener)) opener = this.#openers.get(opener);
+    return opener;
+  }
+
   #onPicture(page: string, picture: Picture): void {
     if (this.#watching && this.#watching.page !== page) return;
     this.#waitingPicture = picture;
@@ -201,6 +249,10 @@ export class Viewer {
     await this.#parts.takeover.giveBack(fence);
   }
 
+  get #mayDrive(): boolean {
+    return this.#control !== undefined && this.#parts.takeover.isFresh(this.#control.fence);
+  }
+
   #dropControl(): void {
     this.#control = undefined;
     if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
@@ -224,7 +276,7 @@ export class Viewer {
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
       return this.#refuse(message.type, 'You do not have control.');
     if (!takeover.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
-    if (message.type === 'newTab') return viewing.newTab();
+    if (message.type === 'newTab') return void this.#newTab().catch(this.#failed);
     if (claims.page !== undefined && message.page !== claims.page)
       return this.#refuse(message.type, 'This address is for another page.');
     const page = viewing.page(message.page);
@@ -272,16 +324,14 @@ export class Viewer {
   // ---- sending ---------------------------------------------------------------------------------------------------------
 
   #changed(page: string | undefined): void {
-    const { viewing, claims } = this.#parts;
+    const { viewing } = this.#parts;
     if (page !== undefined) {
       if (page === this.#watching?.page) this.#sendPage(page);
       return this.#sendTabs();
     }
     this.#sendTabs();
     const there = this.#watching && viewing.page(this.#watching.page) !== undefined;
-    if (there) return;
-    this.#stopWatching();
-    if (claims.page === undefined) this.#watch((viewing.tabs.find(tab => tab.visible) ?? viewing.tabs[0])?.page);
+    if (!there) this.#leaveClosed(this.#watching?.page);
   }
 
   #sendTabs(): void {

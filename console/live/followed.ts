@@ -1,0 +1,43 @@
+// Tells the viewer in control that what is shown was opened by the page before it, and offers the way back.
+import { parts } from './parts.ts';
+
+const NAME_CHARACTERS_MAX = 40;
+
+export class Followed {
+  readonly #nameOf: (page: string) => string;
+  readonly #look: (page: string) => void;
+  #way: { readonly page: string; readonly from: string } | undefined;
+  #shown = '';
+
+  constructor(nameOf: (page: string) => string, look: (page: string) => void) {
+    this.#nameOf = nameOf;
+    this.#look = look;
+    parts.followedBack.addEventListener('click', () => {
+      if (this.#way) this.#look(this.#way.from);
+    });
+  }
+
+  opened(page: string, from: string): void {
+    this.#way = { page, from };
+    this.draw();
+  }
+
+  page(shown: string): void {
+    this.#shown = shown;
+    this.draw();
+  }
+
+  /** To be called when titles change, too. */
+  draw(): void {
+    const way = this.#way?.page === this.#shown ? this.#way : undefined;
+    parts.followed.hidden = way === undefined;
+    if (!way) return;
+    const name = short(this.#nameOf(way.from));
+    const text = 'This page was opened in a new tab.';
+    if (parts.followedText.textContent !== text) parts.followedText.textContent = text;
+    parts.followedBack.textContent = `Back to \u201c${name}\u201d`;
+  }
+}
+
+const short = (name: string): string =>
+  name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}\u2026` : name;
