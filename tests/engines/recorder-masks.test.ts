@@ -68,16 +68,17 @@ const page = await client.attachToPage();
 
 const NOTHING = Buffer.alloc(0);
 
-/** The number of magenta, blue and green pixels of a picture. */
-function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number } {
+/** The number of magenta, blue, green and black pixels of a picture. */
+function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number; black: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
-  const seen = { magenta: 0, blue: 0, green: 0 };
+  const seen = { magenta: 0, blue: 0, green: 0, black: 0 };
   for (let at = 0; at + 2 < stdout.length; at += 3) {
     const [r = 0, g = 0, b = 0] = [stdout[at], stdout[at + 1], stdout[at + 2]];
     if (r > 120 && g < 110 && b > 120) seen.magenta++;
     if (r < 60 && g < 60 && b > 200) seen.blue++;
     if (r < 60 && g > 200 && b < 60) seen.green++;
+    if (r < 40 && g < 40 && b < 40) seen.black++;
   }
   return seen;
 }
@@ -115,6 +116,43 @@ for (const name of [...Object.keys(PAGES), 'framed'])
     });
     for (const frame of frames) assert.equal(coloursOf(frame.jpeg).magenta, 0, `frame of ${frame.at.toISOString()}`);
   });
+
+const AROUND = '<input id="p" type="password" style="position:absolute;left:101px;top:203px">';
+const FIELD_PIXELS = 200 * 40;
+/** With the blocks of the JPEG, 8 pixels wide and high, that the field and a margin of one pixel touch. */
+const COVERED_PIXELS_MAX = (200 + 16) * (40 + 16);
+pages.set('/around', html(AROUND));
+
+test('covers what is beside a field no further than a block of the picture, and the same for whatever was typed', async () => {
+  await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
+  await client.shows('the page to be there', "document.readyState === 'complete'", page);
+  const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
+  const masked: Buffer[] = [];
+  for (const value of ['', 'i', 'correct horse battery staple', '\u2588'.repeat(40)])
+    for (const type of ['password', 'text']) {
+      const before = hub?.newest;
+      await evaluate(`{ const p = document.querySelector('#p'); p.type = '${type}'; p.value = '${value}'; }`);
+      // What changes is under the mask, so a mark elsewhere shows that the frame is of this value.
+      const mark = masked.length + 1;
+      await evaluate(`document.querySelector('i').style.width = '${300 + 40 * mark}px'`);
+      const frame = await eventually(
+        'a frame with the mark',
+        () => hub?.newest,
+        newest => newest !== before && coloursOf(newest?.jpeg ?? NOTHING).blue > (280 + 40 * mark) * 58,
+      );
+      assert.ok(frame);
+      const { black } = coloursOf(frame.jpeg);
+      assert.ok(black >= FIELD_PIXELS && black <= COVERED_PIXELS_MAX, `${black} pixels are black`);
+      await evaluate("document.querySelector('i').style.width = '300px'");
+      const clean = await eventually(
+        'a frame without the mark',
+        () => hub?.newest,
+        newest => newest !== frame && coloursOf(newest?.jpeg ?? NOTHING).blue < 305 * 62,
+      );
+      masked.push(clean?.jpeg ?? NOTHING);
+    }
+  for (const jpeg of masked) assert.ok(jpeg.equals(masked[0] ?? NOTHING), 'the masked picture tells what was typed');
+});
 
 test('sees a field if nothing masks it', async () => {
   await evaluate(

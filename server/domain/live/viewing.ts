@@ -14,6 +14,8 @@ const TABS_SETTLE_MS = 150;
 
 export interface Picture {
   readonly jpeg: Buffer;
+  /** The same picture without masks: only for the person who controls the page. */
+  readonly unmasked: Buffer;
   /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
   readonly height: number;

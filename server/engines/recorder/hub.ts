@@ -3,6 +3,8 @@ import type { Closeable } from '../../kit/scope.ts';
 
 export interface Frame {
   readonly jpeg: Buffer;
+  /** The same picture without masks: only for the person who controls the page. */
+  readonly unmasked: Buffer;
   /** When it was painted, by the calendar clock. */
   readonly at: Date;
   readonly width: number;

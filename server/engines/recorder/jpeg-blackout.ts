@@ -140,19 +140,27 @@ function recode(
   const down = Math.max(...components.map(one => one.down));
   const unitsAcross = Math.ceil(width / (BLOCK * across));
   const unitsDown = Math.ceil(height / (BLOCK * down));
-  const covered = coveredUnits(rects, BLOCK * across, BLOCK * down, unitsAcross, unitsDown);
   const coders = components.map(component => {
     const dc = tables.get(component.dc);
     const ac = tables.get(0x10 | component.ac);
     if (!dc || !ac) throw new Error('a Huffman table is missing');
     const black = component.isLuma ? Math.round(BLACK / (quantizers.get(component.quantizer) ?? 1)) : 0;
     const codes = component.isLuma ? standardCodes.luma : standardCodes.chroma;
-    return { dc, ac, black, codes, blocks: component.across * component.down, read: 0, written: 0 };
+    const grid = {
+      ...{ width: (BLOCK * across) / component.across, height: (BLOCK * down) / component.down },
+      ...{ across: unitsAcross * component.across, down: unitsDown * component.down },
+    };
+    const covered = coveredBlocks(rects, grid);
+    return { ...component, dc, ac, black, codes, grid, covered, read: 0, written: 0 };
   });
   for (let unit = 0; unit < unitsAcross * unitsDown; unit++) {
-    const isCovered = covered[unit] === 1;
+    const column = unit % unitsAcross;
+    const row = (unit - column) / unitsAcross;
     for (const coder of coders)
-      for (let block = 0; block < coder.blocks; block++) {
+      for (let block = 0; block < coder.across * coder.down; block++) {
+        const x = column * coder.across + (block % coder.across);
+        const y = row * coder.down + Math.floor(block / coder.across);
+        const isCovered = coder.covered[y * coder.grid.across + x] === 1;
         coder.read += reader.signed(reader.symbol(coder.dc));
         const value = isCovered ? coder.black : coder.read;
         writer.coefficient(coder.codes.dc, 0, value - coder.written);
@@ -186,20 +194,23 @@ function recodeRest(
   writer.symbol(codes, END_OF_BLOCK, 0, 0);
 }
 
-function coveredUnits(
-  rects: readonly Rect[],
-  unitWidth: number,
-  unitHeight: number,
-  across: number,
-  down: number,
-): Uint8Array {
-  const covered = new Uint8Array(across * down);
+/** The blocks of one component. */
+interface Grid {
+  /** Pixels of the picture in one block. */
+  readonly width: number;
+  readonly height: number;
+  readonly across: number;
+  readonly down: number;
+}
+
+function coveredBlocks(rects: readonly Rect[], grid: Grid): Uint8Array {
+  const covered = new Uint8Array(grid.across * grid.down);
   for (const { x, y, width, height } of rects) {
-    const left = Math.max(0, Math.floor(x / unitWidth));
-    const right = Math.min(across - 1, Math.floor((x + width) / unitWidth));
-    const bottom = Math.min(down - 1, Math.floor((y + height) / unitHeight));
-    for (let row = Math.max(0, Math.floor(y / unitHeight)); row <= bottom; row++)
-      if (right >= left) covered.fill(1, row * across + left, row * across + right + 1);
+    const left = Math.max(0, Math.floor(x / grid.width));
+    const right = Math.min(grid.across - 1, Math.ceil((x + width) / grid.width) - 1);
+    const bottom = Math.min(grid.down - 1, Math.ceil((y + height) / grid.height) - 1);
+    for (let row = Math.max(0, Math.floor(y / grid.height)); row <= bottom; row++)
+      if (right >= left) covered.fill(1, row * grid.across + left, row * grid.across + right + 1);
   }
   return covered;
 }

@@ -17,6 +17,10 @@ export interface Masked {
   readonly isOvermasked: boolean;
 }
 
+/** A picture that is not a frame of the screencast. */
+export type Still = Pick<CapturedFrame, 'jpeg' | 'metadata'>;
+export type MaskedStill = Still & { readonly unmasked: Buffer };
+
 /** Masks a frame. Undefined if the frame must not be kept; the caller captures another. */
 export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
 
@@ -24,8 +28,8 @@ export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
 const ASK_MS = 2_000;
 /** With more fields than this the whole picture is black. */
 const FIELDS_MAX = 200;
-/** Added around a field for its border, its shadow and JPEG artefacts. */
-const MARGIN_PX = 6;
+/** Added around a field, because its edges lie between pixels. Blocks of the JPEG that it touches are black as a whole. */
+const MARGIN_PX = 1;
 const WORLD = 'berth';
 const EVERYTHING: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
 
@@ -73,8 +77,19 @@ export class PageMask {
     return jpeg && { jpeg, isOvermasked: this.#answers.some(answer => !isSimilar(answer, after)) };
   };
 
+  /** Takes a picture and masks it. Undefined if it must not be shown. */
+  async still(take: () => Promise<Still>): Promise<MaskedStill | undefined> {
+    if (this.#options.kind === 'none') return unmasked(await take());
+    const before = await this.#fields();
+    const still = await take();
+    const rects = mergeRects(before, await this.#fields());
+    if (rects.length === 0) return unmasked(still);
+    const jpeg = await this.#paint(still, rects);
+    return jpeg && { ...still, jpeg, unmasked: still.jpeg };
+  }
+
   /** Undefined also if the workers are overloaded. */
-  async #paint(frame: CapturedFrame, rects: readonly Rect[]): Promise<Buffer | undefined> {
+  async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const shown = toPicture(frame, rects);
     if (!shown) return undefined;
     const { workers, session } = this.#options;
@@ -199,6 +214,8 @@ class MaskedTarget {
   }
 }
 
+export const unmasked = (still: Still): MaskedStill => ({ ...still, unmasked: still.jpeg });
+
 const ask = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
   channel.send(method, params, ASK_MS);
 
@@ -253,7 +270,7 @@ function union(a: Rect, b: Rect): Rect {
 }
 
 /** Converts CSS pixels of the page to pixels of the picture. */
-function toPicture({ jpeg, metadata }: CapturedFrame, rects: readonly Rect[]): readonly Rect[] | undefined {
+function toPicture({ jpeg, metadata }: Still, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;
   const scale = (size.width / (metadata.deviceWidth || size.width)) * (metadata.pageScaleFactor || 1);

@@ -216,7 +216,7 @@ export class PageRecording {
     const result = isOvermasked ? 'overmasked' : 'kept';
     if (this.#ending) return result;
     const shown = { ...frame, jpeg };
-    this.hub.show({ jpeg, at: frame.at, ...size, metadata: frame.metadata });
+    this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, ...size, metadata: frame.metadata });
     const why = this.#options.noRoom();
     if (why) this.#pause(why);
     if (this.#pausedFor) return result;

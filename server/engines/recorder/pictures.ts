@@ -1,10 +1,12 @@
 // Pictures of pages for viewers: from the recorder if the session is recorded, otherwise from a separate screencast, which
 // runs only while there are viewers.
 import type { Clock } from '../../kit/clock.ts';
+import { isObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Capture } from './capture.ts';
-import type { TargetChannel } from './channel.ts';
+import { numberAt, type TargetChannel } from './channel.ts';
 import { Hub } from './hub.ts';
+import { type PageMask, type Still, unmasked } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
 /** A background tab paints no frames, so one screenshot is taken. */
@@ -12,6 +14,8 @@ const SCREENSHOT_MS = 3_000;
 
 export interface Picture {
   readonly jpeg: Buffer;
+  /** The same picture without masks: only for the person who controls the page. */
+  readonly unmasked: Buffer;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -35,12 +39,12 @@ export class Pictures {
 
   /** Calls `seen` with the newest picture at once, and with each new one. */
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
-    const recorded = this.#recorder.sessionOf(session)?.hubOfTarget(target.id);
-    const hub = recorded ?? this.#ownOf(session, target).hub;
-    const watching = hub.watch(({ jpeg, width, height, metadata }) =>
-      seen({ jpeg, width: metadata.deviceWidth || width, height: metadata.deviceHeight || height }),
+    const recording = this.#recorder.sessionOf(session);
+    const hub = recording?.hubOfTarget(target.id) ?? this.#ownOf(session, target).hub;
+    const watching = hub.watch(({ jpeg, unmasked, width, height, metadata }) =>
+      seen({ jpeg, unmasked, width: metadata.deviceWidth || width, height: metadata.deviceHeight || height }),
     );
-    if (!hub.newest) void this.#screenshot(target, hub, seen);
+    if (!hub.newest) void this.#screenshot(target, hub, recording?.maskOfTarget(target.id), seen);
     return {
       close: () => {
         void watching.close();
@@ -66,7 +70,7 @@ export class Pictures {
       clock: this.#clock,
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
-        hub.show({ jpeg, at, metadata, width: metadata.deviceWidth, height: metadata.deviceHeight });
+        hub.show({ jpeg, unmasked: jpeg, at, metadata, width: metadata.deviceWidth, height: metadata.deviceHeight });
         return 'kept';
       },
       onVisibility: () => {},
@@ -82,15 +86,36 @@ export class Pictures {
     if (this.#own.get(targetId) === own) this.#own.delete(targetId);
   }
 
-  async #screenshot(target: TargetChannel, hub: Hub, seen: (picture: Picture) => void): Promise<void> {
+  async #screenshot(
+    target: TargetChannel,
+    hub: Hub,
+    mask: PageMask | undefined,
+    seen: (picture: Picture) => void,
+  ): Promise<void> {
     try {
-      const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_MS);
-      const { cssLayoutViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_MS);
-      const { clientWidth = 0, clientHeight = 0 } = Object(cssLayoutViewport);
-      if (typeof data !== 'string' || hub.newest) return;
-      seen({ jpeg: Buffer.from(data, 'base64'), width: Number(clientWidth), height: Number(clientHeight) });
+      const take = (): Promise<Still> => screenshotOf(target);
+      const still = mask ? await mask.still(take) : unmasked(await take());
+      if (!still || hub.newest) return;
+      const { deviceWidth: width, deviceHeight: height } = still.metadata;
+      seen({ jpeg: still.jpeg, unmasked: still.unmasked, width, height });
     } catch {
       // A page that does not answer gets no picture.
     }
   }
+}
+
+async function screenshotOf(target: TargetChannel): Promise<Still> {
+  const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_MS);
+  const { cssVisualViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_MS);
+  if (typeof data !== 'string' || !isObject(cssVisualViewport)) throw new Error('the page has no picture');
+  return {
+    jpeg: Buffer.from(data, 'base64'),
+    metadata: {
+      ...{ offsetTop: 0, pageScaleFactor: 1 },
+      deviceWidth: numberAt(cssVisualViewport, 'clientWidth'),
+      deviceHeight: numberAt(cssVisualViewport, 'clientHeight'),
+      scrollOffsetX: numberAt(cssVisualViewport, 'pageX'),
+      scrollOffsetY: numberAt(cssVisualViewport, 'pageY'),
+    },
+  };
 }

@@ -278,6 +278,10 @@ export class SessionRecording {
     return this.#pages.get(targetId)?.hub;
   }
 
+  maskOfTarget(targetId: string): PageMask | undefined {
+    return this.#masks.get(targetId);
+  }
+
   /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
     const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);

@@ -1,11 +1,17 @@
 // Encodes a picture as a binary message of the live view. Encoded once for all viewers.
 import type { FrameHead } from '../../../contract/live-messages.ts';
-import type { Picture } from '../../domain/live/viewing.ts';
+
+/** A JPEG of a page. */
+export interface ShownPicture {
+  readonly jpeg: Buffer;
+  readonly width: number;
+  readonly height: number;
+}
 
 /** By the picture's buffer, which identifies one page and moment. Entries are garbage-collected with it. */
 const encoded = new WeakMap<Buffer, Buffer>();
 
-export function frameMessage(page: string, { jpeg, width, height }: Picture): Buffer {
+export function frameMessage(page: string, { jpeg, width, height }: ShownPicture): Buffer {
   const known = encoded.get(jpeg);
   if (known) return known;
   const head: FrameHead = { page, width, height };

@@ -45,6 +45,8 @@ export class Viewer {
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingPicture: Picture | undefined;
+  /** What was sent last, and whether without masks. */
+  #sent: { readonly picture: Picture; readonly unmasked: boolean } | undefined;
   #pictureInFlight = false;
   #control: Control | undefined;
   #taking = false;
@@ -161,6 +163,7 @@ export class Viewer {
     void this.#watching.frames.close();
     this.#watching = undefined;
     this.#waitingPicture = undefined;
+    this.#sent = undefined;
   }
 
   /** Shows what opens from the page that the viewer controls: a sign-in popup is used at once, and closes by itself. */
@@ -220,8 +223,19 @@ export class Viewer {
     if (!picture || !this.#watching || this.#pictureInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingPicture = undefined;
     this.#pictureInFlight = true;
-    socket.send(frameMessage(this.#watching.page, picture), { binary: true });
+    const unmasked = this.#mayDrive;
+    this.#sent = { picture, unmasked };
+    const shown = unmasked ? { ...picture, jpeg: picture.unmasked } : picture;
+    socket.send(frameMessage(this.#watching.page, shown), { binary: true });
     this.#parts.waiting.note();
+  }
+
+  /** Control has changed: what is shown is sent again, with masks or without them. */
+  #showAgain(): void {
+    const sent = this.#sent;
+    if (!sent || sent.unmasked === this.#mayDrive || sent.picture.jpeg === sent.picture.unmasked) return;
+    this.#waitingPicture ??= sent.picture;
+    this.#sendPicture();
   }
 
   // ---- control ---------------------------------------------------------------------------------------------------------
@@ -237,6 +251,7 @@ export class Viewer {
     if (!control) return this.#refuse('take', 'Another viewer has control.');
     if (this.#closing.signal.aborted) return;
     this.#control = control;
+    this.#showAgain();
     const page = this.#watching && viewing.page(this.#watching.page);
     page?.setControlled(true);
     page?.toFront();
@@ -255,6 +270,7 @@ export class Viewer {
 
   #dropControl(): void {
     this.#control = undefined;
+    this.#showAgain();
     if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
   }
 

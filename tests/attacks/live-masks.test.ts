@@ -1,0 +1,98 @@
+// What is typed into a password field, in the live view: only the person in control gets pictures without masks, and only while in control.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** Only the field is magenta. It is shown as text, the worst case. */
+const pages = await openPages({
+  '/secret': `<!doctype html><title>Secret</title><style>body{margin:0}input{position:absolute;left:64px;top:64px;width:320px;height:64px;background:#f0f;border:0}</style>
+    <input id="p" type="password" value="correct horse"><script>setTimeout(() => { p.type = 'text' }, 100)</script>`,
+});
+const server = await startServer({ pages });
+
+const SEEN_PIXELS = 15_000;
+
+function magenta(jpeg: Buffer | undefined): number {
+  if (!jpeg) return 0;
+  const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
+  let pixels = 0;
+  for (let at = 0; at + 2 < stdout.length; at += 3)
+    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixels++;
+  return pixels;
+}
+
+const sees = (viewer: LiveViewer): boolean => magenta(viewer.newest?.jpeg) > SEEN_PIXELS;
+const isMasked = (viewer: LiveViewer): boolean => viewer.frames > 0 && magenta(viewer.newest?.jpeg) === 0;
+
+async function openSecret(query = '') {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.url}/secret`);
+  await page.waitForSelector('#p[type=text]');
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
+  return { id, browser, page, url: body.debuggerUrl };
+}
+
+/** Changes the page elsewhere, so that each viewer gets another picture. */
+const change = (page: Page, step: number): Promise<unknown> =>
+  page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
+
+test('only the person in control sees the field, until control is given back', async () => {
+  const { id, browser, page, url } = await openSecret();
+  const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
+  const looker = await LiveViewer.open(body.debuggerUrl);
+  const all = [person, other, looker];
+  for (const viewer of all) await eventually('a masked picture', () => isMasked(viewer));
+
+  await person.take();
+  await eventually('the person in control to see the field', () => sees(person));
+  looker.say({ type: 'take' });
+  for (const [step, viewer] of [other, looker].entries()) {
+    const before = viewer.frames;
+    await change(page, step);
+    await eventually('another picture', () => viewer.frames > before);
+    assert.ok(isMasked(viewer));
+  }
+
+  await person.give();
+  await eventually('a masked picture after giving back, although nothing has changed', () => isMasked(person));
+  for (const viewer of all) await viewer.close();
+  const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
+    headers: { 'x-bb-api-key': server.key },
+  });
+  assert.equal(picture.status, 200);
+  assert.equal(magenta(Buffer.from(await picture.arrayBuffer())), 0);
+  await browser.close();
+  await server.release(id);
+});
+
+test('a tab that was never in front shows a masked picture, too', async () => {
+  const { id, browser, page, url } = await openSecret();
+  const behind = await page.context().newPage();
+  await page.bringToFront();
+  await behind.goto(`${pages.url}/secret`);
+  await behind.waitForSelector('#p[type=text]', { state: 'attached' });
+  await page.bringToFront();
+  const viewer = await LiveViewer.open(url);
+  const tab = await eventually('the tab behind', () =>
+    viewer.tabs.find(one => viewer.page !== '' && one.page !== viewer.page),
+  );
+  assert.ok(tab);
+  const before = viewer.frames;
+  viewer.say({ type: 'watch', page: tab.page });
+  await eventually('its picture', () => viewer.newest?.head.page === tab.page && viewer.frames > before);
+  assert.ok(isMasked(viewer));
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
