@@ -97,7 +97,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (tag !== 'Service' && mount !== 'compat') codes.add('invalid_query');
   if (body || query || headers || params) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
-  if (upload) codes.add('rate_limited');
+  if (upload || isCounted(id)) codes.add('rate_limited');
   // A body is read, and may be wrong, whether or not the operation has one.
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
@@ -107,6 +107,12 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (scopes || credential === 'connect') codes.add('permission_denied');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
+}
+
+/** Whether a request counts as a read or write of its credential, whose number in a minute is limited. */
+export function isCounted(id: OperationId): boolean {
+  const { credential, isUncounted = false } = operation(id);
+  return !isUncounted && (credential === 'agentKey' || credential === 'account' || credential === 'human');
 }
 
 const NATIVE_PREFIX = '/v1/browsers/';

@@ -51,6 +51,8 @@ export interface Config {
     readonly pids: number;
     readonly cpus: number;
   };
+  /** Of each credential. */
+  readonly requestsPerMinute: { readonly reads: number; readonly writes: number };
   /** Bytes that the files of one session may have together, each way. */
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
   /** After a session's end. */
@@ -88,6 +90,7 @@ export interface S3Config {
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const BYTES_MAX = 1024 * GIB;
+const REQUESTS_MAX = 1_000_000;
 const SECRET_CHARS_MIN = 32;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
 const DEFAULT_REGION = 'local';
@@ -145,6 +148,10 @@ export function readConfig(variables: Variables): Config {
       diskBytes: env.whole('BERTH_SESSION_DISK', 8 * GIB, 64 * MIB, BYTES_MAX),
       pids: env.whole('BERTH_SESSION_PIDS', 2000, 1000, 100_000),
       cpus: env.whole('BERTH_SESSION_CPUS', Math.max(2, cpus().length), 1, 1024),
+    },
+    requestsPerMinute: {
+      reads: env.whole('BERTH_READS_PER_MINUTE', 600, 1, REQUESTS_MAX),
+      writes: env.whole('BERTH_WRITES_PER_MINUTE', 120, 1, REQUESTS_MAX),
     },
     sessionFiles: {
       downloadBytes: env.whole('BERTH_SESSION_DOWNLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),

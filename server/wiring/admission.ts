@@ -1,9 +1,10 @@
-// The wiring of admission: the limits of applications, the queue of creates, and the bytes that wait for readers.
+// The wiring of admission: the limits of applications and credentials, the queue of creates, and the bytes that wait for readers.
 import { WAITING_MAX } from '../../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../../contract/sessions.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Limits } from '../domain/limits/limits.ts';
 import { AdmissionQueue } from '../domain/limits/queue.ts';
+import { RequestRates } from '../domain/limits/request-rates.ts';
 import { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
 import type { PlacedSession } from '../domain/sessions/create.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -13,6 +14,7 @@ export interface Admission {
   readonly limits: Limits;
   readonly queue: AdmissionQueue<PlacedSession>;
   readonly waiting: WaitingBytes;
+  readonly rates: RequestRates;
 }
 
 export function openAdmission(
@@ -31,5 +33,5 @@ export function openAdmission(
     clock,
     log,
   });
-  return { limits, queue, waiting: new WaitingBytes() };
+  return { limits, queue, waiting: new WaitingBytes(), rates: new RequestRates(config.requestsPerMinute, clock) };
 }

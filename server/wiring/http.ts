@@ -36,6 +36,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       version: version(),
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,
+      rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,
       members: families.members.service,

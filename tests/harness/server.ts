@@ -146,6 +146,9 @@ export class TestServer {
       BERTH_LOG_LEVEL: 'info',
       // Warm browsers would count as leftovers; tests that need them enable them.
       BERTH_WARM: '0',
+      // Tests send more than people do; those of the limits themselves set them.
+      BERTH_READS_PER_MINUTE: '1000000',
+      BERTH_WRITES_PER_MINUTE: '1000000',
       ...pages?.settings,
       ...env,
     };

@@ -5,6 +5,7 @@ import type { Issue, Warning } from '../../../contract/common.ts';
 import { propertiesOf } from '../../../contract/openapi.ts';
 import {
   type Asked,
+  isCounted,
   OPERATION_IDS,
   type OPERATIONS,
   type OperationId,
@@ -19,6 +20,7 @@ import type { AccountCaller, AgentCaller, Caller, HumanCaller, RequestSource } f
 import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
+import type { RequestRates } from '../../domain/limits/request-rates.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -95,6 +97,7 @@ declare module 'fastify' {
 export interface BindParts {
   readonly handlers: Handlers;
   readonly callers: Pick<Callers, 'authenticate'>;
+  readonly rates: Pick<RequestRates, 'take'>;
   readonly tracker: RequestTracker;
   readonly repeats: Repeats;
   readonly compat: boolean;
@@ -192,7 +195,7 @@ const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
 async function identify(
   id: OperationId,
   request: FastifyRequest,
-  { callers, tracker, trustedProxies, cookie, clock }: BindParts,
+  { callers, rates, tracker, trustedProxies, cookie, clock }: BindParts,
 ): Promise<void> {
   const { credential, scopes, stepUp, ownPageOnly, isWrite } = operation(id);
   if (ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
@@ -201,6 +204,7 @@ async function identify(
   const presented = presentedIn(request, trustedProxies, cookie);
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
+  if (isCounted(id)) rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);

@@ -281,6 +281,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     log,
     trace: noTracer,
     identity: IDENTITY,
+    rates: { take: () => {} },
     sessions: SESSIONS,
     limits: LIMITS,
     audit: { list: unasked },
@@ -431,6 +432,24 @@ test('refuses a credential of the other kind, and one without the scope', async 
 // ---- bodies and queries --------------------------------------------------------------------------------------------
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+
+test('counts a request of a valid credential as a read or a write, and no other', async () => {
+  const counted: Array<readonly [string, boolean]> = [];
+  const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void => void counted.push([kind, isWrite]);
+  const counting = await serve({ rates: { take } });
+  await counting('GET', '/v1/browsers/sessions', { key: 'unknown' });
+  await counting('GET', '/v1/browsers/sessions', { key: TOKEN });
+  await counting('POST', '/v1/browsers/sessions', { key: KEY, body: {} });
+  await counting('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { status: 'REQUEST_RELEASE' } });
+  await counting('GET', '/healthz', { key: KEY });
+  assert.deepEqual(counted, []);
+  await counting('GET', '/v1/browsers/sessions', { key: KEY });
+  await counting('POST', '/v1/applications', { key: TOKEN, body: { name: 'Shop' } });
+  assert.deepEqual(counted, [
+    ['agentKey', false],
+    ['account', true],
+  ]);
+});
 
 test('treats a missing body, an empty body and {} alike', async () => {
   for (const more of [{}, { raw: '', headers: JSON_TYPE }, { raw: ' \n', headers: JSON_TYPE }, { body: {} }])

@@ -13,6 +13,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import type { RequestRates } from '../../domain/limits/request-rates.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
@@ -100,6 +101,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly waiting: WaitingBytes;
   readonly version: string;
   readonly identity: IdentityVerbs;
+  readonly rates: Pick<RequestRates, 'take'>;
   readonly people: People;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
@@ -177,6 +179,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   const methods = bindOperations(app, {
     handlers: handlersOf(parts, cookie),
     callers: parts.identity.callers,
+    rates: parts.rates,
     tracker,
     repeats: repeatsOf(parts),
     compat: parts.compat,

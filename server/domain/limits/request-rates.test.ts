@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isFault } from '../../kit/fault.ts';
+import type { AccountId, KeyId, TokenId } from '../../kit/ids.ts';
+import { RequestRates } from './request-rates.ts';
+
+const key = (id: string) => ({ kind: 'agentKey', keyId: id as KeyId }) as const;
+
+function ratesOf(reads: number, writes: number) {
+  const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
+  return { rates: new RequestRates({ reads, writes }, clock), clock };
+}
+
+const refusedWith = (details: object) => (error: unknown) => {
+  assert.ok(isFault(error, 'rate_limited'));
+  assert.deepEqual(error.details, details);
+  return true;
+};
+
+test('a credential has a minute of requests at once, and then as many as are refilled', () => {
+  const { rates, clock } = ratesOf(3, 30);
+  for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
+  const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };
+  assert.throws(() => rates.take(key('a'), false), refusedWith({ ...details, retryAfterSeconds: 20 }));
+  clock.nowMs += 19_000;
+  assert.throws(() => rates.take(key('a'), false), refusedWith({ ...details, retryAfterSeconds: 1 }));
+  clock.nowMs += 1_000;
+  rates.take(key('a'), false);
+  assert.throws(() => rates.take(key('a'), false));
+  clock.nowMs += 3_600_000;
+  for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
+  assert.throws(() => rates.take(key('a'), false));
+});
+
+test('reads and writes are counted apart, and so is every credential', () => {
+  const { rates } = ratesOf(1, 1);
+  const via = (id: string) => ({ kind: 'personal_token', id: id as TokenId }) as const;
+  const token = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;
+  rates.take(key('a'), false);
+  rates.take(key('a'), true);
+  rates.take(key('b'), false);
+  rates.take(token('t'), false);
+  rates.take(token('u'), false);
+  assert.throws(() => rates.take(key('a'), true), /limit of writes per minute \(limit 1\)/);
+  assert.throws(() => rates.take(token('t'), false), /limit of reads per minute \(limit 1\)/);
+});
+
+test('of more than 10,000 credentials, those that were used last are remembered', () => {
+  const { rates } = ratesOf(1, 1);
+  for (let n = 0; n <= 10_000; n++) rates.take(key(`${n}`), false);
+  assert.throws(() => rates.take(key('1'), false));
+  assert.throws(() => rates.take(key('10000'), false));
+  rates.take(key('0'), false);
+});

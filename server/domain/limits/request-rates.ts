@@ -1,0 +1,69 @@
+// Limits the requests of each credential: a token bucket for its reads and one for its writes. Counted in this process.
+import type { Clock } from '../../kit/clock.ts';
+import { fault } from '../faults.ts';
+import type { AccountCaller, AgentCaller } from '../identity/caller.ts';
+
+/** Of each kind. Beyond it the credential whose latest request is the oldest is forgotten. */
+const CREDENTIALS_MAX = 10_000;
+const MINUTE_MS = 60_000;
+/** Sums of fractions are not exact. */
+const INEXACT_MS = 0.001;
+
+/** Each is also the largest number of requests at once, after a minute without any. */
+export interface RequestsPerMinute {
+  readonly reads: number;
+  readonly writes: number;
+}
+
+type Credential = Pick<AgentCaller, 'kind' | 'keyId'> | Pick<AccountCaller, 'kind' | 'via'>;
+
+export class RequestRates {
+  readonly #reads: Buckets;
+  readonly #writes: Buckets;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+
+  constructor({ reads, writes }: RequestsPerMinute, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#reads = new Buckets('reads', reads);
+    this.#writes = new Buckets('writes', writes);
+    this.#clock = clock;
+  }
+
+  /** Counts a request of a credential that was found valid, or throws `rate_limited`. */
+  take(credential: Credential, isWrite: boolean): void {
+    const id = credential.kind === 'agentKey' ? credential.keyId : credential.via.id;
+    const buckets = isWrite ? this.#writes : this.#reads;
+    buckets.take(id, this.#clock.monotonicMs());
+  }
+}
+
+class Buckets {
+  readonly #what: 'reads' | 'writes';
+  readonly #perMinute: number;
+  /** When each bucket is full again, by the id of the credential. The one with the oldest latest request is first. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor(what: 'reads' | 'writes', perMinute: number) {
+    this.#what = what;
+    this.#perMinute = perMinute;
+  }
+
+  take(id: string, nowMs: number): void {
+    const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(id) ?? nowMs) + MINUTE_MS / this.#perMinute;
+    const waitMs = fullAtMs - nowMs - MINUTE_MS - INEXACT_MS;
+    if (waitMs > 0) throw this.#refused(waitMs);
+    this.#fullAtMs.delete(id);
+    this.#fullAtMs.set(id, fullAtMs);
+    if (this.#fullAtMs.size <= CREDENTIALS_MAX) return;
+    const [oldest] = this.#fullAtMs.keys();
+    if (oldest !== undefined) this.#fullAtMs.delete(oldest);
+  }
+
+  #refused(waitMs: number): Error {
+    const [what, limit] = [this.#what, this.#perMinute];
+    const retryAfterSeconds = Math.ceil(waitMs / 1000);
+    return fault('rate_limited', `This credential has reached its limit of ${what} per minute (limit ${limit}).`, {
+      advice: `Wait ${retryAfterSeconds} s. To send more, use a key for each program, or ask the operator for a higher limit.`,
+      details: { limit, used: limit, scope: 'credential', name: `${what}PerMinute`, retryAfterSeconds },
+    });
+  }
+}

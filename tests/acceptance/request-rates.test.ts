@@ -1,0 +1,58 @@
+// The limits of reads and writes of each credential, with the default numbers. A bucket is refilled while a test sends, so the tests send
+// until they are refused.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { startServer } from '../harness/server.ts';
+
+const MINUTE_MS = 60_000;
+const AT_ONCE = 20;
+
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_SLOTS: '1', BERTH_READS_PER_MINUTE: undefined, BERTH_WRITES_PER_MINUTE: undefined },
+});
+
+const read = () => server.api('GET', '/v1/browsers/contexts');
+const write = () =>
+  server.api('POST', '/v1/browsers/contexts', { body: { nothing: 1 }, headers: { prefer: 'handling=strict' } });
+
+/** Sends until the first 429. Returns how many were sent before it, and it. */
+async function untilRefused(
+  send: () => Promise<HttpAnswer<ErrorBody>>,
+): Promise<{ readonly accepted: number; readonly refusal: HttpAnswer<ErrorBody> }> {
+  let accepted = 0;
+  for (;;) {
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, send));
+    const refusal = answers.find(({ status }) => status === 429);
+    accepted += answers.filter(({ status }) => status !== 429).length;
+    if (refusal) return { accepted, refusal };
+  }
+}
+
+test('reads above the limit are refused with the limit, until they are refilled', async () => {
+  const { accepted, refusal } = await untilRefused(read);
+  assert.ok(accepted >= 600, `${accepted} reads`);
+  const { code, message, details } = refusal.body;
+  assert.equal(code, 'rate_limited');
+  assert.match(message, /limit of reads per minute \(limit 600\)/);
+  const limit = { limit: 600, used: 600, scope: 'credential', name: 'readsPerMinute', retryAfterSeconds: 1 };
+  assert.deepEqual(details, limit);
+  assert.equal(refusal.headers['retry-after'], '1');
+  assert.equal(refusal.headers['x-ratelimit-limit'], '600');
+  assert.equal(refusal.headers['x-ratelimit-remaining'], '0');
+  assert.equal(refusal.headers['x-ratelimit-reset'], '1');
+  await server.advance(MINUTE_MS);
+  assert.ok((await untilRefused(read)).accepted >= 600);
+});
+
+test('writes have a limit of their own, which creates and releases of sessions do not use', async () => {
+  const { accepted, refusal } = await untilRefused(write);
+  assert.ok(accepted >= 120, `${accepted} writes`);
+  assert.ok(accepted < 600, `${accepted} writes`);
+  assert.equal(refusal.body.details?.name, 'writesPerMinute');
+  assert.equal(refusal.headers['x-should-retry'], 'true');
+  const { id } = await server.createSession();
+  assert.equal((await server.release(id)).status, 'COMPLETED');
+});

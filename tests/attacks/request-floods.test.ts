@@ -1,0 +1,41 @@
+// Floods of requests: one with a valid key refuses nobody but itself, and one with wrong credentials is never counted.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { startServer } from '../harness/server.ts';
+
+const FLOOD = 3_000;
+const AT_ONCE = 50;
+
+const server = await startServer({
+  env: { BERTH_SLOTS: '0', BERTH_READS_PER_MINUTE: undefined, BERTH_WRITES_PER_MINUTE: undefined },
+});
+
+const statusesOf = async (count: number, key: () => string): Promise<Map<number, number>> => {
+  const statuses: number[] = [];
+  const send = async (): Promise<void> => {
+    while (statuses.length < count) statuses.push((await server.api('GET', '/v1/projects', { key: key() })).status);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, send));
+  const counted = Map.groupBy(statuses, status => status);
+  return new Map([...counted].map(([status, those]) => [status, those.length]));
+};
+
+test('a flood with one key is refused, and another key of the same application is served meanwhile', async () => {
+  const made = await server.berth('keys', 'create', '--json', '--application', server.applicationId);
+  const { key }: { key: string } = JSON.parse(made.stdout);
+  const flood = statusesOf(FLOOD, () => key);
+  const others: number[] = [];
+  for (let asked = 0; asked < 100; asked++) others.push((await server.api('GET', '/v1/projects')).status);
+  assert.deepEqual([...new Set(others)], [200]);
+  const statuses = await flood;
+  assert.ok((statuses.get(200) ?? 0) >= 600, JSON.stringify([...statuses]));
+  assert.ok((statuses.get(429) ?? 0) > 0, JSON.stringify([...statuses]));
+  assert.equal(statuses.size, 2, JSON.stringify([...statuses]));
+});
+
+test('wrong credentials are answered with 401, however many are sent, and use nothing of a valid one', async () => {
+  const wrong = () => `bak_${randomBytes(32).toString('base64url')}000000`;
+  assert.deepEqual([...(await statusesOf(FLOOD, wrong)).keys()], [401]);
+  assert.equal((await server.api('GET', '/v1/projects')).status, 200);
+});
