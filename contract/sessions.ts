@@ -84,6 +84,12 @@ export const Session = Type.Object(
       Type.String({ description: 'The secret in `connectUrl`. Not valid after the session has ended.' }),
     ),
     endReason: Type.Optional(EndReason),
+    keyId: Type.Optional(Uuid('The agent key that created the session. Absent if the key was deleted.')),
+    browserSettings: Type.Optional(
+      AnyObject(
+        'The browser settings that are in effect, with defaults: those of create except `context`, `networkPolicy`, `allowedDomains` and extensions. Returned by read only.',
+      ),
+    ),
     uploads: Type.Optional(
       Type.Array(UploadedFile, { description: 'Files uploaded into the session. Returned by read only.' }),
     ),
@@ -416,9 +422,19 @@ export const SessionQuery = Type.Object({
       minLength: 1,
       maxLength: 4096,
       description:
-        "Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\\'` and `\\` as `\\\\`.",
+        "Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\\'` and `\\` as `\\\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow.",
     }),
   ),
+  endReason: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'Return only sessions that ended with this reason. Separate several with commas.',
+    }),
+  ),
+  keyId: Type.Optional(Uuid('Return only sessions that were created with this agent key.')),
+  createdAfter: Type.Optional(Time('Return only sessions that were created at this time or later.')),
+  createdBefore: Type.Optional(Time('Return only sessions that were created before this time.')),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,

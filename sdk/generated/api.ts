@@ -1789,6 +1789,13 @@ export interface components {
              * @enum {unknown}
              */
             endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart";
+            /**
+             * Format: uuid
+             * @description The agent key that created the session. Absent if the key was deleted.
+             */
+            keyId?: string;
+            /** @description The browser settings that are in effect, with defaults: those of create except `context`, `networkPolicy`, `allowedDomains` and extensions. Returned by read only. */
+            browserSettings?: Record<string, unknown>;
             /** @description Files uploaded into the session. Returned by read only. */
             uploads?: {
                 /** @description File name, without a folder, as the browser sees it. */
@@ -2882,8 +2889,16 @@ export interface operations {
             query?: {
                 /** @description Return only sessions with this status. Separate several with commas. One of PENDING, RUNNING, ERROR, TIMED_OUT, COMPLETED. */
                 status?: string;
-                /** @description Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\'` and `\` as `\\`. */
+                /** @description Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\'` and `\` as `\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow. */
                 q?: string;
+                /** @description Return only sessions that ended with this reason. Separate several with commas. */
+                endReason?: string;
+                /** @description Return only sessions that were created with this agent key. */
+                keyId?: string;
+                /** @description Return only sessions that were created at this time or later. ISO 8601, UTC, with milliseconds. */
+                createdAfter?: string;
+                /** @description Return only sessions that were created before this time. ISO 8601, UTC, with milliseconds. */
+                createdBefore?: string;
                 /** @description Maximum number of sessions to return. */
                 limit?: number;
                 /** @description Return the sessions that follow this one in the list. Use the value of the response header `x-next-before`. */

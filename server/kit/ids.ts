@@ -22,8 +22,14 @@ export type DeviceAuthorizationId = string & { readonly kind: 'device_authorizat
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {
-  const bytes = randomFillSync(Buffer.alloc(16));
-  bytes.writeUIntBE(now.getTime(), 0, 6);
+  return idOf(now, randomFillSync(Buffer.alloc(16)));
+}
+
+/** Every id that is made at this time or later sorts after it. */
+export const firstIdAt = <Id extends string>(time: Date): Id => idOf(time, Buffer.alloc(16));
+
+function idOf<Id extends string>(time: Date, bytes: Buffer): Id {
+  bytes.writeUIntBE(time.getTime(), 0, 6);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');

@@ -305,6 +305,56 @@ test('finds sessions by strings in their metadata', async () => {
   assert.deepEqual(await found(`user_metadata['who']:'other'`), []);
 });
 
+test('finds sessions by plain words in the id, the metadata and the end reason', async () => {
+  const mark = crypto.randomUUID().slice(0, 13);
+  const made = [
+    await server.createSession({ userMetadata: { mark, customer: 'Müller & Söhne', note: '100%_"done"\\' } }),
+    await server.createSession({ userMetadata: { mark, who: { name: 'Other' } } }),
+  ];
+  const [first, second] = made.map(({ id }) => id);
+  await server.release(first ?? '');
+  const found = async (q: string, more = '') =>
+    (await list(`q=${encodeURIComponent(q)}${more}`)).body.map(({ id }) => id);
+  assert.deepEqual(await found(mark), [second, first]);
+  assert.deepEqual(await found(`  ${mark.toUpperCase()}  söhne `), [first]);
+  assert.deepEqual(await found(`${mark} who`), [second]);
+  assert.deepEqual(await found(`${mark} released`), [first]);
+  for (const word of ['100%_', '"done"', '\\']) assert.deepEqual(await found(`${mark} ${word}`), [first], word);
+  for (const word of ['%', '1_0', 'leased', "'", '{}', '<x>'])
+    assert.ok(!(await found(`${mark} who ${word}`)).length, word);
+  assert.deepEqual(await found(second?.slice(0, 20) ?? '', '&limit=1'), [second]);
+  assert.deepEqual(await found(mark, '&status=RUNNING'), [second]);
+  assert.deepEqual(await found(mark, '&endReason=released,crashed'), [first]);
+  assert.equal((await server.api('GET', `${SESSIONS}?endReason=bored`)).status, 400);
+  const many = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent('a b c d e f g h i j k')}`);
+  assert.deepEqual([many.status, many.body.code], [400, 'invalid_query']);
+  await server.release(second ?? '');
+});
+
+test('lists sessions by the key and the time of their creation, and says in a read what they were created with', async () => {
+  const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
+  const session = await server.read(id);
+  assert.deepEqual(session.browserSettings, {
+    ...{
+      ignoreCertificateErrors: false,
+      enablePdfViewer: false,
+      blockAds: false,
+      recordSession: true,
+      logSession: true,
+    },
+    ...{ maskInputs: 'all', takeover: 'queue', viewport: { width: 900, height: 720 } },
+  });
+  const found = async (query: string) => (await list(query)).body.map(one => one.id);
+  const at = (time: number): string => encodeURIComponent(new Date(time).toISOString());
+  const created = Date.parse(session.createdAt);
+  assert.ok((await found(`keyId=${session.keyId}`)).includes(id));
+  assert.deepEqual(await found(`keyId=${UNKNOWN_ID}`), []);
+  assert.ok((await found(`createdAfter=${at(created)}&createdBefore=${at(created + 1)}`)).includes(id));
+  assert.ok(!(await found(`createdBefore=${at(created)}`)).includes(id));
+  assert.ok(!(await found(`createdAfter=${at(created + 1)}`)).includes(id));
+  await server.release(id);
+});
+
 for (const q of [
   'user_metadata',
   "metadata['a']:'b'",

@@ -43,6 +43,10 @@ export type SessionView = Session & {
 export interface SessionListQuery {
   readonly status?: string;
   readonly q?: string;
+  readonly endReason?: string;
+  readonly keyId?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
   readonly limit?: number;
   readonly before?: string;
 }

@@ -1,5 +1,5 @@
 // Parses the filters of the session list: the metadata query and the list of statuses. Pure.
-import { SESSION_STATUSES, type SessionStatus } from '../../../contract/sessions.ts';
+import { END_REASONS, type EndReason, SESSION_STATUSES, type SessionStatus } from '../../../contract/sessions.ts';
 import type { MetadataTerm } from '../../engines/store/rows/sessions.ts';
 import { fault, invalidRequest } from '../faults.ts';
 
@@ -7,6 +7,27 @@ const NAMESPACE = 'user_metadata';
 const AND = ' AND ';
 const TERMS_MAX = 20;
 const EXAMPLE = `${NAMESPACE}['key']:'value'`;
+
+const WORDS_MAX = 10;
+
+export interface SessionSearch {
+  readonly metadata?: readonly MetadataTerm[];
+  readonly words?: readonly string[];
+}
+
+/** `user_metadata[`, and what may be meant by it, such as `metadata[`. */
+const LIKE_A_TERM = /^\s*(user_metadata|\w+\[)/;
+
+/** Terms of metadata, or words. A text that begins like a term is one. */
+export function parseSessionQuery(text: string): SessionSearch {
+  if (LIKE_A_TERM.test(text)) return { metadata: parseMetadataQuery(text) };
+  const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');
+  if (words.length > WORDS_MAX)
+    throw fault('invalid_query', `q has ${words.length} words; at most ${WORDS_MAX} can be searched for.`, {
+      advice: 'Search for fewer words.',
+    });
+  return { words };
+}
 
 /** `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`; inside quotes, `\'` and `\\` stand for `'` and `\`. */
 export function parseMetadataQuery(text: string): MetadataTerm[] {
@@ -88,6 +109,16 @@ class Reader {
 export function parseStatuses(text: string): SessionStatus[] {
   const words = text.split(',').map(word => word.trim());
   return [...new Set(words.map(statusNamed))];
+}
+
+/** `crashed` or `crashed,out_of_memory`. */
+export function parseEndReasons(text: string): EndReason[] {
+  return text.split(',').map(word => {
+    const reason = END_REASONS.find(known => known === word.trim());
+    if (reason) return reason;
+    const message = `is ${JSON.stringify(word)}; expected one or more of ${END_REASONS.join(', ')}`;
+    throw invalidRequest([{ path: 'endReason', message }]);
+  });
 }
 
 function statusNamed(word: string): SessionStatus {

@@ -57,6 +57,7 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
     userMetadata: row.userMetadata,
     ...(connect && !hasEnded(row) ? connect : {}),
     ...(endReason ? { endReason } : {}),
+    ...(row.keyId ? { keyId: row.keyId } : {}),
     ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
   };
 }

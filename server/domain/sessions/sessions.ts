@@ -1,15 +1,9 @@
 // The verbs of the API on sessions. A create is create.ts; how browsers start and end is bring-up.ts and endings.ts; who is
 // attached is presence.ts; what is due is expire.ts.
 import type { Actor } from '../../engines/store/rows/events.ts';
-import type {
-  MetadataTerm,
-  SessionEnd,
-  SessionRow,
-  SessionRows,
-  SessionStatus,
-} from '../../engines/store/rows/sessions.ts';
+import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import type { SessionId } from '../../kit/ids.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { assertProject, invalidRequest, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { timeoutSeconds } from '../limits/admission.ts';
@@ -27,8 +21,9 @@ import type { Creates } from './create.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
 import { checkedMetadata } from './metadata.ts';
-import { parseMetadataQuery, parseStatuses } from './query.ts';
+import { parseEndReasons, parseSessionQuery, parseStatuses } from './query.ts';
 import { hasEnded, requireSession, viewOf, warningsOf } from './session.ts';
+import { effectiveSettings } from './settings.ts';
 import type { Signing } from './signing.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -62,21 +57,27 @@ export class SessionService implements Sessions {
 
   async list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }> {
     const limit = query.limit ?? LIST_MAX;
-    const filter: { statuses?: readonly SessionStatus[]; metadata?: readonly MetadataTerm[]; before?: SessionId } = {};
-    if (query.status !== undefined) filter.statuses = parseStatuses(query.status);
-    if (query.q !== undefined) filter.metadata = parseMetadataQuery(query.q);
-    if (query.before !== undefined) filter.before = query.before as SessionId;
-    const rows = await this.#parts.rows.list(caller.applicationId, { ...filter, limit: limit + 1 });
+    const filter = { ...filterOf(query), limit: limit + 1 };
+    const rows = await this.#parts.rows.list(caller.applicationId, filter);
     const shown = rows.slice(0, limit);
-    const last = shown.at(-1);
     const sessions = shown.map(row => viewOf(row));
-    return rows.length > limit && last ? { sessions, nextBefore: last.id } : { sessions };
+    const nextBefore =
+      rows.length > limit
+        ? shown.at(-1)?.id
+        : filter.words && (await this.#parts.rows.searchedTo(caller.applicationId, filter));
+    return nextBefore ? { sessions, nextBefore } : { sessions };
   }
 
   async read(caller: AgentCaller, id: string): Promise<SessionView> {
     const row = await this.#row(caller, id);
     const view = viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
-    return { ...view, uploads: [], warnings: warningsOf(row), ...(await this.#parts.watchers.describe(row)) };
+    return {
+      ...view,
+      browserSettings: effectiveSettings(row.settings),
+      uploads: [],
+      warnings: warningsOf(row),
+      ...(await this.#parts.watchers.describe(row)),
+    };
   }
 
   async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {
@@ -140,3 +141,14 @@ export class SessionService implements Sessions {
     return requireSession(this.#parts.rows, caller.applicationId, id);
   }
 }
+
+/** Ids were validated as such by the contract. */
+const filterOf = (query: SessionListQuery): Omit<SessionFilter, 'limit'> => ({
+  ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
+  ...(query.endReason === undefined ? {} : { endReasons: parseEndReasons(query.endReason) }),
+  ...(query.q === undefined ? {} : parseSessionQuery(query.q)),
+  ...(query.keyId === undefined ? {} : { keyId: query.keyId as KeyId }),
+  ...(query.createdAfter === undefined ? {} : { createdAfter: new Date(query.createdAfter) }),
+  ...(query.createdBefore === undefined ? {} : { createdBefore: new Date(query.createdBefore) }),
+  ...(query.before === undefined ? {} : { before: query.before as SessionId }),
+});

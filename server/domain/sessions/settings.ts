@@ -3,7 +3,7 @@
 
 import { type BrowserSettings, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
-import type { JsonObject } from '../../kit/json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {
@@ -80,6 +80,8 @@ type Place = (typeof SETTINGS)[Name]['at'];
 type NameAt<P extends Place> = { [N in Name]: (typeof SETTINGS)[N]['at'] extends P ? N : never }[Name];
 export type SettingsAt<P extends Place> = Readonly<Pick<BrowserSettings, NameAt<P>>>;
 
+const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
+
 /** What a session's row keeps as it was given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
@@ -98,6 +100,18 @@ interface AnySetting<Value> {
 export function settingsAt<P extends Place>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
   const names = NAMES.filter(name => settings[name] !== undefined && places.some(place => place === TABLE[name].at));
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
+}
+
+const DEFAULTS: JsonObject = {
+  ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
+  ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
+};
+
+/** Those of the settings of a row that callers gave and that take effect, with the defaults of the others. */
+export function effectiveSettings(kept: JsonObject): JsonObject {
+  const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && kept[name] !== undefined);
+  const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(kept.viewport) ? kept.viewport : {}) };
+  return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, kept[name]])), viewport };
 }
 
 /** Given settings that have no effect, or are refused, in the order of the table. `false` asks for nothing. */

@@ -67,10 +67,21 @@ export interface MetadataTerm {
 export interface SessionFilter {
   readonly statuses?: readonly SessionStatus[];
   readonly metadata?: readonly MetadataTerm[];
+  /** Each must be in the id, the metadata or the end reason. Searches at most SEARCHED_SESSIONS_MAX sessions. */
+  readonly words?: readonly string[];
+  readonly endReasons?: readonly string[];
+  readonly keyId?: KeyId;
+  /** At this time or later. */
+  readonly createdAfter?: Date;
+  /** Before this time. */
+  readonly createdBefore?: Date;
   readonly limit: number;
   /** The page after this session. */
   readonly before?: SessionId;
 }
+
+/** One request reads no more rows than this to find words. */
+export const SEARCHED_SESSIONS_MAX = 10_000;
 
 /** `full`: the application has room, but the host has not. */
 export type Placed<Admitted, Refusal> =
@@ -101,6 +112,8 @@ export interface SessionRows {
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
+  /** With `words`: the last session that `list` searched. Undefined: it searched all. */
+  searchedTo(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
   /** Written before anything is sent to the browser, so that the next process can find it. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
   /** PENDING -> RUNNING; undefined when it was ended, or its end decided, meanwhile. `box`: of a warm browser. */

@@ -1,4 +1,5 @@
-// One term of a metadata filter as a condition of SQL: containment, which only a string leaf at that path satisfies.
+// Filters of the list of sessions as conditions of SQL: a metadata term, which is containment that only a string leaf at that
+// path satisfies, and a word.
 import { type RawBuilder, sql } from 'kysely';
 import type { MetadataTerm } from '../rows/sessions.ts';
 
@@ -6,6 +7,16 @@ import type { MetadataTerm } from '../rows/sessions.ts';
 export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   if (![...term.path, term.value].every(isStorable)) return sql<boolean>`false`;
   return sql<boolean>`user_metadata @> ${JSON.stringify(nested(term))}::jsonb`;
+}
+
+/** The word in the id, in a name or a value of the metadata, or at the beginning of the end reason. */
+export function hasWord(word: string): RawBuilder<boolean> {
+  if (!isStorable(word)) return sql<boolean>`false`;
+  const pattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
+  // Metadata is searched as JSON text, in which quotes and backslashes are escaped.
+  const inJson = `%${pattern(JSON.stringify(word).slice(1, -1))}%`;
+  return sql<boolean>`(id::text like ${`%${pattern(word.toLowerCase())}%`} or user_metadata::text ilike ${inJson}
+    or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
 /** jsonb can contain neither of these, so no row matches, and a query would fail. */

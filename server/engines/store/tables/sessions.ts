@@ -1,18 +1,27 @@
 // Sessions. The conditions of each move between statuses are in the statement that makes it, so that processes cannot race; the
 // same statement writes the event.
 import { type ExpressionBuilder, sql } from 'kysely';
-import type { Clock } from '../../../kit/clock.ts';
-import type { ApplicationId } from '../../../kit/ids.ts';
+import { type Clock, plus } from '../../../kit/clock.ts';
+import { type ApplicationId, firstIdAt, type SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { SessionFilter, SessionRow, SessionRows, SessionStatus } from '../rows/sessions.ts';
+import {
+  SEARCHED_SESSIONS_MAX,
+  type SessionFilter,
+  type SessionRow,
+  type SessionRows,
+  type SessionStatus,
+} from '../rows/sessions.ts';
 import type { Tables } from '../schema.ts';
-import { metadataTerm } from './metadata-term.ts';
+import { hasWord, metadataTerm } from './metadata-term.ts';
 import { countOf, place } from './place.ts';
 import type { Recorder } from './recorder.ts';
 import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
 type Where = ExpressionBuilder<Tables, 'sessions'>;
+
+/** The id of a session is made, and its row written, within less than this of each other: a create may wait. */
+const ID_AND_ROW_APART_MS = 3_600_000;
 
 const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
 const isLiving = (eb: Where) => eb('status', 'in', LIVING);
@@ -65,6 +74,16 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   byId: async id => (await db.selectFrom('sessions').selectAll().where('id', '=', id).execute()).map(sessionRow)[0],
 
   list: async (application, filter) => (await listed(db, application, filter).execute()).map(sessionRow),
+
+  searchedTo: async (application, filter) => {
+    const ids = ranged(db, application, filter).select('id').orderBy('id', 'desc');
+    return (
+      await ids
+        .offset(SEARCHED_SESSIONS_MAX - 1)
+        .limit(1)
+        .execute()
+    )[0]?.id;
+  },
 
   setBox: async (id, box, now) => {
     const set = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
@@ -227,13 +246,30 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 });
 
-function listed(db: Db, application: ApplicationId, { statuses, metadata = [], limit, before }: SessionFilter) {
-  let query = db.selectFrom('sessions').selectAll().where('applicationId', '=', application);
+function listed(db: Db, application: ApplicationId, filter: SessionFilter) {
+  const { statuses, endReasons, keyId, metadata = [], words = [], limit } = filter;
+  const source = ranged(db, application, filter).selectAll();
+  const searched = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
+  let query = db.selectFrom(searched.as('sessions')).selectAll();
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
-  if (before) query = query.where('id', '<', before);
+  if (endReasons) query = query.where(eb => eb('endReason', '=', eb.fn.any(eb.val([...endReasons]))));
+  if (keyId) query = query.where('keyId', '=', keyId);
   for (const term of metadata) query = query.where(metadataTerm(term));
+  for (const word of words) query = query.where(hasWord(word));
   return query.orderBy('id', 'desc').limit(limit);
 }
+
+/** The index of the list, by application and id, gives these in order. */
+function ranged(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
+  let query = db.selectFrom('sessions').where('applicationId', '=', application);
+  if (before) query = query.where('id', '<', before);
+  if (createdBefore) query = query.where('id', '<', idNear(createdBefore, 1)).where('createdAt', '<', createdBefore);
+  if (createdAfter) query = query.where('id', '>=', idNear(createdAfter, -1)).where('createdAt', '>=', createdAfter);
+  return query;
+}
+
+/** Bounds the index; the time itself decides. */
+const idNear = (time: Date, side: 1 | -1): SessionId => firstIdAt(plus(time, side * ID_AND_ROW_APART_MS));
 
 async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isLiving).execute()).map(
