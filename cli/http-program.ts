@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { CreateAppOptions } from './commands/apps.ts';
 import type { LoginOptions } from './commands/login.ts';
+import type { McpOptions } from './commands/mcp.ts';
 import type { CreateSessionOptions, ListSessionsOptions, LogsOptions } from './commands/sessions.ts';
 import type { HttpOptions, KeyOptions } from './http/connection.ts';
 import { readCount, readPair } from './option-values.ts';
@@ -13,6 +14,7 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
   addLogin(program, terminal);
   addApps(program, terminal);
   addSessions(program, terminal);
+  addMcp(program, terminal);
 }
 
 /** `kind` says of commands that have options of both kinds which these are. */
@@ -60,6 +62,19 @@ function addApps(program: Command, terminal: Terminal): void {
     .action(async (name: string, options: CreateAppOptions) =>
       (await import('./commands/apps.ts')).createApp(terminal, name, options),
     );
+}
+
+function addMcp(program: Command, terminal: Terminal): void {
+  addProfileOptions(
+    program
+      .command('mcp')
+      .description(
+        'Serve the browser tools over MCP on standard input and output, for clients that start an MCP server as a program.',
+      ),
+  )
+    .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or that of the profile)')
+    .option('--app <ID>', 'the id of its application (default: that of the profile)')
+    .action(async (options: McpOptions) => (await import('./commands/mcp.ts')).serveMcp(terminal, options));
 }
 
 function addSessions(program: Command, terminal: Terminal): void {

@@ -272,6 +272,17 @@ const described = (named: Readonly<Record<string, string>>): JsonMap =>
     Object.entries(named).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
 
+function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
+  const { oauth, protocolError } = operation(id);
+  const ours = {
+    allOf: [
+      { $ref: `#/components/schemas/${oauth ? 'OAuthError' : 'Error'}` },
+      { properties: { code: { enum: codes } } },
+    ],
+  };
+  return protocolError ? { anyOf: [ours, protocolError] } : ours;
+}
+
 /** Failures grouped by status: OpenAPI has one entry a status, we have several codes in some. */
 function failures(id: OperationId): JsonMap {
   const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
@@ -283,12 +294,7 @@ function failures(id: OperationId): JsonMap {
         headers: failureHeaders(id, status, these),
         content: {
           'application/json': {
-            schema: {
-              allOf: [
-                { $ref: `#/components/schemas/${operation(id).oauth ? 'OAuthError' : 'Error'}` },
-                { properties: { code: { enum: these } } },
-              ],
-            },
+            schema: failureSchema(id, these),
           },
         },
       },

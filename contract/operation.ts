@@ -19,6 +19,7 @@ export const TAGS = {
   Recordings: 'Replay sessions while they run and after they end.',
   Connect: 'Control a browser over CDP.',
   'Live view': 'Watch a running browser and take control of it.',
+  MCP: 'Browsers for agents that speak the Model Context Protocol.',
   Downloads: 'Files that browsers downloaded.',
   Contexts: 'Keep cookies and storage from one session to the next.',
   Extensions: 'Browser extensions that sessions load.',
@@ -86,6 +87,8 @@ export interface Operation {
   readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
   /** An OAuth endpoint: it takes forms too, and its errors have the fields of RFC 6749. */
   readonly oauth?: true;
+  /** Errors of the protocol inside the body are JSON-RPC errors, which have this schema; those of the API are as everywhere. */
+  readonly protocolError?: TSchema;
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly headers?: TSchema;

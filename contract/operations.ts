@@ -19,6 +19,7 @@ import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
 import { LOG_OPERATIONS } from './operations/logs.ts';
+import { MCP_OPERATIONS } from './operations/mcp.ts';
 import { MEMBER_OPERATIONS } from './operations/members.ts';
 import { RECORDING_OPERATIONS } from './operations/recordings.ts';
 import { SERVICE_OPERATIONS } from './operations/service.ts';
@@ -38,6 +39,7 @@ export const OPERATIONS = {
   ...CERTIFICATE_OPERATIONS,
   ...CONTEXT_OPERATIONS,
   ...LIVE_OPERATIONS,
+  ...MCP_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,

@@ -21,6 +21,7 @@ const FAILURE_STATUS_MIN = 400;
 /** A prefix takes one kind of credential; all others take none. */
 const CREDENTIALS = [
   { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
+  { prefix: '/v1/agent/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/applications', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
   { prefix: '/v1/account/', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
 ] as const;

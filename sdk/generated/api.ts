@@ -632,6 +632,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agent/applications/{appId}/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an MCP message
+         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application.
+         *
+         *     Scope: browsers:connect.
+         */
+        post: operations["callMcp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications": {
         parameters: {
             query?: never;
@@ -4844,6 +4866,78 @@ export interface operations {
         responses: {
             /** @description The addresses are revoked. */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    callMcp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Revision of the protocol that the message follows, for example `2026-07-28`. */
+                "Mcp-Protocol-Version"?: string;
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jsonrpc": "2.0",
+                 *       "id": 1,
+                 *       "method": "tools/list",
+                 *       "params": {}
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    jsonrpc: "2.0";
+                    id?: string | number;
+                    /** @description For example `tools/list` or `tools/call`. */
+                    method?: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The answer, as JSON or, for older clients, as an event stream with one event. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        jsonrpc: "2.0";
+                        id?: string | number;
+                        /** @description For example `tools/list` or `tools/call`. */
+                        method?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A notification was received. */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };

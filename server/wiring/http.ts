@@ -9,6 +9,7 @@ import type { Admission } from './admission.ts';
 import { openFrontEnd } from './devtools.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
+import { openMcp } from './mcp.ts';
 import { readiness } from './readiness.ts';
 import { openServiceDocuments } from './service-documents.ts';
 import type { OpenedSessions } from './sessions.ts';
@@ -28,8 +29,13 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
   const { config, workers, scope, signingKeys } = foundation;
   const { identity, admission, families, sessions, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
+  const mcp = openMcp(runtime, foundation, {
+    ...{ sessions: sessions.service, live: families.live.service, signing: sessions.signing },
+    uploads: families.files.service.uploads,
+    localUrl: () => http.url,
+  });
   const { listen, publicUrl, compat, trustedProxies, regions, s3 } = config;
-  return scope.own(
+  const http = scope.own(
     await openHttp({
       ...runtime,
       ...{ listen, publicUrl, compat, trustedProxies, regions, workers, identity, frontEnd },
@@ -50,6 +56,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       logs: families.logs.service,
       files: families.files.service,
       live: families.live.service,
+      mcp: mcp.service,
       events: families.events.service,
       audit: families.audit.service,
       signingKeys,
@@ -63,4 +70,5 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       },
     }),
   );
+  return http;
 }

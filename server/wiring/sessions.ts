@@ -57,6 +57,7 @@ export interface OpenedSessions extends Family, Closeable {
   readonly service: SessionService;
   readonly connect: Connect;
   readonly endings: Endings;
+  readonly signing: Signing;
   readonly cdp: CdpEntry;
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
@@ -72,7 +73,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const { lives, identity, metrics, admission, families } = deps;
   const rows = store.sessions;
   const shared = openShared(runtime, foundation, deps);
-  const { starting, endings, connect } = shared;
+  const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
@@ -85,7 +86,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const deliveries = new Deliveries({ rows, host, clock, log });
   const service = openService(runtime, foundation, shared, bringUp, deliveries);
   return {
-    ...{ service, connect, endings, cdp, browserHost, pool },
+    ...{ service, connect, endings, signing, cdp, browserHost, pool },
     tasks: [
       { name: EXPIRE, everyMs: EXPIRE_MS, run: () => expireSessions({ rows, lives, endings, host, clock }) },
       { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },

@@ -137,6 +137,16 @@ test('a browser context has its own time zone, language, cookies and page', () =
     await context.close();
   }));
 
+test('goes back and forward in the history', () =>
+  withPage(async page => {
+    await page.goto(pages.a);
+    await page.goto(`${pages.a}/next`);
+    await page.goBack();
+    assert.equal(await page.textContent('h1'), 'Home');
+    await page.goForward();
+    assert.equal(await page.textContent('h1'), 'Next');
+  }));
+
 test('popups from window.open and links can be controlled', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/popups`);

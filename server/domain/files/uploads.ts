@@ -1,6 +1,6 @@
 // Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser can
 // read but not write, and are removed with it. The row is kept, so that a caller that lost the answer can see what arrived.
-
+import { readFile } from 'node:fs/promises';
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
@@ -11,7 +11,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { publishFile } from '../../kit/durable.ts';
 import { type ApplicationId, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';
 import { Turns } from '../../kit/turns.ts';
-import { fault, sessionNotRunning } from '../faults.ts';
+import { fault, notFound, sessionNotRunning } from '../faults.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { requireSession } from '../sessions/session.ts';
@@ -94,6 +94,23 @@ export class Uploads {
     const name = checkedUploadName(file.fileName);
     const { row, live } = await this.#running(caller, id);
     return this.#turns.take(row.id, () => this.#keep(caller, row, live, { ...file, fileName: name }));
+  }
+
+  /** The content of a file that was uploaded to a running session. */
+  async content(caller: Uploader, id: string, fileName: string, bytesMax: number): Promise<Uint8Array> {
+    const { row, live } = await this.#running(caller, id);
+    const uploaded = await this.#parts.rows.ofSession(row.applicationId, row.id);
+    const file = uploaded.find(({ name }) => name === fileName);
+    if (!file) throw notFound('Upload', fileName);
+    if (file.size > bytesMax)
+      throw fault(
+        'payload_too_large',
+        `${fileName} has ${file.size} bytes; at most ${bytesMax} can be chosen with a tool.`,
+        {
+          advice: 'Choose it over CDP, with DOM.setFileInputFiles.',
+        },
+      );
+    return readFile(`${live.box.uploads}/${file.name}`);
   }
 
   /** The uploads as the session resource lists them. */

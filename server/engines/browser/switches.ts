@@ -43,6 +43,7 @@ const ALWAYS = [
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', // no local addresses in candidates
   '--silent-debugger-extension-api', // otherwise the bar of a debugging extension resizes every page
   '--disable-hang-monitor', // the client handles a busy page; nobody sees the dialog
+  '--disable-back-forward-cache', // `page.goBack()` of Playwright waits for a load that a page from the cache never has
   '--disable-prompt-on-repost', // nobody sees the dialog
   '--lang=en-US',
   `--disable-features=${DISABLED_FEATURES.join(',')}`,

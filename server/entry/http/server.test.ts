@@ -264,6 +264,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     regions: ['local'],
     people: PEOPLE,
     members: MEMBERS,
+    mcp: { call: unasked },
     version: '0.1.0',
     device: {
       starting: { start: unasked },

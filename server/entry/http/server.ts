@@ -52,6 +52,7 @@ import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
 import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
+import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
 import { oauthFailure } from './oauth-failure.ts';
 import { recordingHandlers } from './recordings.ts';
@@ -120,6 +121,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly recordings: Recordings;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
+  readonly mcp: McpParts['tools'];
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
@@ -234,6 +236,9 @@ const handlersOf = (
     version,
     ready,
     live,
+    mcp,
+    listen,
+    publicUrl = `http://${listen.host}:${listen.port}`,
     metrics,
     signingKeys,
   }: HttpParts,
@@ -247,6 +252,7 @@ const handlersOf = (
   ...applicationHandlers(identity.applications),
   ...limitHandlers(limits),
   ...liveHandlers(live),
+  ...mcpHandlers({ tools: mcp, publicUrl, version, log }),
   ...fileHandlers(files),
   ...certificateHandlers(certificates),
   ...extensionHandlers(extensions),

@@ -1,0 +1,75 @@
+// `berth mcp`: an MCP server on standard input and output, for clients that start one as a program. Lists and calls the tools of a
+// Berth service over HTTP; knows none of them itself.
+import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import about from '../../package.json' with { type: 'json' };
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Connection, type KeyOptions, overHttp } from '../http/connection.ts';
+import type { Terminal } from '../terminal.ts';
+
+export interface McpOptions extends KeyOptions {
+  /** Id of the application of the agent key. */
+  readonly app?: string;
+}
+
+/** Runs until the client closes the standard input. */
+export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void> =>
+  overHttp(terminal, options, async connection => {
+    const appId = options.app ?? connection.profile?.key?.applicationId;
+    if (appId === undefined)
+      throw new CommandFailed(
+        EXIT.usage,
+        'The application of the agent key is not known. Name it with --app ID, or run `berth login` and `berth keys create --app ID`.',
+      );
+    const ask = asking(connection, appId);
+    await ask('ping', {}); // A wrong address or key is an error of the command, with its exit code.
+    const ended = Promise.withResolvers<void>();
+    const handle = serveStdio(() => serverFor(ask), { transport: untilClosed(ended.resolve) });
+    await ended.promise;
+    await handle.close();
+  });
+
+type Ask = (method: string, params: object) => Promise<Readonly<Record<string, unknown>>>;
+
+function serverFor(ask: Ask): Server {
+  const info = { name: 'berth', title: 'Berth', version: about.version };
+  const server = new Server(info, { capabilities: { tools: {} } });
+  server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await ask('tools/list', {})) }));
+  server.setRequestHandler('tools/call', async ({ params }) => ({
+    ...{ content: [] },
+    ...(await ask('tools/call', { name: params.name, arguments: params.arguments ?? {} })),
+  }));
+  return server;
+}
+
+/** Sends a message of the protocol of 2025, which needs no envelope, and returns its result. */
+function asking({ berth }: Connection, appId: string): Ask {
+  let lastId = 0;
+  return async (method, params) => {
+    lastId += 1;
+    const { data } = await berth.POST('/v1/agent/applications/{appId}/mcp', {
+      params: { path: { appId } },
+      headers: { accept: 'application/json, text/event-stream' },
+      body: { jsonrpc: '2.0', id: lastId, method, params },
+      parseAs: 'text',
+    });
+    return resultOf(String(data ?? ''));
+  };
+}
+
+/** The answer is JSON, or one event of an event stream. */
+function resultOf(text: string): Readonly<Record<string, unknown>> {
+  const [, event] = /^data: (.*)$/m.exec(text) ?? [];
+  const message: { result?: Record<string, unknown>; error?: { code: number; message: string } } = JSON.parse(
+    event ?? text,
+  );
+  if (message.error) throw new ProtocolError(message.error.code, message.error.message);
+  if (!message.result) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The service gave no result.');
+  return message.result;
+}
+
+function untilClosed(ended: () => void): StdioServerTransport {
+  process.stdin.once('end', ended).once('close', ended);
+  return new StdioServerTransport();
+}

@@ -1,0 +1,347 @@
+// The tools that agents use over MCP: their names, what they do and what they take. Names and fields are those of Playwright's MCP
+// server, so that prompts written for it work; `sessionId` is ours, because one key may drive several browsers.
+import { type Static, type TSchema, Type } from 'typebox';
+import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
+
+export const TOOL_FILES_MAX = 10;
+export const TOOL_FIELDS_MAX = 50;
+export const TOOL_WAIT_SECONDS_MAX = 30;
+const TEXT_CHARACTERS_MAX = 100_000;
+const URL_CHARACTERS_MAX = 8_192;
+const PIXELS_MAX = 4_096;
+
+const SessionIdField = Type.Optional(
+  Type.String({
+    format: 'uuid',
+    description:
+      'Session to use. May be omitted while this agent key has exactly one running session that was opened with browser_open.',
+  }),
+);
+const Element = Type.Optional(
+  Type.String({ maxLength: 500, description: 'Description of the element, for people who read along.' }),
+);
+const Ref = (description = 'Reference of the element in the newest snapshot of the page, for example `e12`.') =>
+  Type.String({ pattern: '^(f[0-9]{1,6})?e[0-9]{1,9}$', maxLength: 20, description });
+const Text = (description: string) => Type.String({ maxLength: TEXT_CHARACTERS_MAX, description });
+const Url = (description: string) => Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX, description });
+
+/** Every tool may name its session. Unknown fields are refused: a misspelt one would change what is done. */
+const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
+  Type.Object({ sessionId: SessionIdField, ...fields }, { additionalProperties: false });
+
+const FormField = Type.Object(
+  {
+    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who read along.' }),
+    type: Type.Enum(['textbox', 'checkbox', 'radio', 'combobox', 'slider'], { description: 'Kind of the field.' }),
+    ref: Ref(),
+    value: Text('Text to enter, label of the option to select, or `true` or `false` for a checkbox or radio button.'),
+  },
+  { additionalProperties: false },
+);
+
+const ToolFile = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 255, description: 'Name of the file.' }),
+    mimeType: Type.Optional(
+      Type.String({ maxLength: 100, description: 'Media type. Default: `application/octet-stream`.' }),
+    ),
+    text: Type.Optional(Type.String({ description: 'Content as text.' })),
+    base64: Type.Optional(Type.String({ description: 'Content in base64.' })),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'With `text` or `base64` the content is given here. With neither, the file of this name is used that was uploaded to the session through the API.',
+  },
+);
+
+const Key = 'Name of the key, such as `Enter` or `ArrowLeft`, a character, or a combination such as `Control+A`.';
+
+interface Tool {
+  readonly title: string;
+  readonly description: string;
+  readonly input: TSchema;
+  /** Changes nothing outside the browser by itself. */
+  readonly isReadOnly: boolean;
+  /** Scope that the agent key needs beside `browsers:connect`. */
+  readonly scope?: 'browsers:write' | 'browsers:read';
+}
+
+export const BROWSER_TOOLS = {
+  browser_open: {
+    title: 'Open a browser',
+    description:
+      'Opens a browser session of its own and returns its sessionId. Call this first. Several sessions may be open at the same time. Close each with browser_close when you are done.',
+    input: Type.Object(
+      {
+        url: Type.Optional(Url('Page to open. Default: an empty page.')),
+        contextId: Type.Optional(
+          Type.String({
+            format: 'uuid',
+            description: 'Context to start from: cookies and storage of earlier sessions, for example a login.',
+          }),
+        ),
+        persist: Type.Optional(
+          Type.Boolean({ description: 'Save cookies and storage to the context when the session ends.' }),
+        ),
+        timeout: Type.Optional(
+          Type.Integer({
+            minimum: TIMEOUT_MIN_SECONDS,
+            maximum: TIMEOUT_MAX_SECONDS,
+            description:
+              'Seconds after which the session ends, whatever is being done. Default: that of the application.',
+          }),
+        ),
+        width: Type.Optional(
+          Type.Integer({
+            minimum: 100,
+            maximum: PIXELS_MAX,
+            description: 'Width of the viewport in pixels, together with `height`.',
+          }),
+        ),
+        height: Type.Optional(
+          Type.Integer({
+            minimum: 100,
+            maximum: PIXELS_MAX,
+            description: 'Height of the viewport in pixels, together with `width`.',
+          }),
+        ),
+        metadata: Type.Optional(
+          Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 400 }), {
+            description: 'Names and values to find the session by.',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    isReadOnly: false,
+    scope: 'browsers:write',
+  },
+  browser_close: {
+    title: 'Close the browser',
+    description: 'Ends the session. Its browser is closed, its recording and downloads are kept.',
+    input: Input({}),
+    isReadOnly: false,
+    scope: 'browsers:write',
+  },
+  browser_sessions: {
+    title: 'List open browsers',
+    description: 'Lists the running sessions that this agent key opened with browser_open.',
+    input: Type.Object({}, { additionalProperties: false }),
+    isReadOnly: true,
+    scope: 'browsers:read',
+  },
+  browser_hand_over: {
+    title: 'Hand the browser to a person',
+    description:
+      'Returns a link at which a person can see the browser and take control of it, for example to sign in or to solve a challenge. Give the link to that person. Anyone who has it can control this browser until it expires.',
+    input: Input({
+      minutes: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 360, description: 'Minutes after which the link expires. Default: 30.' }),
+      ),
+    }),
+    isReadOnly: true,
+  },
+  browser_navigate: {
+    title: 'Go to an address',
+    description: 'Opens an address in the current tab.',
+    input: Input({ url: Url('The address to open.') }),
+    isReadOnly: false,
+  },
+  browser_navigate_back: {
+    title: 'Go back',
+    description: 'Goes to the previous page in the history of the current tab.',
+    input: Input({}),
+    isReadOnly: true,
+  },
+  browser_navigate_forward: {
+    title: 'Go forward',
+    description: 'Goes to the next page in the history of the current tab.',
+    input: Input({}),
+    isReadOnly: true,
+  },
+  browser_reload: {
+    title: 'Reload the page',
+    description: 'Loads the current page again.',
+    input: Input({}),
+    isReadOnly: true,
+  },
+  browser_snapshot: {
+    title: 'Read the page',
+    description:
+      'Returns the accessibility tree of the current page with a reference for each element, which other tools take as `ref`. Better than a screenshot for finding out what to do.',
+    input: Input({}),
+    isReadOnly: true,
+  },
+  browser_click: {
+    title: 'Click',
+    description: 'Clicks an element of the page.',
+    input: Input({
+      element: Element,
+      ref: Ref(),
+      doubleClick: Type.Optional(Type.Boolean({ description: 'Click twice.' })),
+      button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { description: 'Mouse button. Default: `left`.' })),
+      modifiers: Type.Optional(
+        Type.Array(Type.Enum(['Alt', 'Control', 'ControlOrMeta', 'Meta', 'Shift']), {
+          maxItems: 5,
+          description: 'Keys to hold down.',
+        }),
+      ),
+    }),
+    isReadOnly: false,
+  },
+  browser_hover: {
+    title: 'Move the mouse over an element',
+    description: 'Moves the mouse over an element of the page.',
+    input: Input({ element: Element, ref: Ref() }),
+    isReadOnly: true,
+  },
+  browser_drag: {
+    title: 'Drag and drop',
+    description: 'Drags one element to another.',
+    input: Input({
+      startElement: Element,
+      startRef: Ref('Reference of the element to drag.'),
+      endElement: Element,
+      endRef: Ref('Reference of the element to drop on.'),
+    }),
+    isReadOnly: false,
+  },
+  browser_type: {
+    title: 'Type text',
+    description: 'Enters text into an editable element, replacing what it contains.',
+    input: Input({
+      element: Element,
+      ref: Ref(),
+      text: Text('Text to enter.'),
+      submit: Type.Optional(Type.Boolean({ description: 'Press Enter afterwards.' })),
+      slowly: Type.Optional(
+        Type.Boolean({ description: 'Type one character at a time, for pages that react to keys.' }),
+      ),
+    }),
+    isReadOnly: false,
+  },
+  browser_fill_form: {
+    title: 'Fill in a form',
+    description: 'Fills in several fields.',
+    input: Input({
+      fields: Type.Array(FormField, { minItems: 1, maxItems: TOOL_FIELDS_MAX, description: 'The fields.' }),
+    }),
+    isReadOnly: false,
+  },
+  browser_press_key: {
+    title: 'Press a key',
+    description: 'Presses a key or a combination of keys.',
+    input: Input({ key: Type.String({ minLength: 1, maxLength: 100, description: Key }) }),
+    isReadOnly: false,
+  },
+  browser_select_option: {
+    title: 'Select an option',
+    description: 'Selects options of a drop-down list.',
+    input: Input({
+      element: Element,
+      ref: Ref(),
+      values: Type.Array(Type.String({ maxLength: 2_000 }), {
+        minItems: 1,
+        maxItems: 100,
+        description: 'Values or labels to select.',
+      }),
+    }),
+    isReadOnly: false,
+  },
+  browser_file_upload: {
+    title: 'Choose files',
+    description: 'Chooses files in the open file chooser, or in the file input that `ref` names.',
+    input: Input({
+      ref: Type.Optional(Ref('Reference of a file input. Default: the file chooser that is open.')),
+      files: Type.Array(ToolFile, { maxItems: TOOL_FILES_MAX, description: 'The files. None: the choice is cleared.' }),
+    }),
+    isReadOnly: false,
+  },
+  browser_take_screenshot: {
+    title: 'Take a screenshot',
+    description: 'Returns a picture of the page. Use browser_snapshot to find elements.',
+    input: Input({
+      element: Element,
+      ref: Type.Optional(Ref('Reference of the element to picture. Default: the viewport.')),
+      fullPage: Type.Optional(Type.Boolean({ description: 'The whole page instead of the viewport.' })),
+      type: Type.Optional(Type.Enum(['png', 'jpeg'], { description: 'Format. Default: `png`.' })),
+    }),
+    isReadOnly: true,
+  },
+  browser_wait_for: {
+    title: 'Wait',
+    description: 'Waits until a text appears or disappears, or for some seconds.',
+    input: Input({
+      time: Type.Optional(Type.Number({ minimum: 0, maximum: TOOL_WAIT_SECONDS_MAX, description: 'Seconds to wait.' })),
+      text: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 1_000, description: 'Text that must become visible.' }),
+      ),
+      textGone: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 1_000, description: 'Text that must disappear.' }),
+      ),
+    }),
+    isReadOnly: true,
+  },
+  browser_tabs: {
+    title: 'Tabs',
+    description: 'Lists, opens, selects or closes tabs. Other tools work in the current tab.',
+    input: Input({
+      action: Type.Enum(['list', 'new', 'select', 'close'], { description: 'What to do.' }),
+      index: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 1_000,
+          description: 'Number of the tab, from 0. `close` without it closes the current tab.',
+        }),
+      ),
+      url: Type.Optional(Url('Page to open in a new tab.')),
+    }),
+    isReadOnly: false,
+  },
+  browser_handle_dialog: {
+    title: 'Answer a dialog',
+    description: 'Answers an alert, a confirmation or a prompt of the page.',
+    input: Input({
+      accept: Type.Boolean({ description: 'Accept the dialog, or dismiss it.' }),
+      promptText: Type.Optional(Text('Text for a prompt.')),
+    }),
+    isReadOnly: false,
+  },
+  browser_evaluate: {
+    title: 'Run JavaScript',
+    description: 'Runs JavaScript in the page, and returns its value as JSON.',
+    input: Input({
+      function: Text('`() => { … }`, or `(element) => { … }` with `ref`.'),
+      element: Element,
+      ref: Type.Optional(Ref('Reference of the element that the function gets.')),
+    }),
+    isReadOnly: false,
+  },
+  browser_console_messages: {
+    title: 'Console',
+    description: 'Returns what the page wrote to the console.',
+    input: Input({ onlyErrors: Type.Optional(Type.Boolean({ description: 'Errors only.' })) }),
+    isReadOnly: true,
+  },
+  browser_network_requests: {
+    title: 'Network requests',
+    description: 'Returns the requests of the page with their status.',
+    input: Input({}),
+    isReadOnly: true,
+  },
+  browser_resize: {
+    title: 'Resize the viewport',
+    description: 'Changes the size of the viewport.',
+    input: Input({
+      width: Type.Integer({ minimum: 100, maximum: PIXELS_MAX, description: 'Width in pixels.' }),
+      height: Type.Integer({ minimum: 100, maximum: PIXELS_MAX, description: 'Height in pixels.' }),
+    }),
+    isReadOnly: true,
+  },
+} as const satisfies Readonly<Record<string, Tool>>;
+
+export type BrowserToolName = keyof typeof BROWSER_TOOLS;
+export type BrowserToolInput<Name extends BrowserToolName> = Static<(typeof BROWSER_TOOLS)[Name]['input']>;
+
+export const isBrowserTool = (name: string): name is BrowserToolName => Object.hasOwn(BROWSER_TOOLS, name);

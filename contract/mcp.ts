@@ -1,0 +1,31 @@
+// The MCP endpoint: one JSON-RPC message in, its answer out. The messages themselves are the Model Context Protocol's.
+import { Type } from 'typebox';
+import { Uuid } from './common.ts';
+
+export const McpParams = Type.Object({ appId: Uuid('Id of the application of the agent key.') });
+
+export const McpHeaders = Type.Object({
+  'mcp-protocol-version': Type.Optional(
+    Type.String({
+      maxLength: 50,
+      description: 'Revision of the protocol that the message follows, for example `2026-07-28`.',
+    }),
+  ),
+});
+
+export const McpError = Type.Object(
+  {
+    jsonrpc: Type.Literal('2.0'),
+    error: Type.Object({ code: Type.Integer(), message: Type.String() }, { additionalProperties: true }),
+  },
+  { additionalProperties: true, description: 'A JSON-RPC error, for a message that the protocol refuses.' },
+);
+
+export const McpMessage = Type.Object(
+  {
+    jsonrpc: Type.Literal('2.0'),
+    id: Type.Optional(Type.Union([Type.String({ maxLength: 500 }), Type.Integer()])),
+    method: Type.Optional(Type.String({ maxLength: 200, description: 'For example `tools/list` or `tools/call`.' })),
+  },
+  { additionalProperties: true, description: 'A JSON-RPC message of the Model Context Protocol.' },
+);

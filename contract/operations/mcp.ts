@@ -1,0 +1,33 @@
+// The endpoint for clients that speak MCP.
+import { McpError, McpHeaders, McpMessage, McpParams } from '../mcp.ts';
+import type { Operation } from '../operation.ts';
+
+export const MCP_OPERATIONS = {
+  callMcp: {
+    tag: 'MCP',
+    method: 'POST',
+    path: '/v1/agent/applications/{appId}/mcp',
+    summary: 'Send an MCP message',
+    description:
+      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application.',
+    credential: 'agentKey',
+    scopes: ['browsers:connect'],
+    isWrite: true,
+    isUncounted: true,
+    mount: 'native',
+    protocolError: McpError,
+    params: McpParams,
+    headers: McpHeaders,
+    body: McpMessage,
+    bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+    responses: {
+      200: {
+        description: 'The answer, as JSON or, for older clients, as an event stream with one event.',
+        schema: McpMessage,
+        asStream: 'The answer as one event.',
+      },
+      202: { description: 'A notification was received.' },
+    },
+    errors: ['not_found', 'unsupported_media_type'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

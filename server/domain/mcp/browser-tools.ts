@@ -1,0 +1,222 @@
+// The browser tools of MCP clients: sessions opened and closed as over HTTP, pages driven through the driver. Everything is done with
+// the rights of the agent key that calls. Nothing is kept here: which sessions a key opened stands in their metadata.
+import { BROWSER_TOOLS, type BrowserToolInput, type BrowserToolName } from '../../../contract/browser-tools.ts';
+import type { DebugUrls } from '../../../contract/live.ts';
+import type { Command, CommandResult, DriveFailed, FileContent, Tab } from '../../engines/driver/command.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { fault, invalidRequest, scopeMissing } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
+import { commandOf, type PageTool } from './commands.ts';
+
+/** Names the agent key that opened a session with a tool. */
+const OPENED_BY = 'mcpKey';
+const SESSIONS_SHOWN = 100;
+const HAND_OVER_MINUTES = 30;
+const FILE_BYTES_MAX = 50 * 1024 ** 2;
+
+export interface ToolImage {
+  readonly bytes: Uint8Array;
+  readonly mimeType: string;
+}
+
+/** What a tool answers. `addresses` are for the program around the model, and not for the model. */
+export interface ToolResult {
+  readonly text: string;
+  readonly image?: ToolImage;
+  readonly isError?: true;
+  readonly sessionId?: string;
+  readonly addresses?: Readonly<Record<string, string>>;
+}
+
+export interface BrowserToolsParts {
+  readonly sessions: Pick<Sessions, 'create' | 'list' | 'read' | 'update'>;
+  /** The request that a create body means. */
+  readonly requestOf: (
+    body: BrowserToolInput<'browser_open'>,
+    metadata: Readonly<Record<string, string>>,
+  ) => SessionRequest;
+  readonly live: { urls(caller: AgentCaller, id: string, query: { expiresIn?: number }): Promise<DebugUrls> };
+  readonly uploads: { content(caller: AgentCaller, id: string, name: string, bytesMax: number): Promise<Uint8Array> };
+  readonly driver: {
+    run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
+    forget(session: string): void;
+  };
+  readonly isDriveFailed: (error: unknown) => error is DriveFailed;
+  /** Where the driver reaches the browser of a session, with the right of this caller. */
+  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+}
+
+export class BrowserTools {
+  readonly #parts: BrowserToolsParts;
+
+  constructor(parts: BrowserToolsParts) {
+    this.#parts = parts;
+  }
+
+  /** The input was validated for this tool. What fails is a result that says so, for the model to read. */
+  async call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+    try {
+      assertScope(caller, name);
+      return await this.#call(caller, name, input, signal);
+    } catch (error) {
+      if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
+      if (this.#parts.isDriveFailed(error)) return { text: error.message, isError: true };
+      throw error;
+    }
+  }
+
+  async #call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+    switch (name) {
+      case 'browser_open':
+        return this.#open(caller, input as BrowserToolInput<'browser_open'>, signal);
+      case 'browser_sessions':
+        return { text: listed(await this.#opened(caller)) };
+      case 'browser_close':
+        return this.#close(caller, await this.#session(caller, input));
+      case 'browser_hand_over':
+        return this.#handOver(caller, input as BrowserToolInput<'browser_hand_over'>);
+      default:
+        return this.#drive(caller, name, input);
+    }
+  }
+
+  async #open(caller: AgentCaller, input: BrowserToolInput<'browser_open'>, signal: AbortSignal): Promise<ToolResult> {
+    const request = this.#parts.requestOf(input, { ...input.metadata, [OPENED_BY]: caller.keyId });
+    const { session, warnings } = await this.#parts.sessions.create(caller, request, { signal });
+    const id = session.id as SessionId;
+    const command: Command =
+      input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);
+    const shown = await this.#shown(caller, id, command);
+    const head = [
+      `Opened session ${id}. It ends at ${session.expiresAt}.`,
+      ...warnings.map(({ message }) => `Warning: ${message}`),
+    ];
+    const { urls } = this.#parts.live;
+    const addresses = await urls.call(this.#parts.live, caller, id, {}).then(liveAddress, () => ({}));
+    return { ...shown, text: [...head, shown.text].join('\n\n'), sessionId: id, addresses };
+  }
+
+  async #close(caller: AgentCaller, { id }: SessionView): Promise<ToolResult> {
+    this.#parts.driver.forget(id);
+    const ended = await this.#parts.sessions.update(caller, id, { status: 'REQUEST_RELEASE' });
+    return { text: `Session ${id} is closed (${ended.status}).`, sessionId: id };
+  }
+
+  async #handOver(caller: AgentCaller, input: BrowserToolInput<'browser_hand_over'>): Promise<ToolResult> {
+    const { id } = await this.#session(caller, input);
+    const minutes = input.minutes ?? HAND_OVER_MINUTES;
+    const addresses = liveAddress(await this.#parts.live.urls(caller, id, { expiresIn: 60 * minutes }));
+    return {
+      text: `A person can see and control the browser of session ${id} for ${minutes} minutes at:\n${addresses.liveViewUrl}\nWhile they have control, what you do waits until they give it back.`,
+      sessionId: id,
+      addresses,
+    };
+  }
+
+  async #drive(caller: AgentCaller, name: PageTool, input: unknown): Promise<ToolResult> {
+    const { id } = await this.#session(caller, input);
+    const command = await commandOf(name, input, files => this.#read(caller, id, files));
+    return { ...(await this.#shown(caller, id as SessionId, command)), sessionId: id };
+  }
+
+  async #shown(caller: AgentCaller, id: SessionId, command: Command): Promise<ToolResult> {
+    try {
+      const result = await this.#parts.driver.run({ session: id, address: this.#parts.addressOf(caller, id) }, command);
+      return { text: described(result), ...(result.image ? { image: result.image } : {}) };
+    } catch (error) {
+      if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#assertRunning(caller, id);
+      throw error;
+    }
+  }
+
+  /** The session that a call means. A session that has ended is reported, and never replaced by a new one. */
+  async #session(caller: AgentCaller, input: unknown): Promise<SessionView> {
+    const { sessionId } = input as { readonly sessionId?: string };
+    if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);
+    const opened = await this.#opened(caller);
+    const [only] = opened;
+    if (only && opened.length === 1) return only;
+    if (opened.length > 1)
+      throw fault(
+        'invalid_request',
+        `This key has ${opened.length} open sessions. Say which one with sessionId.\n${listed(opened)}`,
+      );
+    throw await this.#noneOpen(caller);
+  }
+
+  async #noneOpen(caller: AgentCaller) {
+    const { sessions } = await this.#parts.sessions.list(caller, { q: openedBy(caller), limit: 1 });
+    const [last] = sessions;
+    const lost = last ? ` The last one, ${ended(last)}` : '';
+    return fault('session_not_running', `No browser is open.${lost} Open one with browser_open.`);
+  }
+
+  async #assertRunning(caller: AgentCaller, id: string): Promise<SessionView> {
+    const session = await this.#parts.sessions.read(caller, id.toLowerCase());
+    if (session.status === 'RUNNING') return session;
+    throw fault(
+      'session_not_running',
+      `Session ${ended(session)} What was open in it is lost. Open another one with browser_open.`,
+    );
+  }
+
+  async #opened(caller: AgentCaller): Promise<readonly SessionView[]> {
+    const query = { status: 'RUNNING', q: openedBy(caller), limit: SESSIONS_SHOWN };
+    return (await this.#parts.sessions.list(caller, query)).sessions;
+  }
+
+  async #read(
+    caller: AgentCaller,
+    id: string,
+    files: BrowserToolInput<'browser_file_upload'>['files'],
+  ): Promise<readonly FileContent[]> {
+    return Promise.all(
+      files.map(async ({ name, mimeType = 'application/octet-stream', text, base64 }) => {
+        if (text !== undefined && base64 !== undefined)
+          throw invalidRequest([{ path: 'files', message: `${JSON.stringify(name)} has both text and base64` }]);
+        if (base64 !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(base64, 'base64')) };
+        if (text !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(text)) };
+        return { name, mimeType, bytes: await this.#parts.uploads.content(caller, id, name, FILE_BYTES_MAX) };
+      }),
+    );
+  }
+}
+
+const noFiles = async (): Promise<readonly FileContent[]> => [];
+
+function assertScope({ scopes }: AgentCaller, name: BrowserToolName): void {
+  const tool = BROWSER_TOOLS[name];
+  if ('scope' in tool && !scopes.has(tool.scope)) throw scopeMissing([tool.scope]);
+}
+
+const openedBy = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY}']:'${keyId}'`;
+
+const liveAddress = ({ debuggerUrl }: DebugUrls) => ({ liveViewUrl: debuggerUrl });
+
+const ended = ({ id, status, endReason, endedAt }: SessionView): string =>
+  `${id}, is not running: ${status}${endReason === undefined ? '' : ` (${endReason})`}${endedAt === undefined ? '' : ` since ${endedAt}`}.`;
+
+const listed = (sessions: readonly SessionView[]): string =>
+  sessions.length === 0
+    ? 'No session is open.'
+    : sessions
+        .map(({ id, createdAt, expiresAt }) => `- ${id}, opened at ${createdAt}, ends at ${expiresAt}`)
+        .join('\n');
+
+/** As Markdown, in the order in which a model needs it. */
+function described({ text, page, tabs, blockedBy }: CommandResult): string {
+  const parts = [
+    text,
+    blockedBy,
+    page && `Page: ${page.url}\nTitle: ${page.title}`,
+    tabs.length > 1 ? `Tabs:\n${tabs.map(tabLine).join('\n')}` : undefined,
+    page?.snapshot === undefined ? undefined : `Snapshot:\n\`\`\`yaml\n${page.snapshot}\n\`\`\``,
+    page?.isCut ? 'The page is larger than what is shown. Use browser_evaluate to read the rest.' : undefined,
+  ];
+  return parts.filter(part => part !== undefined && part !== '').join('\n\n');
+}
+
+const tabLine = ({ index, title, url, isCurrent }: Tab): string =>
+  `- ${index}: ${isCurrent ? '(current) ' : ''}${title} (${url})`;

@@ -1,0 +1,112 @@
+// What the driver does in a session's browser, and what it gives back. Sent between the main thread and the driver's thread.
+
+/** The part of a page that a command works on: a reference from the newest snapshot of the page, such as `e12`. */
+export type Ref = string;
+
+export interface FileContent {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly bytes: Uint8Array;
+}
+
+export type Modifier = 'Alt' | 'Control' | 'ControlOrMeta' | 'Meta' | 'Shift';
+
+export type Field =
+  | { readonly type: 'text' | 'select'; readonly ref: Ref; readonly value: string }
+  | { readonly type: 'checkbox'; readonly ref: Ref; readonly checked: boolean };
+
+export type Command =
+  | { readonly do: 'navigate'; readonly url: string }
+  | { readonly do: 'back' | 'forward' | 'reload' | 'snapshot' | 'requests' }
+  | {
+      readonly do: 'click';
+      readonly ref: Ref;
+      readonly double: boolean;
+      readonly button: 'left' | 'right' | 'middle';
+      readonly modifiers: readonly Modifier[];
+    }
+  | { readonly do: 'hover'; readonly ref: Ref }
+  | { readonly do: 'drag'; readonly from: Ref; readonly to: Ref }
+  | {
+      readonly do: 'type';
+      readonly ref: Ref;
+      readonly text: string;
+      readonly submit: boolean;
+      /** Key by key, for pages that listen to keys. */
+      readonly slowly: boolean;
+    }
+  | { readonly do: 'fill'; readonly fields: readonly Field[] }
+  | { readonly do: 'press'; readonly key: string }
+  | { readonly do: 'select'; readonly ref: Ref; readonly values: readonly string[] }
+  | { readonly do: 'files'; readonly ref?: Ref; readonly files: readonly FileContent[] }
+  | {
+      readonly do: 'screenshot';
+      readonly ref?: Ref;
+      readonly fullPage: boolean;
+      readonly type: 'png' | 'jpeg';
+    }
+  | { readonly do: 'wait'; readonly ms?: number; readonly text?: string; readonly textGone?: string }
+  | { readonly do: 'tabs'; readonly action: 'list' }
+  | { readonly do: 'tabs'; readonly action: 'new'; readonly url?: string }
+  | { readonly do: 'tabs'; readonly action: 'select' | 'close'; readonly index?: number }
+  | { readonly do: 'dialog'; readonly accept: boolean; readonly text?: string }
+  | { readonly do: 'evaluate'; readonly code: string; readonly ref?: Ref }
+  | { readonly do: 'console'; readonly errorsOnly: boolean }
+  | { readonly do: 'resize'; readonly width: number; readonly height: number };
+
+export interface Tab {
+  readonly index: number;
+  readonly title: string;
+  readonly url: string;
+  readonly isCurrent: boolean;
+}
+
+export interface PageState {
+  readonly url: string;
+  readonly title: string;
+  /** The accessibility tree as YAML, with a reference for each element. Absent where the command does not need it. */
+  readonly snapshot?: string;
+  /** The snapshot was cut at its size limit. */
+  readonly isCut?: boolean;
+}
+
+export interface CommandResult {
+  readonly text?: string;
+  readonly image?: { readonly bytes: Uint8Array; readonly mimeType: string };
+  /** Absent while a dialog is open, which holds the page. */
+  readonly page?: PageState;
+  readonly tabs: readonly Tab[];
+  /** An open dialog or file chooser, which must be answered first. */
+  readonly blockedBy?: string;
+}
+
+/** Why a command had no result. `command`: what was asked is not possible, and the message says why. */
+export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died';
+
+export class DriveFailed extends Error {
+  override readonly name = 'DriveFailed';
+  readonly why: DriveFailure;
+  constructor(why: DriveFailure, message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+export interface Order {
+  readonly id: number;
+  readonly session: string;
+  /** The WebSocket address of the session's browser. */
+  readonly address: string;
+  readonly command: Command;
+}
+
+/** `opened` and `closed`: the connection to the browser of a session. */
+export type ThreadMessage =
+  | { readonly id: number; readonly result: CommandResult }
+  | { readonly id: number; readonly failed: DriveFailure; readonly message: string }
+  | { readonly closed: string };
+
+/** Sent to the thread to end a connection. */
+export interface Leave {
+  readonly leave: string;
+}

@@ -1,0 +1,205 @@
+// One session's browser as Playwright sees it, in a thread of the driver: the tab that commands work on, and what holds it (a
+// dialog, a file chooser). Everything that comes from a page is cut at a named limit before it leaves the thread.
+import { type Browser, type BrowserContext, chromium, type Dialog, type FileChooser, type Page } from 'playwright-core';
+import { type Command, type CommandResult, DriveFailed, type PageState, type Tab } from './command.ts';
+import { type Acting, perform } from './perform.ts';
+
+const CONNECT_MS = 30_000;
+const TITLE_MS = 1_000;
+const SNAPSHOT_MS = 15_000;
+/** How long a page may take to show the effect of an action, if it is not loading another one. */
+const SETTLE_MS = 500;
+const LOAD_MS = 10_000;
+const SNAPSHOT_CHARACTERS_MAX = 200_000;
+const TITLE_CHARACTERS_MAX = 300;
+const URL_CHARACTERS_MAX = 2_000;
+const TABS_SHOWN = 50;
+const MESSAGE_CHARACTERS_MAX = 500;
+/** Playwright writes no files for a connection that leaves downloads to the browser; a folder that cannot exist makes sure. */
+const NO_FOLDER = '/dev/null/none';
+
+/** After these a model needs to see the page. */
+const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
+  ...([
+    'navigate',
+    'back',
+    'forward',
+    'reload',
+    'snapshot',
+    'click',
+    'hover',
+    'drag',
+    'type',
+    'fill',
+    'press',
+  ] as const),
+  ...(['select', 'files', 'wait', 'dialog', 'resize'] as const),
+]);
+/** These may have an effect on the page. */
+const SETTLED: ReadonlySet<Command['do']> = new Set<Command['do']>([
+  ...(['click', 'hover', 'drag', 'type', 'fill', 'press', 'select', 'files', 'dialog', 'evaluate'] as const),
+]);
+
+export class DrivenBrowser implements Acting {
+  readonly #browser: Browser;
+  readonly #context: BrowserContext;
+  #page: Page | undefined;
+  #dialog: Dialog | undefined;
+  #chooser: FileChooser | undefined;
+  #onDialog = Promise.withResolvers<void>();
+  #isLoading = false;
+
+  private constructor(browser: Browser, context: BrowserContext) {
+    this.#browser = browser;
+    this.#context = context;
+    for (const page of context.pages()) this.#watch(page);
+    context.on('page', page => this.#watch(page));
+    this.#page = context.pages()[0];
+  }
+
+  static async connect(address: string, gone: () => void): Promise<DrivenBrowser> {
+    try {
+      const options = { noDefaults: true, artifactsDir: NO_FOLDER, timeout: CONNECT_MS };
+      const browser = await chromium.connectOverCDP(address, options);
+      browser.on('disconnected', gone);
+      const context = browser.contexts()[0] ?? (await browser.newContext());
+      return new DrivenBrowser(browser, context);
+    } catch (error) {
+      throw new DriveFailed('connection', error instanceof Error ? error.message : 'it threw no error');
+    }
+  }
+
+  /** Disconnects; the session keeps running. */
+  close(): Promise<void> {
+    return this.#browser.close();
+  }
+
+  async run(command: Command): Promise<CommandResult> {
+    this.#assertFree(command);
+    const done = perform(this, command);
+    const first = await Promise.race([done, this.#onDialog.promise.then(() => 'dialog' as const)]);
+    if (first === 'dialog') done.catch(() => {}); // It goes on, or fails, when the dialog is answered.
+    const said = first === 'dialog' ? {} : first;
+    if (!this.#dialog && SETTLED.has(command.do)) await this.#settle();
+    const blockedBy = this.#blockedBy();
+    const tabs = await this.tabs();
+    if (this.#dialog) return { ...said, tabs, ...(blockedBy === undefined ? {} : { blockedBy }) };
+    const page = await this.#state(WITH_SNAPSHOT.has(command.do));
+    return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
+  }
+
+  // ---- for the commands --------------------------------------------------------------------------------------------
+
+  get pages(): readonly Page[] {
+    return this.#context.pages();
+  }
+
+  /** The current tab; a new one if all were closed. */
+  async page(): Promise<Page> {
+    if (this.#page && !this.#page.isClosed()) return this.#page;
+    this.#page = this.#context.pages().at(-1) ?? (await this.#context.newPage());
+    return this.#page;
+  }
+
+  async open(): Promise<Page> {
+    this.#page = await this.#context.newPage();
+    return this.#page;
+  }
+
+  show(page: Page): void {
+    this.#page = page;
+  }
+
+  takeDialog(): Dialog | undefined {
+    const dialog = this.#dialog;
+    this.#dialog = undefined;
+    this.#onDialog = Promise.withResolvers<void>();
+    return dialog;
+  }
+
+  takeChooser(): FileChooser | undefined {
+    const chooser = this.#chooser;
+    this.#chooser = undefined;
+    return chooser;
+  }
+
+  async tabs(): Promise<readonly Tab[]> {
+    const current = this.#page;
+    return Promise.all(
+      this.#context
+        .pages()
+        .slice(0, TABS_SHOWN)
+        .map(async (page, index) => ({
+          ...{ index, url: cut(page.url(), URL_CHARACTERS_MAX), isCurrent: page === current },
+          title: this.#dialog ? '' : await titleOf(page),
+        })),
+    );
+  }
+
+  // ---- what holds the page -----------------------------------------------------------------------------------------
+
+  #watch(page: Page): void {
+    page.on('dialog', dialog => {
+      this.#dialog = dialog;
+      this.#onDialog.resolve();
+    });
+    page.on('filechooser', chooser => {
+      this.#chooser = chooser;
+    });
+    page.on('request', request => {
+      if (page === this.#page && request.isNavigationRequest() && request.frame() === page.mainFrame())
+        this.#isLoading = true;
+    });
+    page.on('close', () => {
+      if (this.#page === page) this.#page = undefined;
+    });
+  }
+
+  #assertFree(command: Command): void {
+    const mayPass = command.do === 'dialog' || (command.do === 'tabs' && command.action === 'list');
+    if (this.#dialog && !mayPass)
+      throw new DriveFailed('command', `${this.#blockedBy()} Answer it with browser_handle_dialog first.`);
+  }
+
+  #blockedBy(): string | undefined {
+    if (this.#dialog)
+      return `A dialog is open (${this.#dialog.type()}): ${JSON.stringify(cut(this.#dialog.message(), MESSAGE_CHARACTERS_MAX))}.`;
+    return this.#chooser && 'A file chooser is open. Choose files with browser_file_upload.';
+  }
+
+  // ---- what the page shows -----------------------------------------------------------------------------------------
+
+  /** Until the page has drawn once, or has loaded the page to which the action led. */
+  async #settle(): Promise<void> {
+    const page = await this.page();
+    this.#isLoading = false;
+    await Promise.race([drawn(page), this.#onDialog.promise, wait(SETTLE_MS)]);
+    if (this.#isLoading)
+      await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), this.#onDialog.promise]);
+    this.#isLoading = false;
+  }
+
+  async #state(withSnapshot: boolean): Promise<PageState | undefined> {
+    const page = await this.page();
+    const place = { url: cut(page.url(), URL_CHARACTERS_MAX), title: await titleOf(page) };
+    if (!withSnapshot) return place;
+    const taken = await Promise.race([
+      page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
+      this.#onDialog.promise.then(() => undefined),
+    ]);
+    if (taken === undefined) return undefined;
+    return { ...place, snapshot: cut(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
+  }
+}
+
+const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
+
+/** A page that hangs has no title within its limit. */
+const titleOf = async (page: Page): Promise<string> =>
+  cut(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
+
+/** Over, too, if the page goes elsewhere. */
+const drawn = (page: Page): Promise<unknown> => page.evaluate(DRAWN).catch(() => {});
+const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
+
+const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

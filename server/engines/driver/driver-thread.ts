@@ -1,0 +1,60 @@
+// Runs in each thread of the driver: one connected browser for each session, commands in the order in which they come.
+import { parentPort } from 'node:worker_threads';
+import type { CommandResult, DriveFailure, Leave, Order, ThreadMessage } from './command.ts';
+import { DriveFailed } from './command.ts';
+import { DrivenBrowser } from './driven-browser.ts';
+
+const port = parentPort;
+if (!port) throw new Error('this file runs as a worker thread only');
+
+const MESSAGE_CHARACTERS_MAX = 2000;
+/** Colours of a terminal in the messages of Playwright. */
+const COLOURS = /\u001b\[[0-9;]*m/g;
+
+const browsers = new Map<string, Promise<DrivenBrowser>>();
+const say = (message: ThreadMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
+
+port.on('message', (message: Order | Leave) => {
+  if ('leave' in message) void leave(message.leave);
+  else void perform(message);
+});
+
+async function perform({ id, session, address, command }: Order): Promise<void> {
+  try {
+    const browser = await connected(session, address);
+    const result = await browser.run(command);
+    say({ id, result }, imageOf(result));
+  } catch (error) {
+    const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
+    say({ id, failed, message: wordsOf(error) });
+  }
+}
+
+function connected(session: string, address: string): Promise<DrivenBrowser> {
+  const known = browsers.get(session);
+  if (known) return known;
+  const gone = (): void => {
+    browsers.delete(session);
+    say({ closed: session });
+  };
+  const connecting = DrivenBrowser.connect(address, gone);
+  browsers.set(session, connecting);
+  connecting.catch(() => browsers.delete(session));
+  return connecting;
+}
+
+async function leave(session: string): Promise<void> {
+  const browser = await browsers.get(session)?.catch(() => undefined);
+  browsers.delete(session);
+  await browser?.close().catch(() => {});
+}
+
+const imageOf = ({ image }: CommandResult): ArrayBuffer[] =>
+  image && image.bytes.buffer instanceof ArrayBuffer && image.bytes.byteLength === image.bytes.buffer.byteLength
+    ? [image.bytes.buffer]
+    : [];
+
+function wordsOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : 'It threw no error.';
+  return text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX).toWellFormed();
+}

@@ -1,0 +1,196 @@
+// Drives browsers for agents that speak MCP and not CDP: Playwright, in threads of its own, connected to a session as any client is.
+// What a page says is parsed there and not in the main thread. A thread that does not answer in time is replaced; its
+// connections are made again by the next command, and only references from earlier snapshots are lost.
+import { Worker } from 'node:worker_threads';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import {
+  type Command,
+  type CommandResult,
+  DriveFailed,
+  type Leave,
+  type Order,
+  type ThreadMessage,
+} from './command.ts';
+
+export interface DriverLimits {
+  /** A thread of Playwright holds about 95 MiB. */
+  readonly threads: number;
+  /** Commands of one session that wait for each other. */
+  readonly waitingOfOne: number;
+  readonly heapMb: number;
+  /** A command that takes longer ends its thread. Each has shorter limits of its own, see driven-browser.ts. */
+  readonly commandMs: number;
+  /** A connection without commands is closed after this, and a thread without connections ends. */
+  readonly idleMs: number;
+}
+
+export const DRIVER_LIMITS: DriverLimits = {
+  threads: 2,
+  waitingOfOne: 16,
+  heapMb: 512,
+  commandMs: 120_000,
+  idleMs: 300_000,
+};
+
+interface Pending {
+  readonly session: string;
+  readonly answer: PromiseWithResolvers<CommandResult>;
+  readonly timer: NodeJS.Timeout;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  readonly sessions: Set<string>;
+  readonly pending: Map<number, Pending>;
+}
+
+interface Driven {
+  readonly thread: Thread;
+  /** Commands run one after the other, as they came. */
+  last: Promise<unknown>;
+  waiting: number;
+  idle: NodeJS.Timeout | undefined;
+}
+
+export interface Target {
+  readonly session: string;
+  readonly address: string;
+}
+
+export class Driver implements Closeable {
+  readonly #log: Log;
+  readonly #limits: DriverLimits;
+  readonly #threads = new Set<Thread>();
+  readonly #driven = new Map<string, Driven>();
+  #nextId = 0;
+  #isClosed = false;
+
+  constructor(log: Log, limits: Partial<DriverLimits> = {}) {
+    this.#log = log;
+    this.#limits = { ...DRIVER_LIMITS, ...limits };
+  }
+
+  get threads(): number {
+    return this.#threads.size;
+  }
+
+  /** Throws DriveFailed. */
+  async run(target: Target, command: Command): Promise<CommandResult> {
+    if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
+    const driven = this.#drivenOf(target.session);
+    if (driven.waiting >= this.#limits.waitingOfOne)
+      throw new DriveFailed('too_many', `${this.#limits.waitingOfOne} commands of this session wait already.`);
+    driven.waiting += 1;
+    clearTimeout(driven.idle);
+    const before = driven.last;
+    const mine = before.catch(() => {}).then(() => this.#send(driven.thread, target, command));
+    driven.last = mine;
+    try {
+      return await mine;
+    } finally {
+      driven.waiting -= 1;
+      if (driven.waiting === 0) driven.idle = this.#idleTimer(target.session);
+    }
+  }
+
+  /** Closes the connection to a session. */
+  forget(session: string): void {
+    const driven = this.#driven.get(session);
+    if (!driven) return;
+    clearTimeout(driven.idle);
+    this.#driven.delete(session);
+    driven.thread.sessions.delete(session);
+    const leave: Leave = { leave: session };
+    driven.thread.worker.postMessage(leave);
+    if (driven.thread.sessions.size === 0) void this.#end(driven.thread, 'connection', 'The session has ended.');
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { idle } of this.#driven.values()) clearTimeout(idle);
+    await Promise.all([...this.#threads].map(thread => this.#end(thread, 'connection', 'The service is stopping.')));
+  }
+
+  #drivenOf(session: string): Driven {
+    const known = this.#driven.get(session);
+    if (known) return known;
+    const thread = this.#threadFor();
+    thread.sessions.add(session);
+    const driven: Driven = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
+    this.#driven.set(session, driven);
+    return driven;
+  }
+
+  /** The one with the fewest sessions, or a new one while there may be more. */
+  #threadFor(): Thread {
+    const [least] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
+    if (least && (least.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return least;
+    return this.#start();
+  }
+
+  #start(): Thread {
+    const { heapMb } = this.#limits;
+    const worker = new Worker(new URL('./driver-thread.ts', import.meta.url), {
+      name: 'driver',
+      // Playwright reads its own options from the environment; the server's settings are not for it.
+      env: { NODE_ENV: 'production' },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+    });
+    const thread: Thread = { worker, sessions: new Set(), pending: new Map() };
+    worker.on('message', (message: ThreadMessage) => this.#heard(thread, message));
+    worker.on('error', error => {
+      this.#log.warn('driver.thread_failed', { error });
+      void this.#end(thread, 'died', 'The driver failed. Take a new snapshot and repeat the command.');
+    });
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #send(thread: Thread, { session, address }: Target, command: Command): Promise<CommandResult> {
+    if (!this.#threads.has(thread))
+      throw new DriveFailed('died', 'The driver was replaced. Take a new snapshot and repeat the command.');
+    const id = this.#nextId++;
+    const answer = Promise.withResolvers<CommandResult>();
+    const timer = setTimeout(() => {
+      this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
+      void this.#end(thread, 'too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`);
+    }, this.#limits.commandMs);
+    thread.pending.set(id, { session, answer, timer });
+    const order: Order = { id, session, address, command };
+    thread.worker.postMessage(order);
+    return answer.promise;
+  }
+
+  #heard(thread: Thread, message: ThreadMessage): void {
+    if ('closed' in message) {
+      const driven = this.#driven.get(message.closed);
+      if (driven?.thread === thread && driven.waiting === 0) this.forget(message.closed);
+      return;
+    }
+    const pending = thread.pending.get(message.id);
+    if (!pending) return;
+    thread.pending.delete(message.id);
+    clearTimeout(pending.timer);
+    if ('result' in message) pending.answer.resolve(message.result);
+    else pending.answer.reject(new DriveFailed(message.failed, message.message));
+  }
+
+  #idleTimer(session: string): NodeJS.Timeout {
+    return setTimeout(() => this.forget(session), this.#limits.idleMs).unref();
+  }
+
+  async #end(thread: Thread, why: DriveFailed['why'], message: string): Promise<void> {
+    this.#threads.delete(thread);
+    for (const session of thread.sessions) {
+      clearTimeout(this.#driven.get(session)?.idle);
+      this.#driven.delete(session);
+    }
+    for (const { answer, timer } of thread.pending.values()) {
+      clearTimeout(timer);
+      answer.reject(new DriveFailed(why, message));
+    }
+    thread.pending.clear();
+    await thread.worker.terminate();
+  }
+}

@@ -1,0 +1,40 @@
+// The wiring of the MCP endpoint: the browser tools, and the driver that works in the browsers for them.
+
+import type { BrowserToolsParts } from '../domain/mcp/browser-tools.ts';
+import { BrowserTools } from '../domain/mcp/browser-tools.ts';
+import type { Signing } from '../domain/sessions/signing.ts';
+import { DriveFailed } from '../engines/driver/command.ts';
+import { Driver } from '../engines/driver/driver.ts';
+import { normaliseCreate } from '../entry/http/normalise-create.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
+  readonly signing: Signing;
+  /** The address listened on, once the server does. */
+  readonly localUrl: () => string;
+}
+
+export function openMcp({ log }: Runtime, { config, scope }: Foundation, deps: McpDeps) {
+  const { sessions, live, uploads, signing, localUrl } = deps;
+  const driver = scope.own(new Driver(log));
+  const tools = new BrowserTools({
+    ...{ sessions, live, uploads, driver },
+    requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
+      normaliseCreate(
+        {
+          ...(timeout === undefined ? {} : { timeout }),
+          // The driver disconnects when it has nothing to do.
+          keepAlive: true,
+          userMetadata: metadata,
+          ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),
+          ...(width === undefined || height === undefined ? {} : { viewport: { width, height } }),
+        },
+        { mount: 'native', regions: config.regions },
+      ),
+    isDriveFailed: error => error instanceof DriveFailed,
+    addressOf: ({ keyId }, id) =>
+      `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`,
+  });
+  return { service: tools };
+}

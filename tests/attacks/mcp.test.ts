@@ -1,0 +1,179 @@
+// Attacks on the MCP endpoint: other people's sessions, pages that hold or flood the driver, and what they write into answers.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+const pages = await openPages({
+  '/busy': '<!doctype html><title>Busy</title><button onclick="for (;;);">Hang</button>',
+  '/alerts':
+    '<!doctype html><title>Alerts</title><button onclick="for (let i = 0; i < 1000; i++) alert(i)">Alert</button>',
+  '/wide': `<!doctype html><title>Wide</title><body><script>
+    for (let i = 0; i < 20000; i++) document.body.appendChild(document.createElement('button')).textContent = 'x'.repeat(100);</script>`,
+  '/names': `<!doctype html><title>${'T'.repeat(5000)}\u202e</title><button aria-label="\ud800 odd">Odd</button>`,
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const endpoint = (application = server.applicationId) => `${server.url}/v1/agent/applications/${application}/mcp`;
+
+async function agent(key = server.key) {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(endpoint()), { requestInit }));
+  const call = async (name: string, input: Record<string, unknown> = {}) => {
+    const { content, isError, _meta } = await client.callTool({ name, arguments: input }, { timeout: 180_000 });
+    const text = content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n');
+    return { text, isError: isError === true, sessionId: String(_meta?.['berth/sessionId']) };
+  };
+  return { call, close: () => client.close() };
+}
+
+const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+const post = (path: string, key: string | null, body: unknown = message) => {
+  const headers = { accept: 'application/json, text/event-stream' };
+  return server.api('POST', path, { body, key, headers });
+};
+const own = `/v1/agent/applications/${server.applicationId}/mcp`;
+
+/** A key of the application with these scopes. */
+async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: string }> {
+  const path = `/v1/applications/${server.applicationId}/agent-keys`;
+  const made = await server.api<{ id: string; key: string }>('POST', path, {
+    key: await ownerToken(server),
+    body: { name: scopes.join(' '), scopes },
+  });
+  assert.equal(made.status, 201, made.text);
+  return made.body;
+}
+
+test('a key reaches only the endpoint of its own application, and no other kind of credential reaches one', async () => {
+  const thief = await foreignKey(server);
+  assert.equal((await post(own, thief)).status, 404);
+  assert.equal((await post(own, null)).status, 401);
+  assert.equal((await post(own, await ownerToken(server))).status, 401);
+  assert.equal((await post(own, (await keyWith(['browsers:read'])).key)).status, 403);
+});
+
+test('the session of another application does not exist, also when its id is known', async () => {
+  const { call, close } = await agent();
+  const theirs = await foreignKey(server);
+  const foreign = await server.createSession({ keepAlive: true }, theirs);
+  for (const name of ['browser_snapshot', 'browser_close', 'browser_hand_over']) {
+    const { text, isError } = await call(name, { sessionId: foreign.id });
+    assert.ok(isError, name);
+    assert.match(text, /does not exist, or is not yours/);
+  }
+  await close();
+  await server.api('POST', `/v1/browsers/sessions/${foreign.id}`, {
+    key: theirs,
+    body: { status: 'REQUEST_RELEASE' },
+  });
+});
+
+test('a session that another key opened is used only by its id', async () => {
+  const [first, second] = [
+    await agent(),
+    await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
+  ];
+  const { sessionId } = await first.call('browser_open');
+  const { isError, text } = await second.call('browser_navigate', { url: `${pages.url}/` });
+  assert.ok(isError);
+  assert.match(text, /No browser is open/);
+  await first.call('browser_close', { sessionId });
+  await Promise.all([first.close(), second.close()]);
+});
+
+test('a key without browsers:write drives sessions, and neither opens nor closes one', async () => {
+  const { call, close } = await agent((await keyWith(['browsers:connect'])).key);
+  const { id } = await server.createSession({ keepAlive: true });
+  assert.match((await call('browser_navigate', { sessionId: id, url: `${pages.url}/` })).text, /Title: Home/);
+  for (const name of ['browser_open', 'browser_close', 'browser_sessions'])
+    assert.match((await call(name, name === 'browser_close' ? { sessionId: id } : {})).text, /lacks the scope/);
+  await close();
+  await server.release(id);
+});
+
+test('a revoked key is cut off at once, between two calls', async () => {
+  const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
+  const { call, close } = await agent(made.key);
+  const { sessionId } = await call('browser_open');
+  const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+  const { headers } = await server.api('GET', path, { key: await ownerToken(server) });
+  const revoked = await server.api('DELETE', path, {
+    key: await ownerToken(server),
+    headers: { 'if-match': String(headers.etag) },
+  });
+  assert.equal(revoked.status, 204, revoked.text);
+  await assert.rejects(call('browser_snapshot', { sessionId }), /401|invalid/i);
+  await close();
+  await server.api('POST', `/v1/browsers/sessions/${sessionId}`, { body: { status: 'REQUEST_RELEASE' } });
+});
+
+test('addresses of files, of the browser and of this machine are refused like those of any client', async () => {
+  const { call, close } = await agent();
+  const { sessionId } = await call('browser_open');
+  for (const url of [
+    'file:///etc/passwd',
+    'chrome://version',
+    'http://169.254.169.254/latest/meta-data',
+    'http://[::1]:1/',
+  ]) {
+    const { text, isError } = await call('browser_navigate', { sessionId, url });
+    assert.ok(isError || !/root:|Revision|instance-id/.test(text), `${url}: ${text.slice(0, 200)}`);
+    assert.doesNotMatch(text, /root:x:0/);
+  }
+  await call('browser_close', { sessionId });
+  await close();
+});
+
+test('a page that never comes to rest delays its own session, and no other', async () => {
+  const { call, close } = await agent();
+  const hung = await call('browser_open', { url: `${pages.url}/busy` });
+  const calm = await call('browser_open', { url: `${pages.url}/` });
+  const [, ref = ''] = /"Hang" \[ref=(\w+)\]/.exec(hung.text) ?? [];
+  const hanging = call('browser_click', { sessionId: hung.sessionId, ref });
+  assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
+  assert.ok((await hanging).isError);
+  assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
+  await Promise.all([hung, calm].map(({ sessionId }) => call('browser_close', { sessionId })));
+  await close();
+});
+
+test('a page with a thousand dialogs and one with twenty thousand elements give bounded answers', async () => {
+  const { call, close } = await agent();
+  const { sessionId, text } = await call('browser_open', { url: `${pages.url}/alerts` });
+  const [, ref = ''] = /"Alert" \[ref=(\w+)\]/.exec(text) ?? [];
+  assert.match((await call('browser_click', { sessionId, ref })).text, /A dialog is open \(alert\): "0"/);
+  assert.match(
+    (await call('browser_handle_dialog', { sessionId, accept: true })).text,
+    /A dialog is open \(alert\): "1"/,
+  );
+  await call('browser_close', { sessionId });
+  const wide = await call('browser_open', { url: `${pages.url}/wide` });
+  assert.ok(wide.text.length < 210_000, `${wide.text.length}`);
+  assert.match(wide.text, /The page is larger than what is shown/);
+  const names = await call('browser_navigate', { sessionId: wide.sessionId, url: `${pages.url}/names` });
+  assert.ok(names.text.isWellFormed() && names.text.length < 5000);
+  await call('browser_close', { sessionId: wide.sessionId });
+  await close();
+});
+
+test('messages that are no JSON-RPC, batches and unknown methods are refused, and the server goes on', async () => {
+  for (const body of [
+    {},
+    [],
+    [message, message],
+    { jsonrpc: '2.0' },
+    { jsonrpc: '2.0', id: 1, method: 'x'.repeat(10_000) },
+    'text',
+    null,
+  ])
+    assert.ok((await post(own, server.key, body)).status < 500, JSON.stringify(body)?.slice(0, 50));
+  const unknown = await post(own, server.key, { jsonrpc: '2.0', id: 1, method: 'admin/shutdown' });
+  assert.match(unknown.text, /-32601|not found/i);
+  assert.equal((await server.api('GET', '/healthz', { key: null })).status, 200);
+});
+
+test('leaves nothing behind', () => server.settles());
