@@ -13,6 +13,7 @@ export const BROWSER_LIMITS_DEFAULT = {
   maxTimeout: TIMEOUT_MAX_SECONDS,
   maxStoredBytes: 10 * GIB,
   maxUploadBytes: 2 * GIB,
+  egressBytesPerDay: 100 * GIB,
 } as const;
 
 /** Maximum number of queued creates of one application, whatever is configured. */
@@ -57,6 +58,11 @@ const MEMBERS = {
     BROWSER_LIMITS_DEFAULT.maxUploadBytes,
     Number.MAX_SAFE_INTEGER,
   ),
+  egressBytesPerDay: Count(
+    'Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.',
+    BROWSER_LIMITS_DEFAULT.egressBytesPerDay,
+    Number.MAX_SAFE_INTEGER,
+  ),
 };
 
 export const BrowserLimits = Type.Object(MEMBERS, { description: 'Limits of browser sessions.' });
@@ -76,6 +82,9 @@ const BrowserUsage = Type.Object({
   maxCreatesPerMinute: Type.Integer({ description: 'Number of sessions created in the last 60 seconds.' }),
   maxWaiting: Type.Integer({ description: 'Number of queued creates, in the process that answers the request.' }),
   maxStoredBytes: Type.Integer({ description: 'Number of stored bytes.' }),
+  egressBytesPerDay: Type.Integer({
+    description: 'Number of bytes sent and received since midnight UTC, counted every 5 seconds.',
+  }),
 });
 
 export const Limits = Type.Object(

@@ -2511,6 +2511,8 @@ export interface components {
                     maxWaiting: number;
                     /** @description Number of stored bytes. */
                     maxStoredBytes: number;
+                    /** @description Number of bytes sent and received since midnight UTC, counted every 5 seconds. */
+                    egressBytesPerDay: number;
                 };
             };
             /** @description Limits set by the operator. An absent member has no ceiling. */
@@ -2551,6 +2553,11 @@ export interface components {
                      * @default 2147483648
                      */
                     maxUploadBytes?: number;
+                    /**
+                     * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+                     * @default 107374182400
+                     */
+                    egressBytesPerDay?: number;
                 };
             };
             /** @description Increases with every change. In double quotes it is the `ETag`. */
@@ -2593,6 +2600,11 @@ export interface components {
              * @default 2147483648
              */
             maxUploadBytes: number;
+            /**
+             * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+             * @default 107374182400
+             */
+            egressBytesPerDay: number;
         };
         /** @description Replaces the configured limits. Omitted members have their defaults. */
         ReplaceLimits: {
@@ -2632,6 +2644,11 @@ export interface components {
                  * @default 2147483648
                  */
                 maxUploadBytes?: number;
+                /**
+                 * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+                 * @default 107374182400
+                 */
+                egressBytesPerDay?: number;
             };
         };
         /** @description An agent key: the credential of a program that uses browsers. */

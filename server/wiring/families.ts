@@ -12,6 +12,7 @@ import type { Admission } from './admission.ts';
 import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
 import { openContexts } from './contexts.ts';
+import { openDailyEgress } from './daily-egress.ts';
 import { openDevice } from './device.ts';
 import { openEvents } from './events.ts';
 import { openExtensions } from './extensions.ts';
@@ -54,6 +55,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
       endSession,
       blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
     }),
+    dailyEgress: openDailyEgress(runtime, foundation, endSession),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -29,7 +29,9 @@ test('a new application has the default limits, below the ceiling of the install
   assert.deepEqual(body, {
     configured: { browsers: BROWSER_LIMITS_DEFAULT },
     effective: { browsers: { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 } },
-    usage: { browsers: { maxConcurrent: 0, maxCreatesPerMinute: 0, maxWaiting: 0, maxStoredBytes: 0 } },
+    usage: {
+      browsers: { maxConcurrent: 0, maxCreatesPerMinute: 0, maxWaiting: 0, maxStoredBytes: 0, egressBytesPerDay: 0 },
+    },
     ceiling: { browsers: { maxConcurrent: 4, maxTimeout: 21_600, maxWaiting: 1000 } },
     revision: 1,
   });

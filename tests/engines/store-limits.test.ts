@@ -140,9 +140,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const refused = answers.filter(answer => 'refused' in answer);
         assert.equal(refused.length, 90);
         for (const { refused: use } of refused) assert.equal(use.living, 10);
-        assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS)), {
+        assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS), NOW), {
           living: 10,
           created: 10,
+          egressBytes: 0,
         });
       });
 
@@ -158,10 +159,53 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await end((await placedBy(create(30))).id);
         const refused = await create(59);
         assert.ok('refused' in refused);
-        assert.deepEqual(refused.refused, { configured: {}, living: 0, created: 2, oldest: NOW });
+        assert.deepEqual(refused.refused, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
         await placedBy(create(60));
         assert.ok('refused' in (await create(89)));
         await placedBy(create(90));
+      });
+
+      it('adds the bytes of a day, which the next admission of that day sees, and forgets old days', async () => {
+        const [one, two] = [await anApplication(), await anApplication()];
+        const hostId = await aHost();
+        const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
+          const row = newSession({ applicationId, hostId, createdAt });
+          const refused = await store.sessions.place(row, within(createdAt, { maxConcurrent: 0 }));
+          assert.ok('refused' in refused);
+          return refused.refused.egressBytes;
+        };
+        const day = (id: ApplicationId, bytes: number) => new Map([[id, bytes]]);
+        await store.egressDays.add('2026-11-20', day(one, 5));
+        const totals = await store.egressDays.add('2026-11-20', new Map([...day(two, 7), ...day(one, 2 ** 40)]));
+        assert.deepEqual(
+          new Map(totals.map(({ applicationId, bytes }) => [applicationId, bytes])),
+          new Map([
+            [one, 2 ** 40 + 5],
+            [two, 7],
+          ]),
+        );
+        assert.deepEqual(totals[0]?.configured, {});
+        await store.egressDays.add('2026-11-21', day(one, 3));
+        assert.deepEqual([await use(one, NOW), await use(two, NOW)], [2 ** 40 + 5, 7]);
+        assert.equal(await use(one, new Date('2026-11-20T23:59:59.999Z')), 2 ** 40 + 5);
+        assert.equal(await use(one, new Date('2026-11-21T00:00:00.000Z')), 3);
+        assert.equal(await store.egressDays.forget('2026-11-21'), 2);
+        assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
+      });
+
+      it('adds the bytes of many applications from many sides at once', async () => {
+        const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
+        const backwards = applications.toReversed();
+        const moved = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
+        const adding = Array.from({ length: 40 }, (_, n) =>
+          store.egressDays.add('2026-11-22', moved(n % 2 === 0 ? applications : backwards)),
+        );
+        await Promise.all(adding);
+        const totals = await store.egressDays.add('2026-11-22', moved(applications));
+        assert.deepEqual(
+          totals.map(({ bytes }) => bytes),
+          [41, 41, 41, 41, 41],
+        );
       });
 
       it('checks the application before the host, and changes nothing when either refuses', async () => {
@@ -190,7 +234,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         };
         const refused = newSession({ applicationId, hostId });
         await assert.rejects(store.sessions.place(refused, { createdAfter: NOW, decide }), /^Error: too long$/);
-        assert.equal((await store.sessions.countOf(applicationId, NOW)).living, 1);
+        assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
       it("writes the decision's expiresAt instead of the row's", async () => {

@@ -29,6 +29,12 @@ const FIELDS: ReadonlyArray<{
   { member: 'maxTimeout', label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
   { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
   { member: 'maxUploadBytes', label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
+  {
+    member: 'egressBytesPerDay',
+    label: 'Network bytes per day, GB',
+    hint: 'Sent and received. A day begins at midnight UTC.',
+    each: GIB,
+  },
 ];
 
 export function LimitsPage({ app }: { readonly app: string }) {
@@ -54,6 +60,8 @@ export function LimitsPage({ app }: { readonly app: string }) {
   );
 }
 
+const inGib = (bytes: number): number => Number((bytes / GIB).toFixed(2));
+
 const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits }) => (
   <Panel title="Now">
     <Meter label="Sessions" used={usage.browsers.maxConcurrent} limit={effective.browsers.maxConcurrent} />
@@ -63,6 +71,11 @@ const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits })
       limit={effective.browsers.maxCreatesPerMinute}
     />
     <Meter label="Queued creates" used={usage.browsers.maxWaiting} limit={effective.browsers.maxWaiting} />
+    <Meter
+      label="Network bytes today, in GB"
+      used={inGib(usage.browsers.egressBytesPerDay)}
+      limit={inGib(effective.browsers.egressBytesPerDay)}
+    />
   </Panel>
 );
 

@@ -16,6 +16,7 @@ const LIMITS = {
 };
 const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) => ({
   configured: {},
+  egressBytes: 0,
   living,
   created,
   ...(created > 0 ? { oldest } : {}),
@@ -43,6 +44,15 @@ describe('decideAdmission', () => {
   test('refuses at maxCreatesPerMinute until the oldest create is a minute old', () => {
     const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(decideAdmission(LIMITS, use(0, 5), { createdAt: NOW }), { refused });
+  });
+
+  test('refuses before anything else when the bytes of the day are spent, until midnight UTC', () => {
+    const spent = { ...use(3, 5), egressBytes: 1_000 };
+    const createdAt = new Date('2026-01-01T23:59:30.500Z');
+    const refused = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };
+    assert.deepEqual(decideAdmission({ ...LIMITS, egressBytesPerDay: 1_000 }, spent, { createdAt }), { refused });
+    const left = decideAdmission({ ...LIMITS, egressBytesPerDay: 1_001 }, { ...spent, ...use(0, 0) }, { createdAt });
+    assert.ok('admitted' in left);
   });
 
   test('throws invalid_request for a timeout above maxTimeout, even where nothing is free', () => {

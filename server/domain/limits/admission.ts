@@ -5,6 +5,7 @@ import type { ApplicationUse } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
 import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
+import { secondsToNextDay } from './utc-day.ts';
 
 /** `maxCreatesPerMinute` counts the creates of this time. */
 export const CREATES_WINDOW_MS = 60_000;
@@ -30,9 +31,11 @@ export function decideAdmission(
   use: ApplicationUse,
   create: { readonly createdAt: Date; readonly timeout?: number },
 ): Admission {
-  const { maxConcurrent, maxCreatesPerMinute } = limits;
+  const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
   const { createdAt } = create;
   const expiresAt = plus(createdAt, 1000 * timeoutSeconds(limits, create.timeout));
+  if (use.egressBytes >= egressBytesPerDay)
+    return { refused: refusal('egress', egressBytesPerDay, use.egressBytes, secondsToNextDay(createdAt)) };
   const windowEnds = plus(use.oldest ?? createdAt, CREATES_WINDOW_MS);
   const resetSeconds = Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
   if (use.living >= maxConcurrent) return { refused: refusal('concurrent', maxConcurrent, use.living) };

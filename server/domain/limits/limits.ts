@@ -83,8 +83,9 @@ export class Limits {
 
   async #view({ applicationId, configured, revision }: LimitsRow): Promise<LimitsView> {
     const { store, clock, ceiling, waitingOf } = this.#parts;
-    const [{ living, created }, maxStoredBytes] = await Promise.all([
-      store.sessions.countOf(applicationId, plus(clock.now(), -CREATES_WINDOW_MS)),
+    const now = clock.now();
+    const [{ living, created, egressBytes }, maxStoredBytes] = await Promise.all([
+      store.sessions.countOf(applicationId, plus(now, -CREATES_WINDOW_MS), now),
       store.storedBytes.ofApplication(applicationId),
     ]);
     const maxWaiting = waitingOf(applicationId);
@@ -92,7 +93,12 @@ export class Limits {
     return {
       configured: { browsers },
       effective: { browsers: effectiveLimits(browsers, ceiling) },
-      usage: { browsers: { maxConcurrent: living, maxCreatesPerMinute: created, maxWaiting, maxStoredBytes } },
+      usage: {
+        browsers: {
+          ...{ maxConcurrent: living, maxCreatesPerMinute: created, maxWaiting, maxStoredBytes },
+          egressBytesPerDay: egressBytes,
+        },
+      },
       ceiling: { browsers: ceiling },
       revision,
     };

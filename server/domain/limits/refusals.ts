@@ -5,9 +5,9 @@ import { Fault } from '../../kit/fault.ts';
 /** When a session ends is unknown, so this is a fixed interval. */
 export const RETRY_AFTER_SECONDS = 5;
 
-/** What is full: the application's sessions, its creates per minute, its queue, or the slots of this host. */
+/** What is full: the application's sessions, its creates per minute, its bytes of the day, its queue, or the slots of this host. */
 export interface Refusal {
-  readonly why: 'concurrent' | 'minute' | 'line' | 'host';
+  readonly why: 'concurrent' | 'minute' | 'egress' | 'line' | 'host';
   readonly limit: number;
   readonly used: number;
   readonly retryAfterSeconds: number;
@@ -49,6 +49,14 @@ const TEXTS: Readonly<Record<Refusal['why'], Text>> = {
     scope: 'application',
     message: (limit, used) => `You have reached your limit of creates per minute (limit ${limit}, currently ${used}).`,
     advice: 'No session was created. Wait for the seconds in retry-after, or send Prefer: wait=SECONDS.',
+  },
+  egress: {
+    code: 'rate_limited',
+    scope: 'application',
+    message: (limit, used) =>
+      `You have reached your limit of network bytes per day, egressBytesPerDay (limit ${limit}, currently ${used}).`,
+    advice:
+      'No session was created. The count begins anew at midnight UTC. The owner of the application may raise the limit.',
   },
   line: {
     code: 'concurrency_limit',

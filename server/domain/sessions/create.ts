@@ -128,7 +128,7 @@ export class Creates {
 
   /** One attempt: the transaction that counts, decides and inserts. */
   async #place(row: NewSession, { timeout }: SessionRequest, { run }: CreateOptions): Promise<Attempt<PlacedSession>> {
-    const { rows, trace } = this.#parts;
+    const { rows, trace, refused } = this.#parts;
     const { id, createdAt } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -147,7 +147,11 @@ export class Creates {
       if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
       throw error;
     });
-    if ('refused' in result) return result;
+    if ('refused' in result) {
+      if (result.refused.why !== 'egress') return result;
+      refused('egress'); // No wait is long enough.
+      throw refusalFault(result.refused);
+    }
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
     const { placed, admitted } = result;
     return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };

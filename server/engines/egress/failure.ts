@@ -93,7 +93,7 @@ const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
   network_policy: "The session's networkPolicy does not allow this host.",
   ad: 'The session was created with blockAds, and the host is on the block list.',
   no_session: 'The browser is not assigned to a session yet.',
-  egress_limit: 'The session has used all of its egressBytes.',
+  egress_limit: 'The session has used all of its egressBytes, or its application all of its egressBytesPerDay.',
 };
 
 const adviceFor = (rule: RefusalRule): string =>

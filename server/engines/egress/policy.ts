@@ -38,7 +38,7 @@ export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOpti
   };
 }
 
-/** Allows nothing. For a browser without a session, and for a session that has used up its `egressBytes`. */
+/** Allows nothing. For a browser without a session, and for one whose bytes are used up. */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   refusesHost: () => rule,
   checkAddress: () => ({ allowed: false, rule: 'unspecified' }),

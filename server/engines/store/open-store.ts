@@ -26,6 +26,7 @@ import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
 import { device } from './tables/device.ts';
 import { downloads } from './tables/downloads.ts';
+import { egressDays } from './tables/egress-days.ts';
 import { events } from './tables/events.ts';
 import { extensions } from './tables/extensions.ts';
 import { hosts } from './tables/hosts.ts';
@@ -188,6 +189,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     limits: limits(db),
+    egressDays: egressDays(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
     controls: controls(db),

@@ -12,6 +12,7 @@ import type { ControlRow } from './rows/controls.ts';
 import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
 import type { DeviceRow } from './rows/device.ts';
 import type { DownloadRow } from './rows/downloads.ts';
+import type { EgressDayRow } from './rows/egress-days.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
 import type { HostRow } from './rows/hosts.ts';
@@ -71,6 +72,7 @@ export interface Tables {
   recordingFiles: Columns<RecordingFileRow, { attempts: Generated<number> }>;
   logChunks: LogChunksTable;
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
+  egressDays: Columns<EgressDayRow>;
   auditEntries: AuditEntriesTable;
   auditSeals: Columns<SealRow>;
   vaultKeys: Columns<DataKeyRow>;

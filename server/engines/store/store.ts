@@ -9,6 +9,7 @@ import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
 import type { DeviceRows } from './rows/device.ts';
 import type { DownloadRows } from './rows/downloads.ts';
+import type { EgressDays } from './rows/egress-days.ts';
 import type { EventRows } from './rows/events.ts';
 import type { ExtensionRows } from './rows/extensions.ts';
 import type { Hosts } from './rows/hosts.ts';
@@ -43,6 +44,7 @@ export interface Store extends Closeable {
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;
+  readonly egressDays: EgressDays;
   readonly idempotency: IdempotencyRows;
   readonly events: EventRows;
   readonly controls: ControlRows;

@@ -20,6 +20,7 @@ import { up as device } from './0019-device.ts';
 import { up as members } from './0020-members.ts';
 import { up as keyGrants } from './0021-key-grants.ts';
 import { up as mails } from './0022-mails.ts';
+import { up as egressDays } from './0023-egress-days.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -42,4 +43,5 @@ export const migrations: Record<string, Migration> = {
   '0020-members': { up: members },
   '0021-key-grants': { up: keyGrants },
   '0022-mails': { up: mails },
+  '0023-egress-days': { up: egressDays },
 };

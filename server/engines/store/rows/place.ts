@@ -9,6 +9,8 @@ export interface ApplicationUse {
   readonly living: number;
   /** Sessions that were created after `createdAfter`. */
   readonly created: number;
+  /** Bytes that its sessions moved over the network in the UTC day of the create, as far as they are counted. */
+  readonly egressBytes: number;
   /** When the first of those was created. */
   readonly oldest?: Date;
 }

@@ -3,7 +3,7 @@
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { Actor } from './events.ts';
-import type { PlaceOptions } from './place.ts';
+import type { ApplicationUse, PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
@@ -99,8 +99,12 @@ export interface SessionRows {
     row: NewSession,
     options?: PlaceOptions<Admitted, Refusal>,
   ): Promise<Placed<Admitted, Refusal>>;
-  /** Non-terminal sessions of the application, and all that were created after a time. */
-  countOf(application: ApplicationId, createdAfter: Date): Promise<{ living: number; created: number }>;
+  /** Non-terminal sessions of the application, all that were created after a time, and the bytes of the UTC day. */
+  countOf(
+    application: ApplicationId,
+    createdAfter: Date,
+    now: Date,
+  ): Promise<Pick<ApplicationUse, 'living' | 'created' | 'egressBytes'>>;
   /** Records whether the response to the create was delivered, which was owed until now. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
   /** The oldest open session of this key and digest since then whose response was lost; from now on the claimer is owed it. */

@@ -15,7 +15,7 @@ export async function place<Admitted, Refusal>(
   row: NewSession,
   options?: PlaceOptions<Admitted, Refusal>,
 ): Promise<Placed<Admitted, Refusal>> {
-  const decision = options?.decide(await applicationUse(trx, row.applicationId, options.createdAfter));
+  const decision = options?.decide(await applicationUse(trx, row, options.createdAfter));
   if (decision && 'refused' in decision) return decision;
   const host = await slotsOf(trx, row);
   if (host.used >= host.slots) return { full: host };
@@ -29,14 +29,18 @@ export async function place<Admitted, Refusal>(
 
 // ---- the application -----------------------------------------------------------------------------------------------
 
-async function applicationUse(trx: Db, application: ApplicationId, createdAfter: Date): Promise<ApplicationUse> {
+async function applicationUse(
+  trx: Db,
+  { applicationId: application, createdAt }: NewSession,
+  createdAfter: Date,
+): Promise<ApplicationUse> {
   const { configured } = await trx
     .selectFrom('applicationLimits')
     .select('configured')
     .where('applicationId', '=', application)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
-  const { oldest, ...counts } = await countOf(trx, application, createdAfter);
+  const { oldest, ...counts } = await countOf(trx, application, createdAfter, createdAt);
   return { configured, ...counts, ...(oldest ? { oldest } : {}) };
 }
 
@@ -44,14 +48,17 @@ interface Counts {
   readonly living: number;
   readonly created: number;
   readonly oldest: Date | null;
+  readonly egressBytes: number;
 }
 
-/** Sessions that have not ended, and those that were created after a time. */
-export async function countOf(db: Db, application: ApplicationId, since: Date): Promise<Counts> {
+/** Sessions that have not ended, those that were created after a time, and the bytes of the day. */
+export async function countOf(db: Db, application: ApplicationId, since: Date, now: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select
       (select count(*) from sessions
         where application_id = ${application} and status in ('PENDING', 'RUNNING')) as living,
+      coalesce((select bytes from egress_days
+        where application_id = ${application} and day = (${now}::timestamptz at time zone 'UTC')::date), 0) as egress_bytes,
       count(*) as created,
       min(created_at) as oldest
     from sessions

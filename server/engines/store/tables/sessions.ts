@@ -34,9 +34,9 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return placed;
   },
 
-  countOf: async (application, createdAfter) => {
-    const { living, created } = await countOf(db, application, createdAfter);
-    return { living, created };
+  countOf: async (application, createdAfter, now) => {
+    const { living, created, egressBytes } = await countOf(db, application, createdAfter, now);
+    return { living, created, egressBytes };
   },
 
   answered: async (id, delivered) => {

@@ -1,0 +1,102 @@
+// Counts the bytes of each application's sessions by UTC day, and ends them when their application has spent its day. The counts of
+// the egress proxies are added to the database in batches.
+import type { EgressPolicy } from '../../engines/egress/policy.ts';
+import type { EgressDays } from '../../engines/store/rows/egress-days.ts';
+import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { configuredLimits } from '../limits/browser-limits.ts';
+import { utcDay } from '../limits/utc-day.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import type { Watcher } from '../sessions/watchers.ts';
+
+/** Between two counts. A process that is killed loses the bytes since the last one. */
+export const EGRESS_COUNT_MS = 5_000;
+
+export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly rows: Pick<EgressDays, 'add'>;
+  /** Refuses everything, with the reason that the bytes are spent. */
+  readonly usedUp: EgressPolicy;
+  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+}
+
+interface Counted {
+  readonly id: SessionId;
+  readonly application: ApplicationId;
+  readonly egress: LiveSession['egress'];
+  /** Of its bytes, those that were counted. */
+  bytes: number;
+}
+
+export class DailyEgress implements Watcher {
+  readonly name = 'dailyEgress';
+  readonly #parts: DailyEgressParts;
+  readonly #sessions = new Map<SessionId, Counted>();
+  /** Counted, and not yet in the database. */
+  #unwritten = new Map<ApplicationId, number>();
+
+  constructor(parts: DailyEgressParts) {
+    this.#parts = parts;
+  }
+
+  /** What an earlier process counted of an adopted session is in the database; its proxy begins anew. */
+  async attend({ id, egress }: Pick<LiveSession, 'id' | 'egress'>, row: Pick<SessionRow, 'applicationId'>) {
+    this.#sessions.set(id, { id, application: row.applicationId, egress, bytes: 0 });
+    return undefined;
+  }
+
+  /** What the browser moved while it was being closed counts too. */
+  async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
+    this.#leave(id);
+  }
+
+  ended({ id }: Pick<SessionRow, 'id'>): void {
+    this.#leave(id);
+  }
+
+  /** Writes what is new, and ends the sessions of applications that have spent their day. Returns how many those were. */
+  async count(): Promise<{ ended: number }> {
+    const { rows, clock } = this.#parts;
+    for (const session of this.#sessions.values()) this.#take(session);
+    const moved = this.#unwritten;
+    if (moved.size === 0) return { ended: 0 };
+    this.#unwritten = new Map();
+    try {
+      const totals = await rows.add(utcDay(clock.now()), moved);
+      return { ended: totals.reduce((ended, total) => ended + this.#enforce(total), 0) };
+    } catch (error) {
+      for (const [application, bytes] of moved) this.#add(application, bytes);
+      throw error;
+    }
+  }
+
+  #enforce(total: { applicationId: ApplicationId; bytes: number; configured: JsonObject }): number {
+    const { egressBytesPerDay } = configuredLimits(total.configured);
+    if (total.bytes < egressBytesPerDay) return 0;
+    const over = [...this.#sessions.values()].filter(({ application }) => application === total.applicationId);
+    const detail = `the application used up its egressBytesPerDay (${egressBytesPerDay})`;
+    for (const { id, egress } of over) {
+      egress.replacePolicy(this.#parts.usedUp);
+      void this.#parts.end(id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
+    }
+    return over.length;
+  }
+
+  #leave(id: SessionId): void {
+    const session = this.#sessions.get(id);
+    if (session) this.#take(session);
+    this.#sessions.delete(id);
+  }
+
+  #take(session: Counted): void {
+    const { bytesUp, bytesDown } = session.egress.counters();
+    const bytes = bytesUp + bytesDown;
+    if (bytes > session.bytes) this.#add(session.application, bytes - session.bytes);
+    session.bytes = bytes;
+  }
+
+  #add(application: ApplicationId, bytes: number): void {
+    this.#unwritten.set(application, (this.#unwritten.get(application) ?? 0) + bytes);
+  }
+}

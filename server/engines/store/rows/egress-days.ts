@@ -1,0 +1,20 @@
+// The bytes that the sessions of an application moved over the network, by UTC day.
+import type { ApplicationId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+
+export interface EgressDayRow {
+  readonly applicationId: ApplicationId;
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly bytes: number;
+}
+
+export interface EgressDays {
+  /** Adds to the day. Returns the new total of each application, with the limits that it configured. */
+  add(
+    day: string,
+    moved: ReadonlyMap<ApplicationId, number>,
+  ): Promise<Array<Omit<EgressDayRow, 'day'> & { readonly configured: JsonObject }>>;
+  /** Removes the days before this one. Returns how many rows that were. */
+  forget(before: string): Promise<number>;
+}

@@ -1,0 +1,26 @@
+// The wiring of the bytes of a day: their watcher, and the tasks that count and forget them.
+
+import { utcDay } from '../domain/limits/utc-day.ts';
+import { DailyEgress, type DailyEgressParts, EGRESS_COUNT_MS } from '../domain/network/daily-egress.ts';
+import { closedPolicy } from '../engines/egress/policy.ts';
+import { plus } from '../kit/clock.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+const HOUR_MS = 3_600_000;
+const KEPT_MS = 31 * 24 * HOUR_MS;
+
+export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, end: DailyEgressParts['end']) {
+  const { egressDays: rows } = store;
+  const watcher = new DailyEgress({ rows, usedUp: closedPolicy('egress_limit'), end, clock, log });
+  const forget = async () => ({ removed: await rows.forget(utcDay(plus(clock.now(), -KEPT_MS))) });
+  return {
+    watcher,
+    tasks: [
+      { name: 'count_egress', everyMs: EGRESS_COUNT_MS, run: () => watcher.count() },
+      { name: 'forget_egress', everyMs: HOUR_MS, run: forget },
+    ],
+    /** What was not counted yet, of sessions that go on. */
+    close: async () => void (await watcher.count().catch(() => {})),
+  };
+}

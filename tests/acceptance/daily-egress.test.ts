@@ -1,0 +1,78 @@
+// The bytes of a day: counted of all sessions of an application, shown with its limits, kept when the server is killed; when they are
+// spent, sessions end and creates are refused until midnight UTC.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Browser, chromium } from 'playwright-core';
+import type { ErrorBody } from '../../contract/common.ts';
+import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { toldOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const DAY_S = 24 * 3600;
+const COUNT_MS = 5_000;
+
+const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
+const server = await startServer({ clock: 'test', pages });
+const token = await ownerToken(server);
+const opened: Browser[] = [];
+after(() => Promise.all(opened.map(browser => browser.close().catch(() => {}))));
+
+const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.egressBytesPerDay;
+const laterUsed = async (): Promise<number> => {
+  await server.advance(COUNT_MS);
+  return used();
+};
+const counted = (least: number): Promise<number> =>
+  eventually('the bytes to be counted', laterUsed, bytes => bytes >= least);
+
+async function download(session: CreatedSession): Promise<void> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  opened.push(browser);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(`${pages.a}/plain`);
+  await page
+    ?.evaluate(url => fetch(url, { cache: 'no-store' }).then(answer => answer.arrayBuffer()), `${pages.a}/big`)
+    .catch(() => {});
+}
+
+test('bytes are counted of every session, and a server that is killed has kept them', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await download(session);
+  const before = await counted(BIG_BYTES);
+  await server.restart('SIGKILL');
+  assert.ok((await used()) >= before);
+  await download(session);
+  const both = await counted(before + BIG_BYTES);
+  await server.release(session.id);
+  assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
+});
+
+test('a spent day ends the sessions and refuses creates until the next day', async () => {
+  const first = await server.createSession({ keepAlive: true });
+  const second = await server.createSession({ keepAlive: true });
+  const limit = (await used()) + BIG_BYTES / 2;
+  await setLimits(server, token, { egressBytesPerDay: limit });
+  await download(first);
+  await counted(limit);
+  for (const { id } of [first, second]) {
+    const { status, endReason } = await server.ended(id);
+    assert.deepEqual([status, endReason], ['ERROR', 'egress_limit']);
+    const [decided] = await toldOf(server, id, 'session.end_decided');
+    assert.equal(decided?.detail.detail, `the application used up its egressBytesPerDay (${limit})`);
+  }
+  for (const headers of [{}, { prefer: 'wait=50' }]) {
+    const refused = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
+    assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
+    assert.match(refused.body.message, /egressBytesPerDay/);
+    const { retryAfterSeconds, ...details } = refused.body.details ?? {};
+    assert.deepEqual(details, { limit, used: await used(), scope: 'application' });
+    assert.equal(refused.headers['retry-after'], String(retryAfterSeconds));
+    assert.ok(Number(retryAfterSeconds) > 0 && Number(retryAfterSeconds) <= DAY_S, `${retryAfterSeconds}`);
+  }
+  await server.advance(DAY_S * 1000);
+  assert.equal(await used(), 0);
+  const { id } = await server.createSession();
+  assert.equal((await server.release(id)).status, 'COMPLETED');
+});
