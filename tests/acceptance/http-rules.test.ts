@@ -434,6 +434,7 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
   test(`answers 404 to an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
+      .replace('/agent/applications/{appId}', `/agent/applications/${other.applicationId}`)
       .replace('{appId}', server.applicationId)
       .replace('{keyId}', other.keyId)
       .replace('/projects/{id}', `/projects/${other.applicationId}`)
@@ -441,7 +442,8 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
       .replace('{pageId}', '0');
     const key = /^\/v1\/(applications|account)/.test(path) ? token : server.key;
     const body = validBody(method, path);
-    if (path.includes('{appId}') && !path.includes('{keyId}')) return assertForeignApplication(method, path, other);
+    if (path.startsWith('/v1/applications/{appId}') && !path.includes('{keyId}'))
+      return assertForeignApplication(method, path, other);
     const answer = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
     if (path.endsWith('/connect')) return assert.equal(answer.body.code, 'upgrade_required');
     assert.equal(answer.status, 404, answer.text);
@@ -452,6 +454,7 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
 function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return { name: 'mine' };
   if (method !== 'POST') return undefined;
+  if (path.endsWith('/mcp')) return { jsonrpc: '2.0', id: 1, method: 'ping' };
   if (path.endsWith('agent-keys')) return { name: 'x' };
   if (path.endsWith('/restore')) return { version: 1 };
   if (path.endsWith('/storage-state')) return { cookies: [], origins: [] };
