@@ -1,5 +1,7 @@
 // The random plan of each cycle of a churn, drawn from a seed in advance: the same seed gives the same plan, however the cycles
 // overlap.
+import { generator } from '../harness/random.ts';
+
 export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
 export type Kill = (typeof KILLS)[number];
 
@@ -36,15 +38,4 @@ export function planOf({ seed, cycles, killEvery, restartEvery }: PlanOptions): 
     killAfterMs: below(KILL_WITHIN_MS),
     restart: restartEvery !== undefined && number % restartEvery === restartEvery - 1,
   }));
-}
-
-/** Mulberry32, a small random generator that is good enough here. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,0 +1,178 @@
+// Random interleavings of creates, queued creates, releases, counts of bytes and changes of limits, by two processes' stores on one
+// PostgreSQL. A trigger judges each insert while it holds the lock of its application. The seed decides what is asked; how it
+// interleaves is the database's.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as timer } from 'node:timers/promises';
+import pg from 'pg';
+import { decideAdmission } from '../../server/domain/limits/admission.ts';
+import { configuredLimits, effectiveLimits } from '../../server/domain/limits/browser-limits.ts';
+import { AdmissionQueue } from '../../server/domain/limits/queue.ts';
+import { refusal } from '../../server/domain/limits/refusals.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
+import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { generator } from '../harness/random.ts';
+import { soon } from '../harness/until.ts';
+import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const SEEDS = [1, 20261123];
+const CLIENTS_OF_EACH = 6;
+const STEPS_OF_EACH = 60;
+const SLOTS = 9;
+const LIMIT_MAX = 6;
+const WAIT_MAX_MS = 400;
+const ENDS_MS = 120_000;
+const DAY = '2026-11-23';
+
+/** Raises where an insert makes more living sessions than the limit in force, which no other process can change meanwhile. */
+const JUDGE = `
+  create function judge_admission() returns trigger language plpgsql as $$
+  declare
+    most integer := (select (configured->'browsers'->>'maxConcurrent')::integer from application_limits
+      where application_id = new.application_id);
+    living integer := (select count(*) from sessions
+      where application_id = new.application_id and status in ('PENDING', 'RUNNING'));
+  begin
+    if living > most then raise exception 'judged: % sessions of at most %', living, most; end if;
+    return null;
+  end $$;
+  create trigger judge_admission after insert on sessions for each row execute function judge_admission()`;
+
+const scope = new Scope();
+after(() => scope.close());
+const server = await startForeignServer(scope);
+const dataDir = temporaryFolder(scope, 'interleaved');
+const open = async (): Promise<Store> =>
+  scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
+const stores = [await open(), await open()];
+const [first] = stores;
+assert.ok(first);
+const client = new pg.Client({ connectionString: server.url.reveal() });
+await client.connect();
+scope.defer(() => client.end());
+await client.query(JUDGE);
+
+const configured = (maxConcurrent: number) => ({ browsers: { maxConcurrent, maxCreatesPerMinute: 100_000 } });
+
+async function anApplication(): Promise<ApplicationId> {
+  const now = new Date();
+  const account = { id: newId<AccountId>(now), name: 'Ada', createdAt: now };
+  await first?.accounts.insert(account);
+  const id = newId<ApplicationId>(now);
+  const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
+  assert.equal(
+    await first?.applications.insert({ ...row, createdAt: now, updatedAt: now }, account.id, 50),
+    'inserted',
+  );
+  assert.ok(await first?.limits.replace(id, 1, configured(LIMIT_MAX), now));
+  return id;
+}
+
+/** A server process as far as admission goes: a store, a host with slots, a queue. */
+class Process {
+  readonly store: Store;
+  readonly queue = new AdmissionQueue<SessionRow>(systemClock);
+  readonly hostId = newId<HostId>(new Date());
+  readonly running: SessionRow[] = [];
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  async create(applicationId: ApplicationId, waitMs: number | undefined): Promise<'placed' | 'refused'> {
+    const outcome = await this.queue.enter({
+      application: applicationId,
+      attempt: () => this.#place(applicationId),
+      maxWaiting: async () => 1000,
+      signal: new AbortController().signal,
+      ...(waitMs === undefined ? {} : { waitMs }),
+    });
+    if ('refused' in outcome) return 'refused';
+    this.running.push(outcome.got);
+    return 'placed';
+  }
+
+  async #place(applicationId: ApplicationId) {
+    const createdAt = new Date();
+    const row: NewSession = {
+      ...{ id: newId<SessionId>(createdAt), applicationId, hostId: this.hostId, region: 'local', keepAlive: false },
+      ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: plus(createdAt, 300_000) },
+    };
+    const result = await this.store.sessions.place(row, {
+      createdAfter: plus(createdAt, -60_000),
+      decide: use => decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, { createdAt }),
+    });
+    if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
+    return 'refused' in result ? { refused: result.refused } : { got: result.placed };
+  }
+
+  async release(index: number): Promise<void> {
+    const [row] = this.running.splice(index, 1);
+    if (!row) return;
+    await this.store.sessions.decideEnd(row.id, { status: 'COMPLETED', reason: 'released' }, new Date());
+    assert.equal((await this.store.sessions.finish(row.id, new Date(), 0))?.status, 'COMPLETED');
+    this.queue.freed();
+  }
+
+  /** As `PUT limits`: only who has read the current revision changes it. */
+  async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
+    const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
+    const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());
+    this.queue.freed();
+    return row !== undefined;
+  }
+}
+
+for (const seed of SEEDS)
+  test(`limits hold, nothing deadlocks and every request ends (seed ${seed})`, async () => {
+    const applications = [await anApplication(), await anApplication()];
+    const processes = stores.map(store => new Process(store));
+    for (const { store, hostId } of processes)
+      await store.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });
+    const counts = { placed: 0, refused: 0, changed: 0 };
+
+    const act = async (process: Process, below: (end: number) => number): Promise<void> => {
+      const application = applications[below(applications.length)] ?? assert.fail();
+      const what = below(10);
+      if (what < 3) return void counts[await process.create(application, undefined)]++;
+      if (what < 6) return void counts[await process.create(application, 1 + below(WAIT_MAX_MS))]++;
+      if (what < 8) return process.release(below(Math.max(1, process.running.length)));
+      if (what === 8) {
+        if (await process.limit(application, below(LIMIT_MAX + 1))) counts.changed += 1;
+        return;
+      }
+      const moved = below(2) === 0 ? applications : applications.toReversed();
+      await process.store.egressDays.add(DAY, new Map(moved.map(id => [id, 1])));
+    };
+    const clients = processes.flatMap((process, number) =>
+      Array.from({ length: CLIENTS_OF_EACH }, async (_, client) => {
+        const random = generator(seed + 1000 * number + client);
+        const below = (end: number): number => Math.floor(random() * end);
+        for (let step = 0; step < STEPS_OF_EACH; step++) {
+          await act(process, below);
+          if (below(4) === 0) await timer(below(10));
+        }
+      }),
+    );
+    await soon('every request to end', Promise.all(clients), ENDS_MS);
+
+    assert.ok(counts.placed > 50 && counts.refused > 50 && counts.changed > 20, JSON.stringify(counts));
+    for (const process of processes) {
+      while (process.running.length > 0) await process.release(0);
+      assert.equal(process.queue.size, 0);
+      process.queue.close(() => new Error('closed'));
+    }
+    const { rows } = await client.query(
+      `select count(*)::integer as living from sessions where status in ('PENDING', 'RUNNING')`,
+    );
+    assert.deepEqual(rows, [{ living: 0 }]);
+    const { rows: found } = await client.query(
+      'select deadlocks::integer from pg_stat_database where datname = current_database()',
+    );
+    assert.deepEqual(found, [{ deadlocks: 0 }]);
+  });
