@@ -1,0 +1,83 @@
+// Two servers on one database: a credential that is revoked at one of them is refused by the other, which has it in its cache. The
+// cache keeps a credential for 30 seconds, so what is refused sooner was forgotten.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { Devices } from '../harness/device.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { startForeignServer } from './store-fixtures.ts';
+
+const CACHED_MS = 30_000;
+
+const scope = new Scope();
+after(() => scope.close());
+const database = await startForeignServer(scope);
+const env = {
+  BERTH_SLOTS: '0',
+  DATABASE_URL: database.url.reveal(),
+  BERTH_SECRET: randomBytes(32).toString('hex'),
+  BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
+};
+const one = await startServer({ env });
+const two = await startServer({ env, key: one.key });
+const devices = await Devices.of(one);
+const token = await ownerToken(one);
+
+const SESSIONS = '/v1/browsers/sessions';
+
+/** Both accept it; then it ends at the first, and the second refuses it before its cache would have. */
+async function assertForgotten(
+  statusAt: (server: typeof one) => Promise<number>,
+  endAtOne: () => Promise<{ readonly status: number; readonly text: string }>,
+): Promise<void> {
+  assert.equal(await statusAt(one), 200);
+  const cachedMs = performance.now();
+  assert.equal(await statusAt(two), 200);
+  assert.equal(await statusAt(two), 200);
+  const { status, text } = await endAtOne();
+  assert.ok(status === 200 || status === 204, `${status} ${text}`);
+  assert.equal(await statusAt(one), 401);
+  await eventually(
+    'the other server to refuse it',
+    () => statusAt(two),
+    answered => answered === 401,
+  );
+  const ms = performance.now() - cachedMs;
+  assert.ok(ms < CACHED_MS, `after ${Math.round(ms)} ms the cache would have forgotten it by itself`);
+}
+
+test('an agent key', async () => {
+  const keys = `/v1/applications/${one.applicationId}/agent-keys`;
+  const issued = await one.api<IssuedAgentKey>('POST', keys, { key: token, body: { name: 'shared' } });
+  assert.equal(issued.status, 201, issued.text);
+  const { id, key } = issued.body;
+  await assertForgotten(
+    async server => (await server.api('GET', SESSIONS, { key })).status,
+    () => one.api('DELETE', `${keys}/${id}`, { key: token }),
+  );
+});
+
+test('a developer token', async () => {
+  const started = await devices.start();
+  await devices.approve(started);
+  const { access_token: key } = await devices.collected(started);
+  await assertForgotten(
+    async server => (await server.api('GET', '/v1/account/tokens/current', { key })).status,
+    () => one.api('POST', '/v1/account/tokens/revoke', { key: null, body: { token: key } }),
+  );
+});
+
+test('the session of a person who signs out', async () => {
+  const person = await devices.freshOwner();
+  const { cookie } = person;
+  assert.ok(cookie);
+  await assertForgotten(
+    async server =>
+      (await server.api('GET', '/v1/account', { key: null, headers: { cookie, origin: server.url } })).status,
+    () => person.post('/v1/account/sign-out'),
+  );
+});
