@@ -163,6 +163,52 @@ test('the list of sessions is updated live and can be searched by metadata', () 
     await page.getByText('Released by a caller').waitFor();
   }));
 
+test('plain words and filters find sessions, without the mouse, and the address is a link to what is found', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
+    const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
+    for (const { id } of [wanted, other]) await server.release(id);
+    const rowOf = ({ id }: { id: string }): Locator => page.getByRole('link', { name: id });
+    await rowOf(other).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('ärmel pay 42');
+    await page.keyboard.press('Enter');
+    await rowOf(other).waitFor({ state: 'detached' });
+    await rowOf(wanted).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Last 24');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Released');
+    await eventually(
+      'the filters in the address',
+      () => /since=day/.test(page.url()) && /reason=released/.test(page.url()),
+    );
+    await rowOf(wanted).waitFor();
+    await page.reload();
+    await rowOf(wanted).waitFor();
+    assert.equal(await rowOf(other).count(), 0);
+    await page.getByRole('searchbox').fill('it\'s (not) "there" [0]');
+    await page.keyboard.press('Enter');
+    await page.getByText('No matching sessions').waitFor();
+    await page.getByRole('searchbox').fill("user_metadata['half");
+    await page.keyboard.press('Enter');
+    await page.getByText(/^q could not be read/).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+  }));
+
+test('at 1024 pixels the live view has the width of the page, with DevTools and Connect in sight', () =>
+  signedIn(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
+    const session = await server.createSession({ keepAlive: true });
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
+    const frame = page.locator('iframe[title="Live view of the session"]');
+    await frame.waitFor();
+    assert.ok(((await frame.boundingBox())?.width ?? 0) > 680);
+    const tab = await page.getByRole('tab', { name: 'Connect' }).boundingBox();
+    assert.ok(tab && tab.x + tab.width < 1000);
+    await page.frameLocator('iframe').getByRole('link', { name: 'DevTools' }).waitFor();
+    await server.release(session.id);
+  }));
+
 test('the live tab shows and controls a running session, and the list shows its picture', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });

@@ -1,23 +1,38 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSessionId, metadataQuery, readFilters } from './session-filters.ts';
+import { isSessionId, listQuery, readFilters, searchQuery } from './session-filters.ts';
 
 test('converts pairs to the query language of the API', () => {
-  assert.equal(metadataQuery('run=r-1842'), "user_metadata['run']:'r-1842'");
+  assert.equal(searchQuery('run=r-1842'), "user_metadata['run']:'r-1842'");
   assert.equal(
-    metadataQuery('run=1, team.name=blue'),
+    searchQuery('run=1, team.name=blue'),
     "user_metadata['run']:'1' AND user_metadata['team']['name']:'blue'",
   );
-  assert.equal(metadataQuery("who=it's \\ me"), "user_metadata['who']:'it\\'s \\\\ me'");
-  assert.equal(metadataQuery("user_metadata['a']:'b'"), "user_metadata['a']:'b'");
-  assert.equal(metadataQuery('  '), undefined);
-  assert.equal(metadataQuery('no pair'), 'no pair');
+  assert.equal(searchQuery("who=it's \\ me"), "user_metadata['who']:'it\\'s \\\\ me'");
+  assert.equal(searchQuery("user_metadata['a']:'b'"), "user_metadata['a']:'b'");
+  assert.equal(searchQuery('  '), undefined);
+});
+
+test('searches for anything else as words', () => {
+  assert.equal(searchQuery(' customer  42 '), 'customer 42');
+  assert.equal(searchQuery('run=1, and more'), 'run=1, and more');
+  assert.equal(searchQuery('a b c d e f g h i j k'), 'a b c d e f g h i j');
+});
+
+test('makes the query of the list', () => {
+  const key = '01a1fb0f-8a6d-7bc2-a144-66b1e6013d1b';
+  const filters = readFilters({ show: 'failed', find: '42', reason: 'crashed', key, since: 'day' });
+  assert.deepEqual(listQuery(filters, Date.parse('2026-11-23T10:00:30.500Z')), {
+    ...{ status: 'ERROR', q: '42', endReason: 'crashed', keyId: key },
+    createdAfter: '2026-11-22T10:00:00.000Z',
+  });
+  assert.deepEqual(listQuery({}, 0), {});
 });
 
 test('ignores unknown words in the address', () => {
   assert.deepEqual(readFilters({ show: 'failed', find: 'a=b', more: 1 }), { show: 'failed', find: 'a=b' });
   assert.deepEqual(readFilters({ show: 'all' }), {});
-  assert.deepEqual(readFilters({ show: 'nothing', find: 7 }), {});
+  assert.deepEqual(readFilters({ show: 'nothing', find: 7, reason: 'bored', key: 'x', since: 'toString' }), {});
 });
 
 test('distinguishes an id from metadata', () => {

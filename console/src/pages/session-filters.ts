@@ -1,5 +1,6 @@
-// Filters of the list of sessions: in the address, and in the query language of the API.
-import type { SessionStatus } from '../../../contract/sessions.ts';
+// Filters of the list of sessions: in the address, and as the API takes them.
+import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
+import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 
 export const STATUS_GROUPS = {
   all: { name: 'All', statuses: [] },
@@ -12,35 +13,84 @@ export type StatusGroup = keyof typeof STATUS_GROUPS;
 
 export interface Filters {
   readonly show?: StatusGroup;
-  /** As typed: `run=r-1842`, or a query in the language of the API. */
+  /** As typed: words, `run=r-1842`, or a query in the language of the API. */
   readonly find?: string;
+  readonly reason?: EndReason;
+  /** The agent key that created it. */
+  readonly key?: string;
+  readonly since?: Since;
 }
+
+/** How long ago a session was created at most, in hours. */
+export const SINCE = {
+  hour: { name: 'Last hour', hours: 1 },
+  day: { name: 'Last 24 hours', hours: 24 },
+  week: { name: 'Last 7 days', hours: 168 },
+  month: { name: 'Last 30 days', hours: 720 },
+} as const;
+export type Since = keyof typeof SINCE;
 
 export function readFilters(search: Record<string, unknown>): Filters {
   const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined; // a key of it
   return {
     ...(show && show !== 'all' ? { show } : {}),
     ...(typeof search.find === 'string' && search.find !== '' ? { find: search.find } : {}),
+    ...optional('reason', keyOf(END_REASON_WORDS, search.reason)),
+    ...(typeof search.key === 'string' && isSessionId(search.key) ? { key: search.key } : {}),
+    ...optional('since', keyOf(SINCE, search.since)),
   };
 }
 
+const optional = <Name extends string, Value>(
+  name: Name,
+  value: Value | undefined,
+): { readonly [N in Name]?: Value } =>
+  value === undefined ? {} : ({ [name]: value } as { readonly [N in Name]: Value }); // a computed key is widened
+
+function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, value: unknown): Keys | undefined {
+  const names = Object.keys(table) as Keys[]; // TypeScript widens the keys
+  return names.find(name => name === value);
+}
+
+/** The query of the API. `nowMs` is rounded to minutes, so that the same filters make the same query for a while. */
+export function listQuery({ show = 'all', find = '', reason, key, since }: Filters, nowMs: number) {
+  const status = STATUS_GROUPS[show].statuses.join(',');
+  const q = searchQuery(find);
+  const minute = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
+  return {
+    ...(status ? { status } : {}),
+    ...(q ? { q } : {}),
+    ...(reason ? { endReason: reason } : {}),
+    ...(key ? { keyId: key } : {}),
+    ...(since ? { createdAfter: new Date(minute - SINCE[since].hours * HOUR_MS).toISOString() } : {}),
+  };
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** The API refuses more. */
+const WORDS_MAX = 10;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isSessionId = (text: string): boolean => UUID.test(text.trim());
 
-/** Converts `run=r-1842, team.name=blue` to a query. A text in the query language is not changed. */
-export function metadataQuery(text: string): string | undefined {
+/** A name and a value of metadata. */
+const PAIR = /^[\p{L}\p{N}_.-]+\s*=/u;
+/** A text in the query language of the API, or meant to be. */
+const LANGUAGE = /^(user_metadata\b|\w+\[)/;
+
+/** Converts `run=r-1842, team.name=blue` to the query language of the API. Anything else is searched for as words. */
+export function searchQuery(text: string): string | undefined {
   const query = text.trim();
   if (query === '') return undefined;
-  if (query.startsWith('user_metadata[')) return query;
+  if (LANGUAGE.test(query)) return query;
   const terms = query.split(/\s*,\s*/).filter(term => term !== '');
-  return terms.map(term).join(' AND ');
+  if (terms.length > 0 && terms.every(one => PAIR.test(one))) return terms.map(term).join(' AND ');
+  return query.split(/\s+/).slice(0, WORDS_MAX).join(' ');
 }
 
 function term(text: string): string {
   const at = text.indexOf('=');
-  // A pair without a value is passed on; the API then explains the query language.
-  if (at === -1) return text;
   const path = text.slice(0, at).trim().split('.');
   return `user_metadata${path.map(name => `['${quoted(name)}']`).join('')}:'${quoted(text.slice(at + 1).trim())}'`;
 }

@@ -1,65 +1,63 @@
-// A virtual table of sessions. On small screens, each row has two lines.
+// A virtual table of sessions. Where there is little room, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { endReasonWords } from '../ui/end-reasons.ts';
 import { SessionPicture } from '../ui/session-picture.tsx';
-import { endReasonWords, Status } from '../ui/status.tsx';
+import { Status } from '../ui/status.tsx';
 import { Ago, Lasting } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 
-const WIDE = matchMedia('(min-width: 768px)');
-const ROW_WIDE_PX = 52;
+/** The same as the container query of the columns. */
+const WIDE_PX = 620;
+const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
 
-const useIsWide = (): boolean =>
-  useSyncExternalStore(
-    listener => {
-      WIDE.addEventListener('change', listener);
-      return () => WIDE.removeEventListener('change', listener);
-    },
-    () => WIDE.matches,
-  );
-
-/** Column widths. If there is not enough space, metadata is hidden first, then end reasons. */
 const COLUMNS =
-  'md:grid md:grid-cols-[64px_96px_minmax(0,1fr)_88px_72px] lg:grid-cols-[64px_96px_minmax(0,1.6fr)_88px_72px_minmax(0,1fr)] xl:grid-cols-[64px_96px_minmax(0,1.5fr)_minmax(0,1fr)_88px_72px_minmax(0,0.9fr)] md:gap-x-4 md:items-center';
+  '@min-[620px]:grid @min-[620px]:grid-cols-[64px_92px_minmax(0,1fr)_minmax(124px,0.4fr)_84px_64px] @min-[620px]:gap-x-4 @min-[620px]:items-center';
 
-const HEADINGS = [
-  ['', ''],
-  ['Status', ''],
-  ['Session', ''],
-  ['Metadata', 'max-xl:hidden'],
-  ['Created', ''],
-  ['Duration', ''],
-  ['End reason', 'max-lg:hidden'],
-] as const;
+const HEADINGS = ['', 'Status', 'Session', 'End reason', 'Created', 'Duration'] as const;
+
+/** How wide the list is, and where it begins on the page. */
+function useRoom(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
+  const [room, setRoom] = useState({ isWide: true, top: 0 });
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (!element) return;
+    const measure = (): void => {
+      const { width, top } = element.getBoundingClientRect();
+      setRoom({ isWide: width >= WIDE_PX, top: top + scrollY });
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [list]);
+  return room;
+}
 
 export function SessionTable({ app, sessions }: { readonly app: string; readonly sessions: readonly Session[] }) {
-  const isWide = useIsWide();
   const list = useRef<HTMLUListElement>(null);
-  const [top, setTop] = useState(0);
-  useLayoutEffect(() => {
-    if (list.current) setTop(list.current.getBoundingClientRect().top + scrollY);
-  }, []);
+  const { isWide, top } = useRoom(list);
   const rows = useWindowVirtualizer({
     count: sessions.length,
     estimateSize: () => (isWide ? ROW_WIDE_PX : ROW_NARROW_PX),
     overscan: OVERSCAN,
     scrollMargin: top,
-    getItemKey: index => sessions[index]?.id ?? index,
+    // A row that gets another height gets another key, because heights are kept by key.
+    getItemKey: index => `${sessions[index]?.id ?? index} ${isWide}`,
   });
   return (
     <>
       <div
         aria-hidden="true"
-        className={`h-9 border-b border-line px-4 text-xs font-medium text-faint max-md:hidden ${COLUMNS}`}
+        className={`hidden h-9 border-b border-line px-4 text-xs font-medium text-faint ${COLUMNS}`}
       >
-        {HEADINGS.map(([name, shown]) => (
-          <span key={name} className={shown}>
-            {name}
-          </span>
+        {HEADINGS.map(name => (
+          <span key={name}>{name}</span>
         ))}
       </div>
       <ul ref={list} aria-label="Sessions" className="relative" style={{ height: rows.getTotalSize() }}>
@@ -86,35 +84,49 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
 
 const Row = ({ app, session }: { readonly app: string; readonly session: Session }) => (
   <>
-    <span className="row-span-2 md:row-span-1">
+    <span className="row-span-2 @min-[620px]:row-span-1">
       <SessionPicture app={app} session={session} />
     </span>
     <Status status={session.status} />
-    <Link
-      to="/a/$app/sessions/$id"
-      params={{ app, id: session.id }}
-      className="order-3 block min-w-0 truncate font-mono text-xs after:absolute after:inset-0 hover:text-accent md:order-none"
-    >
-      {session.id}
-    </Link>
-    <span className="hidden min-w-0 gap-1.5 overflow-hidden xl:flex">
-      <Metadata session={session} />
+    <span className="order-3 min-w-0 @min-[620px]:order-none">
+      <span className="flex items-center">
+        <Link
+          to="/a/$app/sessions/$id"
+          params={{ app, id: session.id }}
+          title={session.id}
+          className="min-w-0 truncate font-mono text-xs after:absolute after:inset-0 hover:text-accent"
+        >
+          <SessionId id={session.id} />
+        </Link>
+        <CopyButton text={session.id} label={`Copy the id ${session.id}`} className="relative -my-1 ml-0.5" />
+      </span>
+      <span className="hidden gap-1.5 overflow-hidden @min-[620px]:flex">
+        <Metadata session={session} />
+      </span>
     </span>
-    <span className="text-right text-sm text-soft md:text-left">
-      <Ago time={session.createdAt} />
-    </span>
-    <span className="order-4 text-right text-sm text-soft md:order-none md:text-left">
-      <Lasting from={session.createdAt} to={session.endedAt} />
-    </span>
-    <span className="hidden truncate text-sm text-soft lg:block">
+    <span className="hidden text-sm leading-tight text-soft @min-[620px]:line-clamp-2">
       {session.endReason ? endReasonWords(session.endReason) : ''}
     </span>
+    <span className="text-right text-sm text-soft @min-[620px]:text-left">
+      <Ago time={session.createdAt} />
+    </span>
+    <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
+      <Lasting from={session.createdAt} to={session.endedAt} />
+    </span>
+  </>
+);
+
+/** Short for the eye: ids begin with the time, so the end tells those of one minute apart. */
+const SessionId = ({ id }: { readonly id: string }) => (
+  <>
+    <span className="sr-only">{id}</span>
+    <span aria-hidden="true">{`${id.slice(0, 8)}\u2026${id.slice(-6)}`}</span>
   </>
 );
 
 const Metadata = ({ session }: { readonly session: Session }) =>
   metadataPairs(session.userMetadata).map(([name, value]) => (
-    <span key={name} className="truncate rounded bg-sunk px-1.5 py-0.5 text-xs text-soft">
+    <span key={name} className="max-w-full shrink-0 truncate text-xs text-soft" title={`${name}=${value}`}>
       {name}
       <span className="text-faint">=</span>
       <span className="text-ink">{value}</span>

@@ -10,9 +10,10 @@ import { useSessionEvents } from '../api/use-session-events.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { endReasonWords } from '../ui/end-reasons.ts';
 import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
-import { endReasonWords, isOpen, Status } from '../ui/status.tsx';
+import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
 import { Ago, durationWords, fullTime, Lasting, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
@@ -101,7 +102,7 @@ function Told({
   ].filter(({ needs }) => offers(needs));
   const chosen = tabs.find(one => one.id === tab) ?? tabs[0];
   return (
-    <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_340px] lg:items-start">
+    <div className="grid gap-5 @min-[1060px]:grid-cols-[minmax(0,1fr)_320px] @min-[1060px]:items-start">
       <Panel>
         <Tabs
           label="Views of the session"

@@ -34,7 +34,7 @@ export function Page({
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>
-      {children}
+      <div className="@container">{children}</div>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // The status of a session as a coloured word.
-import type { EndReason, Session, SessionStatus } from '../../../contract/sessions.ts';
+import type { Session, SessionStatus } from '../../../contract/sessions.ts';
 
 const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly dot: string; readonly ink: string }>> =
   {
@@ -23,21 +23,3 @@ export const Status = ({ status }: { readonly status: SessionStatus }) => {
     </span>
   );
 };
-
-const REASONS: Readonly<Record<EndReason, string>> = {
-  released: 'Released by a caller',
-  client_disconnected: 'The last client disconnected',
-  browser_closed: 'A client closed the browser',
-  timed_out: 'Timed out',
-  connect_timeout: 'No client connected in time',
-  crashed: 'The browser crashed',
-  out_of_memory: 'The browser ran out of memory',
-  start_failed: 'The browser did not start',
-  egress_limit: 'The network budget was used up',
-  disk_limit: 'The disk limit was reached',
-  operator: 'Ended by the operator',
-  drained: 'The service was shut down',
-  service_restart: 'Could not be continued after a service restart',
-};
-
-export const endReasonWords = (reason: EndReason): string => REASONS[reason];

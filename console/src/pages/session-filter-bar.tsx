@@ -1,0 +1,125 @@
+// The filters above the list of sessions. They are in the address, so that each view of the list is a link.
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { keysQuery } from '../api/queries.ts';
+import { END_REASON_WORDS } from '../ui/end-reasons.ts';
+import { Icon } from '../ui/icon.tsx';
+import { useShortcut } from '../ui/use-shortcut.ts';
+import { type Filters, isSessionId, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
+
+export function FilterBar({ app, filters }: { readonly app: string; readonly filters: Filters }) {
+  const { show = 'all', find = '' } = filters;
+  const [text, setText] = useState(find);
+  const box = useRef<HTMLInputElement>(null);
+  const navigate = useNavigate();
+  const [needsKeys, setNeedsKeys] = useState(filters.key !== undefined);
+  const { data: keys } = useQuery({ ...keysQuery(app), enabled: needsKeys });
+  useEffect(() => setText(find), [find]);
+  useShortcut('/', () => box.current?.focus());
+  const apply = (change: Readonly<Record<string, string>>): void => {
+    const search = readFilters({ ...filters, ...change });
+    void navigate({ to: '/a/$app/sessions', params: { app }, search, replace: true });
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (isSessionId(text))
+      return void navigate({ to: '/a/$app/sessions/$id', params: { app, id: text.trim().toLowerCase() } });
+    if (text.trim() !== find) apply({ find: text.trim() });
+  };
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2">
+      <fieldset className="flex rounded-md border border-line-strong bg-raised p-0.5">
+        <legend className="sr-only">Which sessions</legend>
+        {Object.entries(STATUS_GROUPS).map(([group, { name }]) => (
+          <button
+            key={group}
+            type="button"
+            aria-pressed={group === show}
+            onClick={() => apply({ show: group })}
+            className="h-8 rounded-[5px] px-2.5 text-sm text-soft transition-colors hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent md:h-6.5"
+          >
+            {name}
+          </button>
+        ))}
+      </fieldset>
+      <search className="relative min-w-52 grow basis-52">
+        <form onSubmit={submit}>
+          <span className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-faint">
+            <Icon name="search" size={16} />
+          </span>
+          <input
+            ref={box}
+            type="search"
+            aria-label="Search sessions"
+            aria-keyshortcuts="/"
+            placeholder="Search ids, metadata, end reasons"
+            value={text}
+            onChange={event => setText(event.target.value)}
+            onBlur={submit}
+            className="h-10 w-full rounded-md border border-line-strong bg-raised pr-2.5 pl-8 text-sm md:h-8"
+          />
+        </form>
+      </search>
+      <Choice label="Created" value={filters.since} choose={since => apply({ since })} any="Any time">
+        {Object.entries(SINCE).map(([since, { name }]) => (
+          <option key={since} value={since}>
+            {name}
+          </option>
+        ))}
+      </Choice>
+      <Choice label="End reason" value={filters.reason} choose={reason => apply({ reason })} any="Any end reason">
+        {Object.entries(END_REASON_WORDS).map(([reason, words]) => (
+          <option key={reason} value={reason}>
+            {words}
+          </option>
+        ))}
+      </Choice>
+      <Choice
+        label="Agent key"
+        value={filters.key}
+        choose={key => apply({ key })}
+        any="Any agent key"
+        approach={() => setNeedsKeys(true)}
+      >
+        {(keys ?? []).map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </Choice>
+    </div>
+  );
+}
+
+/** A filter that is highlighted while it is set. */
+const Choice = ({
+  label,
+  value = '',
+  choose,
+  any,
+  approach,
+  children,
+}: {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly choose: (value: string) => void;
+  readonly any: string;
+  /** The choice is about to be made. */
+  readonly approach?: () => void;
+  readonly children: ReactNode;
+}) => (
+  <select
+    aria-label={label}
+    value={value}
+    onChange={event => choose(event.target.value)}
+    onFocus={approach}
+    onPointerEnter={approach}
+    className={`h-10 max-w-40 min-w-0 truncate rounded-md border px-2 text-sm max-md:grow md:h-8 ${
+      value === '' ? 'border-line-strong bg-raised text-soft' : 'border-accent bg-accent-soft font-medium text-accent'
+    }`}
+  >
+    <option value="">{any}</option>
+    {children}
+  </select>
+);

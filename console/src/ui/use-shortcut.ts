@@ -1,0 +1,22 @@
+// A key that does something on the whole page. Ignored while somebody types.
+import { useEffect, useRef } from 'react';
+
+const TYPED_INTO = 'input, textarea, select, [contenteditable]';
+
+/** `ctrl`: with Control, or Command on a Mac, which also works while typing. */
+export function useShortcut(key: string, act: () => void, { ctrl = false }: { readonly ctrl?: boolean } = {}): void {
+  const newest = useRef(act);
+  newest.current = act;
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== key || event.isComposing || event.altKey) return;
+      if ((event.ctrlKey || event.metaKey) !== ctrl) return;
+      const typing = event.target instanceof Element && event.target.closest(TYPED_INTO) !== null;
+      if ((typing && !ctrl) || (!ctrl && document.querySelector('[role="dialog"]'))) return;
+      event.preventDefault();
+      newest.current();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [key, ctrl]);
+}
