@@ -26,7 +26,10 @@ export interface Config {
   readonly adblockList?: string;
   /** The operator's proxies, by country: a file. */
   readonly proxyPools?: string;
+  /** What the browser of a session is whose create does not say it. */
+  readonly engine: 'chromium' | 'headless-shell';
   readonly chromium?: string;
+  readonly headlessShell?: string;
   readonly ffmpeg?: string;
   readonly regions: readonly [string, ...string[]];
   /** Who may register: anyone, whoever has an invitation, or nobody. */
@@ -102,6 +105,7 @@ const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
+const ENGINES = ['chromium', 'headless-shell'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
 /** @throws BadConfig with everything that is wrong. */
@@ -118,6 +122,7 @@ export function readConfig(variables: Variables): Config {
   const adblockList = readPath(env, 'BERTH_ADBLOCK_LIST');
   const proxyPools = readPath(env, 'BERTH_PROXY_POOLS');
   const chromium = readPath(env, 'BERTH_CHROMIUM');
+  const headlessShell = readPath(env, 'BERTH_HEADLESS_SHELL');
   const ffmpeg = readPath(env, 'BERTH_FFMPEG');
   const config: Config = {
     listen,
@@ -132,7 +137,9 @@ export function readConfig(variables: Variables): Config {
     egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_EXPECTED, readEgressHost)),
     ...(adblockList ? { adblockList } : {}),
     ...(proxyPools ? { proxyPools } : {}),
+    engine: env.oneOf('BERTH_ENGINE', 'chromium', ENGINES),
     ...(chromium ? { chromium } : {}),
+    ...(headlessShell ? { headlessShell } : {}),
     ...(ffmpeg ? { ffmpeg } : {}),
     regions: readRegions(env),
     registration: env.oneOf('BERTH_REGISTRATION', 'invite', REGISTRATIONS),

@@ -29,6 +29,13 @@ const CHROMIUM_PLACES = [
 /** What the machine must have beside Node: Debian package -> the commands or files by which we know it. */
 export const DEBIAN_PACKAGES = [
   { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PLACES, unlessSet: 'BERTH_CHROMIUM' },
+  {
+    name: 'chromium-headless-shell',
+    needs: 'the lighter engine',
+    anyFile: ['/usr/lib/chromium/chromium-headless-shell'],
+    unlessSet: 'BERTH_HEADLESS_SHELL',
+    optional: true,
+  },
   { name: 'ffmpeg', needs: 'recordings', commands: ['ffmpeg'] },
   { name: 'bubblewrap', needs: 'the jail around each browser', commands: ['bwrap'] },
   { name: 'iproute2', needs: 'the network namespace of each browser', commands: ['ip'] },
@@ -164,7 +171,7 @@ function installDebianPackages(root, missing) {
   const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_WAIT_SECONDS}`];
   apt(['update', ...wait]);
   const done = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
-  remember(root, { fontsTried: true });
+  remember(root, { tried: [...new Set([...triedBefore(root), ...still.map(wanted => wanted.name)])] });
   return done.status === 0
     ? undefined
     : `apt-get failed; its own words are above. By hand: apt-get update && ${command}`;
@@ -190,11 +197,13 @@ function packagesFor(mode) {
   return DEBIAN_PACKAGES.filter(wanted => mode === 'test' || !wanted.forTests);
 }
 
-/** What stands in the way. Fonts are asked for once: a page without them is uglier, not broken. */
+/** What stands in the way. Without an optional package the service runs, so each is tried once. */
 function debianToDo(root, mode) {
-  const fontsTried = readJson(notesFile(root))?.fontsTried === true;
-  return missingDebianPackages(packagesFor(mode)).filter(wanted => !wanted.optional || !fontsTried);
+  const tried = triedBefore(root);
+  return missingDebianPackages(packagesFor(mode)).filter(wanted => !wanted.optional || !tried.includes(wanted.name));
 }
+
+const triedBefore = root => readJson(notesFile(root))?.tried ?? [];
 
 function completeDebian(root, mode) {
   const missing = debianToDo(root, mode);
@@ -206,7 +215,7 @@ function completeDebian(root, mode) {
     for (const wanted of needed) say(`missing: ${wanted.name}, for ${wanted.needs}`);
     stop(trouble ?? `apt-get reported success, yet they are not there: ${needed.map(wanted => wanted.name).join(' ')}`);
   }
-  for (const wanted of still) say(`note: without ${wanted.name}, ${wanted.needs} will not be shown well`);
+  for (const wanted of still) say(`note: ${wanted.name} could not be installed, for ${wanted.needs}`);
   if (still.length > 0) remember(root, { fontsTried: true });
 }
 

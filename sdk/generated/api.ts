@@ -1920,6 +1920,11 @@ export interface components {
              * @default {}
              */
             browserSettings?: {
+                /**
+                 * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less than half the processor time and takes about half the memory, but has no extensions and no PDF viewer. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+                 * @enum {unknown}
+                 */
+                engine?: "chromium" | "headless-shell";
                 /** @description Size of the page in CSS pixels. An omitted side has its default. */
                 viewport?: {
                     /**
@@ -2167,6 +2172,11 @@ export interface components {
          * @default {}
          */
         BrowserSettings: {
+            /**
+             * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less than half the processor time and takes about half the memory, but has no extensions and no PDF viewer. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+             * @enum {unknown}
+             */
+            engine?: "chromium" | "headless-shell";
             /** @description Size of the page in CSS pixels. An omitted side has its default. */
             viewport?: {
                 /**

@@ -10,6 +10,7 @@ import { openFrontEnd } from './devtools.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
 import { openMcp } from './mcp.ts';
+import { offeredBy } from './offered.ts';
 import { readiness } from './readiness.ts';
 import { openServiceDocuments } from './service-documents.ts';
 import type { OpenedSessions } from './sessions.ts';
@@ -34,11 +35,12 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
     uploads: families.files.service.uploads,
     localUrl: () => http.url,
   });
-  const { listen, publicUrl, compat, trustedProxies, regions, s3 } = config;
+  const { listen, publicUrl, compat, trustedProxies, s3 } = config;
   const http = scope.own(
     await openHttp({
       ...runtime,
-      ...{ listen, publicUrl, compat, trustedProxies, regions, workers, identity, frontEnd },
+      ...{ listen, publicUrl, compat, trustedProxies, workers, identity, frontEnd },
+      offered: offeredBy(foundation),
       version: version(),
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,

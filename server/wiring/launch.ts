@@ -2,11 +2,13 @@
 import { join } from 'node:path';
 import { TIMEOUT_MAX_SECONDS } from '../../contract/sessions.ts';
 import type { BoxStart, BrowserHost } from '../domain/sessions/browser-host.ts';
+import type { LaunchSettings } from '../domain/sessions/settings.ts';
 import { LocaleFolders } from '../engines/browser/locales.ts';
 import { PolicyFolders } from '../engines/browser/policies.ts';
-import { switches } from '../engines/browser/switches.ts';
-import { editionOf, findChromium } from '../engines/slots/chromium.ts';
+import { shellIdentity, switches } from '../engines/browser/switches.ts';
+import { editionOf, versionOfChromium } from '../engines/slots/chromium.ts';
 import type { BoxLayout, Program } from '../engines/slots/slots.ts';
+import { Fault } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -26,10 +28,21 @@ export function openLaunch(
 ): Pick<BrowserHost, 'edition' | 'startBox'> {
   const folder = join(config.dataDir, 'chromium');
   const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
+  const identities = openIdentities();
   const localeFolders = new LocaleFolders(folder, LIFETIME_MS, clock);
-  const executable = findChromium(config.chromium) ?? '';
 
-  async function foldersOf({ policies: chosen, locale: name }: BoxStart['launch']): Promise<LaunchFolders> {
+  function executableOf({ engine = 'chromium' }: LaunchSettings): string {
+    const path = slots.engines.get(engine);
+    if (path !== undefined) return path;
+    throw new Fault('box_start_failed', `The engine ${engine} cannot be used on this machine.`, {
+      advice: 'Run `berth doctor` to see why.',
+    });
+  }
+
+  async function foldersOf(
+    executable: string,
+    { policies: chosen, locale: name }: LaunchSettings,
+  ): Promise<LaunchFolders> {
     const policies = await policyFolders.prepare(chosen);
     if (!name) return { policies: policies.path, release: () => policies.release() };
     try {
@@ -46,11 +59,13 @@ export function openLaunch(
   }
 
   return {
-    edition: () => editionOf(executable),
+    edition: launch => editionOf(executableOf(launch)),
     startBox: async (start, signal) => {
       const { id: session, background, preparation: { fill } = {} } = start;
-      const folders = await foldersOf(start.launch);
-      const program = (place: BoxLayout): Program => programOf(executable, start, folders, place);
+      const executable = executableOf(start.launch);
+      const folders = await foldersOf(executable, start.launch);
+      const identity = await identities.of(executable, start.launch);
+      const program = (place: BoxLayout): Program => programOf({ executable, identity }, start, folders, place);
       const started = slots.start(
         { session, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
         signal,
@@ -61,15 +76,35 @@ export function openLaunch(
   };
 }
 
+/** The version costs a process, so it is asked once for each edition. */
+function openIdentities() {
+  const known = new Map<string, Promise<readonly string[]>>();
+  return {
+    of: (executable: string, { engine }: LaunchSettings): Promise<readonly string[]> => {
+      if (engine !== 'headless-shell') return Promise.resolve([]);
+      const edition = editionOf(executable) ?? '';
+      const identity =
+        known.get(edition) ?? versionOfChromium(executable).then(version => shellIdentity(version ?? ''));
+      known.set(edition, identity);
+      return identity;
+    },
+  };
+}
+
 function programOf(
-  executable: string,
+  { executable, identity }: { readonly executable: string; readonly identity: readonly string[] },
   { launch, preparation = {} }: BoxStart,
   { policies, locale }: LaunchFolders,
   { folder, egressPort, ownSandbox }: BoxLayout,
 ): Program {
   return {
     executable,
-    args: [...(launch.switches ?? []), ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch })],
+    // Of several values of one switch the last holds.
+    args: [
+      ...identity,
+      ...(launch.switches ?? []),
+      ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
+    ],
     mounts: [{ from: policies, to: '/etc/chromium' }, ...(locale?.mounts ?? []), ...(preparation.mounts ?? [])],
     env: { ...locale?.env, ...launch.env },
   };

@@ -8,6 +8,7 @@ import { Driver } from '../engines/driver/driver.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
+import { offeredBy } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
   readonly signing: Signing;
@@ -15,9 +16,10 @@ export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | '
   readonly localUrl: () => string;
 }
 
-export function openMcp({ log }: Runtime, { config, scope }: Foundation, deps: McpDeps) {
+export function openMcp({ log }: Runtime, foundation: Foundation, deps: McpDeps) {
   const { sessions, live, uploads, signing, localUrl } = deps;
-  const driver = scope.own(new Driver(log));
+  const offered = offeredBy(foundation);
+  const driver = foundation.scope.own(new Driver(log));
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, driver },
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
@@ -30,7 +32,7 @@ export function openMcp({ log }: Runtime, { config, scope }: Foundation, deps: M
           ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),
           ...(width === undefined || height === undefined ? {} : { viewport: { width, height } }),
         },
-        { mount: 'native', regions: config.regions },
+        { mount: 'native', ...offered },
       ),
     isDriveFailed: error => error instanceof DriveFailed,
     addressOf: ({ keyId }, id) =>

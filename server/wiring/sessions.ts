@@ -12,6 +12,7 @@ import { Endings } from '../domain/sessions/endings.ts';
 import { expireSessions } from '../domain/sessions/expire.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { SessionService } from '../domain/sessions/sessions.ts';
+import { defaultLaunch } from '../domain/sessions/settings.ts';
 import { Signing } from '../domain/sessions/signing.ts';
 import { Starting } from '../domain/sessions/starting.ts';
 import { WarmPool } from '../domain/sessions/warm-pool.ts';
@@ -78,7 +79,8 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const busy = (): boolean => starting.size > 0;
-  const pool = new WarmPool({ size: config.warm, browserHost, clock, log, busy, counted: metrics.claimed });
+  const usual = defaultLaunch(config.engine);
+  const pool = new WarmPool({ size: config.warm, usual, browserHost, clock, log, busy, counted: metrics.claimed });
   const lookIn = (ms: number): void => prompt(EXPIRE, ms);
   const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, lookIn };
   const { watchers } = shared;

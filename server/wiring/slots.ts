@@ -5,7 +5,10 @@ import { isLoopback } from '../kit/loopback.ts';
 import type { Runtime } from '../kit/runtime.ts';
 
 export const slotOptions = (
-  config: Pick<Config, 'dataDir' | 'slots' | 'warm' | 'isolation' | 'limits' | 'chromium' | 'listen'>,
+  config: Pick<
+    Config,
+    'dataDir' | 'slots' | 'warm' | 'isolation' | 'limits' | 'engine' | 'chromium' | 'headlessShell' | 'listen'
+  >,
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
 ): OpenSlotsOptions => ({
   dataDir: config.dataDir,
@@ -13,7 +16,9 @@ export const slotOptions = (
   size: config.slots + 2 * config.warm + 1,
   isolation: config.isolation,
   limits: config.limits,
+  engine: config.engine,
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),
+  ...(config.headlessShell ? { headlessShellPath: config.headlessShell } : {}),
   listenIsLoopback: isLoopback(config.listen.host),
   log,
   clock,

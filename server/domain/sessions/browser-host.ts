@@ -43,8 +43,8 @@ export interface BoxStart {
 
 export interface BrowserHost {
   readonly slots: Slots;
-  /** Names the Chromium that would be started now; undefined in the moment in which it is being replaced. */
-  edition(): string | undefined;
+  /** Names the program that would be started now; undefined in the moment in which it is being replaced. */
+  edition(launch: LaunchSettings): string | undefined;
   /** Starts Chromium in a free slot; it is running when this returns, not yet asked anything. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
   meetBrowser(box: Box, signal: AbortSignal): Promise<Browser>;

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BrowserSettings } from '../../../contract/sessions.ts';
-import { claimSettings, DEFAULT_LAUNCH, fingerprint, launchSettings, settingsAt } from './settings.ts';
+import {
+  claimSettings,
+  defaultLaunch,
+  fingerprint,
+  launchSettings,
+  settingsAt,
+  settingsThatEngineLacks,
+} from './settings.ts';
 
 test('joins launch settings with those that watchers prepared', () =>
   assert.deepEqual(
@@ -27,11 +34,24 @@ test('joins launch settings with those that watchers prepared', () =>
 
 test('gives equal launch settings the same fingerprint, in any order', () => {
   const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
-  assert.equal(fingerprint(launchSettings(kept)), fingerprint(DEFAULT_LAUNCH));
+  assert.equal(fingerprint(launchSettings(kept)), fingerprint({}));
   const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
   const other = launchSettings({ ignoreCertificateErrors: true, userAgent: 'Agent/1.0', locale: 'de_DE' });
   assert.equal(fingerprint(one), fingerprint(other));
-  assert.notEqual(fingerprint(one), fingerprint(DEFAULT_LAUNCH));
+  assert.notEqual(fingerprint(one), fingerprint({}));
+});
+
+test('gives each engine a fingerprint of its own', () =>
+  assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
+
+test('names the settings that an engine does not have, if they are asked for', () => {
+  const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
+  assert.deepEqual(
+    settingsThatEngineLacks(asked, 'headless-shell').map(({ name }) => name),
+    ['enablePdfViewer', 'extensionIds'],
+  );
+  assert.deepEqual(settingsThatEngineLacks(asked, 'chromium'), []);
+  assert.deepEqual(settingsThatEngineLacks({ enablePdfViewer: false, extensionIds: [] }, 'headless-shell'), []);
 });
 
 test('fills an omitted side of the viewport with its default', () => {

@@ -1,12 +1,14 @@
 // The table of browser settings: where each field of `browserSettings` takes effect. What a row keeps, what a browser is
 // started with, and what a create warns of or refuses are all derived from it. A setting that is not in it does not compile.
 
-import { type BrowserSettings, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
+import { type BrowserSettings, type Engine, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {
+  /** Absent: `chromium`. */
+  readonly engine?: Engine;
   /** Not only a switch: Chromium also needs a variable and a file of texts, which are made for the locale. */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -18,8 +20,11 @@ export interface LaunchSettings {
 type ClaimSettings = Parameters<Browser['applySettings']>[0];
 type WarningCode = 'captcha_not_supported' | 'ignored';
 
-/** Where a setting takes effect. */
-type Setting<Value> =
+/** Where a setting takes effect, and which engines do not have it, each with the reason. */
+type Setting<Value> = Effect<Value> & { readonly lacks?: Lacks };
+export type Lacks = Readonly<Partial<Record<Engine, string>>>;
+
+type Effect<Value> =
   /** Given to Chromium at its start, so that it holds in every page and worker. */
   | { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings }
   /** Applied to the running browser when a session takes it, before the first client message. */
@@ -39,6 +44,7 @@ type Values = Required<BrowserSettings>;
 type Name = keyof Values;
 
 const SETTINGS = {
+  engine: { at: 'launch', launch: engine => ({ engine }) },
   userAgent: { at: 'launch', launch: userAgent => ({ switches: [`--user-agent=${userAgent}`] }) },
   locale: { at: 'launch', launch: locale => ({ locale: locale.replaceAll('_', '-') }) },
   timezoneId: { at: 'launch', launch: timezoneId => ({ env: { TZ: timezoneId } }) },
@@ -49,6 +55,7 @@ const SETTINGS = {
   enablePdfViewer: {
     at: 'launch',
     launch: enable => (enable ? { policies: { AlwaysOpenPdfExternally: false } } : {}),
+    lacks: { 'headless-shell': 'cannot show PDF files' },
   },
 
   viewport: { at: 'claim', claim: viewport => ({ viewport: { ...VIEWPORT_DEFAULT, ...viewport } }) },
@@ -64,7 +71,7 @@ const SETTINGS = {
   networkPolicy: { at: 'check' },
   allowedDomains: { at: 'check' },
   context: { at: 'check' },
-  extensionIds: { at: 'check' },
+  extensionIds: { at: 'check', lacks: { 'headless-shell': 'cannot load extensions' } },
   extensionId: { at: 'alias' },
 
   solveCaptchas: { at: 'nowhere', warning: 'captcha_not_supported' },
@@ -94,6 +101,7 @@ interface AnySetting<Value> {
   readonly launch?: (value: Value) => LaunchSettings;
   readonly claim?: (value: Value) => Partial<ClaimSettings>;
   readonly warning?: WarningCode;
+  readonly lacks?: Lacks;
 }
 
 /** Those of the given settings that take effect in one of these places. */
@@ -103,6 +111,8 @@ export function settingsAt<P extends Place>(settings: BrowserSettings, ...places
 }
 
 const DEFAULTS: JsonObject = {
+  // Sessions from before there was a choice have no engine in their row.
+  engine: 'chromium',
   ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
   ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
 };
@@ -120,6 +130,14 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
     const { at, warning } = TABLE[name];
     const isAsked = settings[name] !== undefined && settings[name] !== false;
     return warning && isAsked ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
+  });
+
+/** Given settings that this engine does not have. `false` and an empty list ask for nothing. */
+export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engine) =>
+  NAMES.flatMap(name => {
+    const [value, why] = [settings[name], TABLE[name].lacks?.[engine]];
+    const isAsked = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+    return why !== undefined && isAsked ? [{ name, why }] : [];
   });
 
 export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
@@ -140,11 +158,13 @@ function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimS
 
 /** Of several values of one variable or policy the last holds. What nobody sets is left out. */
 export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
+  const engine = parts.find(part => part.engine !== undefined)?.engine;
   const locale = parts.find(part => part.locale !== undefined)?.locale;
   const env: Record<string, string> = Object.assign({}, ...parts.map(part => part.env));
   const switches = parts.flatMap(part => part.switches ?? []);
   const policies: JsonObject = Object.assign({}, ...parts.map(part => part.policies));
   return {
+    ...(engine === undefined ? {} : { engine }),
     ...(locale === undefined ? {} : { locale }),
     ...(Object.keys(env).length > 0 ? { env } : {}),
     ...(switches.length > 0 ? { switches } : {}),
@@ -152,7 +172,8 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
   };
 }
 
-export const DEFAULT_LAUNCH: LaunchSettings = {};
+/** Of an empty create, on an installation with this engine. */
+export const defaultLaunch = (engine: Engine): LaunchSettings => ({ engine });
 
 /** Equal for equal settings: members always come in the order above. */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

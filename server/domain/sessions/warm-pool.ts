@@ -8,7 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { type Booted, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
-import { claimSettings, DEFAULT_LAUNCH, fingerprint, type LaunchSettings } from './settings.ts';
+import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that waited this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
@@ -22,6 +22,7 @@ const FAILURES_SICK = 3;
 
 interface Waiting {
   readonly print: string;
+  readonly launch: LaunchSettings;
   readonly booted: Booted;
   /** The Chromium that it was started from. */
   readonly edition: string | undefined;
@@ -39,6 +40,8 @@ interface Coming {
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Browsers with the settings of an empty create; at most as many more have recent settings. */
   readonly size: number;
+  /** Of an empty create. */
+  readonly usual: LaunchSettings;
   readonly browserHost: BrowserHost;
   /** Sessions are being started: refilling waits for them, and tend() is called when they are done. */
   readonly busy: () => boolean;
@@ -47,6 +50,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class WarmPool {
   readonly #parts: WarmPoolParts;
+  readonly #usualPrint: string;
   readonly #waiting: Waiting[] = [];
   readonly #recent = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closing = new AbortController();
@@ -57,6 +61,7 @@ export class WarmPool {
 
   constructor(parts: WarmPoolParts) {
     this.#parts = parts;
+    this.#usualPrint = fingerprint(parts.usual);
   }
 
   get size(): number {
@@ -134,7 +139,7 @@ export class WarmPool {
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
-    const edition = browserHost.edition();
+    const edition = browserHost.edition(launch);
     const coming: Coming = { print: fingerprint(launch), arrived: Promise.withResolvers(), isPromised: false };
     this.#coming = coming;
     const stands = async (box: Box): Promise<void> => {
@@ -146,7 +151,7 @@ export class WarmPool {
       await this.#prepare(booted);
       this.#failures = 0;
       if (coming.isPromised) coming.arrived.resolve(booted);
-      else this.#keep({ print: coming.print, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
+      else this.#keep({ print: coming.print, launch, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
     } catch (error) {
       coming.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
@@ -182,7 +187,7 @@ export class WarmPool {
   }
 
   #remember(print: string, launch: LaunchSettings): void {
-    if (print === fingerprint(DEFAULT_LAUNCH)) return;
+    if (print === this.#usualPrint) return;
     this.#recent.delete(print);
     this.#recent.set(print, { launch, until: plus(this.#parts.clock.now(), RECENT_MS) });
     const [oldest] = this.#recent.keys();
@@ -191,7 +196,7 @@ export class WarmPool {
 
   #missing(): LaunchSettings | undefined {
     const has = (print: string): number => this.#waiting.filter(one => one.print === print).length;
-    if (has(fingerprint(DEFAULT_LAUNCH)) < this.#parts.size) return DEFAULT_LAUNCH;
+    if (has(this.#usualPrint) < this.#parts.size) return this.#parts.usual;
     for (const [print, { launch }] of this.#recent) if (has(print) === 0) return launch;
     return undefined;
   }
@@ -200,9 +205,7 @@ export class WarmPool {
     const now = this.#parts.clock.now();
     for (const [print, { until }] of this.#recent) if (until <= now) this.#recent.delete(print);
     const wanted = (one: Waiting): boolean =>
-      this.#isCurrent(one) &&
-      one.replaceAt > now &&
-      (one.print === fingerprint(DEFAULT_LAUNCH) || this.#recent.has(one.print));
+      this.#isCurrent(one) && one.replaceAt > now && (one.print === this.#usualPrint || this.#recent.has(one.print));
     const unwanted = this.#waiting.filter(one => !wanted(one));
     for (const one of unwanted) this.#waiting.splice(this.#waiting.indexOf(one), 1);
     await Promise.all(unwanted.map(one => one.booted.scope.close()));
@@ -210,8 +213,8 @@ export class WarmPool {
   }
 
   /** Whether it was started from the installed Chromium. While Chromium is being replaced, every browser counts. */
-  #isCurrent({ edition }: Waiting): boolean {
-    const installed = this.#parts.browserHost.edition();
+  #isCurrent({ edition, launch }: Waiting): boolean {
+    const installed = this.#parts.browserHost.edition(launch);
     return installed === undefined || edition === installed;
   }
 

@@ -2,6 +2,7 @@
 // clients, so it must not contain secrets.
 
 export interface SwitchOptions {
+  readonly engine?: 'chromium' | 'headless-shell';
   /** The session folder as Chromium sees it. */
   readonly folder: string;
   readonly egressPort: number;
@@ -49,11 +50,23 @@ const ALWAYS = [
   `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];
 
+/** What `chromium` says by itself and headless shell does not. `version`: as in `Chromium 156.0.8078.79`. */
+export function shellIdentity(version: string): readonly string[] {
+  const major = /(\d+)\./.exec(version)?.[1];
+  if (major === undefined) return [];
+  const platform = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)';
+  return [`--user-agent=${platform} HeadlessChrome/${major}.0.0.0 Safari/537.36`];
+}
+
+const LOCALE_DEFAULT = 'en-US';
+
 export function switches(options: SwitchOptions): readonly string[] {
+  // Headless shell would send no Accept-Language header.
+  const locale = options.locale ?? (options.engine === 'headless-shell' ? LOCALE_DEFAULT : undefined);
   return [
     ...ALWAYS,
     ...(options.sandbox ? [] : ['--no-sandbox']),
-    ...(options.locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(options.locale)}`]),
+    ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),
     `--user-data-dir=${options.folder}/profile`,
     `--proxy-server=http://127.0.0.1:${options.egressPort}`,
     '--proxy-bypass-list=<-loopback>', // loopback also goes through the proxy, whose rules apply

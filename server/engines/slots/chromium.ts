@@ -1,24 +1,57 @@
-// Finds the Chromium binary. The launcher in /usr/bin is a shell script that adds switches, so it is not used.
+// Finds the binary of an engine. The launchers in /usr/bin are shell scripts that add switches, so they are not used.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { within } from '../../kit/wait.ts';
+import type { Engine } from './slots.ts';
 import { isExecutable, TOOL_PATH } from './tools.ts';
 
-const PLACES = [
-  '/usr/lib/chromium/chromium',
-  '/usr/lib/chromium-browser/chromium-browser',
-  '/opt/google/chrome/chrome',
-  '/opt/google/chrome-beta/chrome',
-  '/opt/chromium.org/chromium/chromium-browser',
-];
+interface Installation {
+  readonly places: readonly string[];
+  /** Of Debian. */
+  readonly package: string;
+  /** The setting that names another place. */
+  readonly setting: string;
+}
+
+const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
+  chromium: {
+    places: [
+      '/usr/lib/chromium/chromium',
+      '/usr/lib/chromium-browser/chromium-browser',
+      '/opt/google/chrome/chrome',
+      '/opt/google/chrome-beta/chrome',
+      '/opt/chromium.org/chromium/chromium-browser',
+    ],
+    package: 'chromium',
+    setting: 'BERTH_CHROMIUM',
+  },
+  'headless-shell': {
+    places: ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/headless_shell'],
+    package: 'chromium-headless-shell',
+    setting: 'BERTH_HEADLESS_SHELL',
+  },
+};
+export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // TypeScript widens the keys
 const VERSION_WITHIN_MS = 20_000;
 
-export const findChromium = (explicit?: string): string | undefined =>
-  (explicit === undefined ? PLACES : [explicit]).find(path => isExecutable(path) && isFile(path));
+export const findBrowser = (engine: Engine, explicit?: string): string | undefined =>
+  placesOf(engine, explicit).find(path => isExecutable(path) && isFile(path));
 
-export const placesOfChromium: readonly string[] = PLACES;
+export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
+
+/** Where it is searched, and what the operator can do if it is not there. */
+export function absenceOf(engine: Engine, explicit?: string): { readonly why: string; readonly cure: string } {
+  const { package: name, setting } = INSTALLATIONS[engine];
+  return {
+    why: `not at ${placesOf(engine, explicit).join(', ')}`,
+    cure: `Install it: \`apt-get install ${name}\`. Or name the real binary, not its launcher script, in ${setting}.`,
+  };
+}
+
+const placesOf = (engine: Engine, explicit?: string): readonly string[] =>
+  explicit === undefined ? INSTALLATIONS[engine].places : [explicit];
 
 /** "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function versionOfChromium(path: string): Promise<string | undefined> {

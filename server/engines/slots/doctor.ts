@@ -4,11 +4,12 @@ import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
 import { hardLimitOfOpenFiles } from './box-host.ts';
 import { Cgroups, CONTROLLERS } from './cgroups.ts';
-import { findChromium, placesOfChromium, versionOfChromium } from './chromium.ts';
+import { absenceOf, ENGINES, findBrowser, versionOfChromium } from './chromium.ts';
 import { cureForUserNamespaces } from './cures.ts';
 import { readInstallId } from './install.ts';
-import { createBoxHost, jailedForm, type OpenSlotsOptions } from './open-slots.ts';
-import { type ProbeResult, probe } from './probe.ts';
+import { createBoxHost, jailedForm, type OpenSlotsOptions, pathSetFor, requiredEngine } from './open-slots.ts';
+import { type Probed, type ProbeResult, probe } from './probe.ts';
+import type { Engine } from './slots.ts';
 import { absentTools, findTool, JAIL_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesRefusal } from './user-namespaces.ts';
 
@@ -31,11 +32,12 @@ const MIN_OPEN_FILES = 4096;
 export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): Promise<readonly Finding[]> {
   mkdirSync(options.dataDir, { recursive: true });
   const jailWanted = options.isolation !== 'process';
-  const chromium = findChromium(options.chromiumPath);
+  const required = requiredEngine(options);
+  const engines = [required, ...ENGINES.filter(engine => engine !== required)];
   return [
     userNamespaces(jailWanted),
     tools(jailWanted),
-    await chromiumLine(options, chromium),
+    ...(await Promise.all(engines.map(engine => engineLine(options, engine)))),
     tool('ffmpeg', false, 'recordings', 'ffmpeg'),
     tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     fonts(),
@@ -44,7 +46,7 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
     disk(options.dataDir),
     sharedMemory(),
     openFiles(),
-    await browserInBox(options, jailWanted, chromium, signal),
+    ...(await browsersInBox(options, jailWanted, engines, signal)),
   ];
 }
 
@@ -78,13 +80,17 @@ function tools(required: boolean): Finding {
   return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
 }
 
-async function chromiumLine(options: OpenSlotsOptions, path: string | undefined): Promise<Finding> {
-  const cure = `${install('chromium')} Or name the real binary in BERTH_CHROMIUM.`;
-  if (!path) return bad('chromium', true, `not at ${options.chromiumPath ?? placesOfChromium.join(', ')}`, cure);
+/** Only the engine of an empty create is required. */
+async function engineLine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
+  const required = engine === requiredEngine(options);
+  const explicit = pathSetFor(options, engine);
+  const path = findBrowser(engine, explicit);
+  const { why, cure } = absenceOf(engine, explicit);
+  if (path === undefined) return bad(engine, required, why, cure);
   const version = await versionOfChromium(path);
   return version
-    ? good('chromium', true, `${version} at ${path}`)
-    : bad('chromium', true, `${path} does not run`, cure);
+    ? good(engine, required, `${version} at ${path}`)
+    : bad(engine, required, `${path} does not run`, cure);
 }
 
 function tool(name: string, required: boolean, purpose: string, fromPackage: string): Finding {
@@ -159,30 +165,49 @@ function openFiles(): Finding {
   );
 }
 
+/** One after the other: they use the same user id. An engine that is not installed has a line of its own above. */
+async function browsersInBox(
+  options: OpenSlotsOptions,
+  jailWanted: boolean,
+  engines: readonly Engine[],
+  signal?: AbortSignal,
+): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const engine of engines) {
+    const path = findBrowser(engine, pathSetFor(options, engine));
+    if (path !== undefined || engine === requiredEngine(options))
+      findings.push(await browserInBox(options, jailWanted, engine, path, signal));
+  }
+  return findings;
+}
+
 async function browserInBox(
   options: OpenSlotsOptions,
   jailWanted: boolean,
-  chromium: string | undefined,
+  engine: Engine,
+  path: string | undefined,
   signal?: AbortSignal,
 ): Promise<Finding> {
   const form = jailWanted ? jailedForm() : 'process';
-  const name = `a browser in a box (${form})`;
-  if (!chromium) return bad(name, true, 'not tested: Chromium was not found', 'See the line "chromium".');
+  const required = engine === requiredEngine(options);
+  const name = `${engine === 'chromium' ? 'a browser' : engine} in a box (${form})`;
+  if (path === undefined)
+    return bad(name, required, `not tested: ${engine} was not found`, `See the line "${engine}".`);
   mkdirSync(`${options.dataDir}/sessions`, { recursive: true, mode: 0o711 });
-  const result = await tryProbe(options, form, chromium, signal);
-  if (result.ok) return good(name, true, 'started, isolated as expected, ended');
-  return bad(name, true, result.why, result.cure);
+  const result = await tryProbe(options, form, { engine, path }, signal);
+  if (result.ok) return good(name, required, 'started, isolated as expected, ended');
+  return bad(name, required, result.why, result.cure);
 }
 
 async function tryProbe(
   options: OpenSlotsOptions,
   form: 'root' | 'rootless' | 'process',
-  chromium: string,
+  browser: Probed,
   signal?: AbortSignal,
 ): Promise<ProbeResult> {
   try {
     const host = createBoxHost(options, form);
-    const result = await probe(host, chromium, signal);
+    const result = await probe(host, browser, signal);
     await host.close();
     return result;
   } catch (error) {

@@ -5,14 +5,14 @@ import { Fault, reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { BoxHost } from './box-host.ts';
 import { Cgroups, type Limits } from './cgroups.ts';
-import { findChromium, placesOfChromium } from './chromium.ts';
+import { absenceOf, ENGINES, findBrowser } from './chromium.ts';
 import { firstUid, readInstallId } from './install.ts';
 import { missingFeatures, UNPROTECTED } from './missing.ts';
 import { LOOPBACK_ONLY } from './network-link.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { ProbeCache } from './probe-cache.ts';
 import { RunningSlots } from './running-slots.ts';
-import type { Form, Slots } from './slots.ts';
+import type { Engine, Form, Slots } from './slots.ts';
 import { makeStage } from './stage.ts';
 import { absentTools, JAIL_TOOLS, PROCESS_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesWork } from './user-namespaces.ts';
@@ -23,20 +23,23 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly size: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly limits: Limits;
+  /** The engine without which the server does not start. Default: chromium. The other one is used if it is there. */
+  readonly engine?: Engine;
   readonly chromiumPath?: string;
+  readonly headlessShellPath?: string;
   /** Whether only this machine can reach the server. Only then may `auto` serve without a jail. */
   readonly listenIsLoopback: boolean;
 }
 
 export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {
-  const chromium = chromiumFor(options);
+  const browsers = findBrowsers(options);
   mkdirSync(join(options.dataDir, 'sessions'), { recursive: true, mode: 0o711 });
-  if (options.isolation === 'process') return openUnjailed(options, chromium, 'BERTH_ISOLATION is process', signal);
+  if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();
-  const jailed = await tryForm(options, form, chromium, signal);
+  const jailed = await tryForm(options, form, browsers, signal);
   if (jailed.slots) return jailed.slots;
   if (options.isolation === 'auto' && options.listenIsLoopback)
-    return openUnjailed(options, chromium, jailed.failed.why, signal);
+    return openUnjailed(options, browsers, jailed.failed.why, signal);
   throw new Fault(
     'isolation_unavailable',
     `Browsers cannot be jailed on this machine (form ${form}): ${jailed.failed.why}.`,
@@ -48,13 +51,30 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
 
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
 
-function chromiumFor({ chromiumPath }: OpenSlotsOptions): string {
-  const found = findChromium(chromiumPath);
-  if (found) return found;
-  throw new Fault('box_start_failed', `No Chromium at ${chromiumPath ?? placesOfChromium.join(', ')}.`, {
-    advice:
-      'Install it (`apt-get install chromium`), or name the real binary, not its launcher script, in BERTH_CHROMIUM.',
+type EngineOptions = Pick<OpenSlotsOptions, 'engine' | 'chromiumPath' | 'headlessShellPath'>;
+
+interface Browsers {
+  readonly required: { readonly engine: Engine; readonly path: string };
+  readonly other?: { readonly engine: Engine; readonly path: string };
+}
+
+export const requiredEngine = ({ engine = 'chromium' }: EngineOptions): Engine => engine;
+
+export const pathSetFor = (options: EngineOptions, engine: Engine): string | undefined =>
+  engine === 'chromium' ? options.chromiumPath : options.headlessShellPath;
+
+function findBrowsers(options: EngineOptions): Browsers {
+  const engine = requiredEngine(options);
+  const path = findBrowser(engine, pathSetFor(options, engine));
+  if (path === undefined) {
+    const { why, cure } = absenceOf(engine, pathSetFor(options, engine));
+    throw new Fault('box_start_failed', `The browser (${engine}) is ${why}.`, { advice: cure });
+  }
+  const found = ENGINES.filter(one => one !== engine).flatMap(one => {
+    const otherPath = findBrowser(one, pathSetFor(options, one));
+    return otherPath === undefined ? [] : [{ engine: one, path: otherPath }];
   });
+  return { required: { engine, path }, ...(found[0] ? { other: found[0] } : {}) };
 }
 
 type Attempt =
@@ -64,27 +84,45 @@ type Attempt =
 async function tryForm(
   options: OpenSlotsOptions,
   form: Form,
-  chromium: string,
+  { required, other }: Browsers,
   signal?: AbortSignal,
 ): Promise<Attempt> {
   const absent = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
   if (absent.length > 0) return { failed: toolsAbsent(absent) };
   const host = boxHostOrFault(options, form);
   if (host instanceof Fault) return { failed: { ok: false, why: host.message, cure: '' } };
-  const cache = new ProbeCache(options.dataDir, form, chromium);
-  const result = cache.hasPassed() ? ({ ok: true } as const) : await probe(host, chromium, signal);
+  const result = await probeOnce(options.dataDir, host, required, signal);
   if (!result.ok) {
     await host.close();
     return { failed: result };
   }
-  cache.pass();
+  const usable = new Map([[required.engine, required.path]]);
+  if (other) {
+    const otherResult = await probeOnce(options.dataDir, host, other, signal);
+    if (otherResult.ok) usable.set(other.engine, other.path);
+    else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
+  }
   return {
     slots: new RunningSlots(
       host,
       options.size,
       missingFeatures(form, host.cgroups.absent, host.links !== LOOPBACK_ONLY),
+      usable,
     ),
   };
+}
+
+async function probeOnce(
+  dataDir: string,
+  host: BoxHost,
+  browser: Browsers['required'],
+  signal?: AbortSignal,
+): Promise<ProbeResult> {
+  const cache = new ProbeCache(dataDir, host.form, browser);
+  if (cache.hasPassed()) return { ok: true };
+  const result = await probe(host, browser, signal);
+  if (result.ok) cache.pass();
+  return result;
 }
 
 const toolsAbsent = (absent: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
@@ -117,15 +155,19 @@ export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
 
 async function openUnjailed(
   options: OpenSlotsOptions,
-  chromium: string,
+  browsers: Browsers,
   why: string,
   signal?: AbortSignal,
 ): Promise<Slots> {
-  const tried = await tryForm(options, 'process', chromium, signal);
+  const tried = await tryForm(options, 'process', browsers, signal);
   if (!tried.slots)
-    throw new Fault('box_start_failed', `Chromium does not run on this machine: ${tried.failed.why}.`, {
-      advice: tried.failed.cure,
-    });
+    throw new Fault(
+      'box_start_failed',
+      `The browser (${requiredEngine(options)}) does not run on this machine: ${tried.failed.why}.`,
+      {
+        advice: tried.failed.cure,
+      },
+    );
   options.log.warn('isolation.none', { why, notProtected: UNPROTECTED });
   return tried.slots;
 }

@@ -1,10 +1,10 @@
-// Remembers that the probe passed, until something that it depends on changes: boot, kernel, Chromium, bubblewrap, form or
+// Remembers that the probe of an engine passed, until something that it depends on changes: boot, kernel, browser, bubblewrap, form or
 // user. A failure is not remembered.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { bootId } from './process-table.ts';
-import type { Form } from './slots.ts';
+import type { Engine, Form } from './slots.ts';
 import { findTool } from './tools.ts';
 
 /** Increase it when the probe checks more. */
@@ -14,9 +14,9 @@ export class ProbeCache {
   readonly #file: string;
   readonly #key: string;
 
-  constructor(dataDir: string, form: Form, chromium: string) {
-    this.#file = join(dataDir, 'isolation-probe.json');
-    const files = [chromium, findTool('bwrap')].map(stamp);
+  constructor(dataDir: string, form: Form, { engine, path }: { readonly engine: Engine; readonly path: string }) {
+    this.#file = join(dataDir, engine === 'chromium' ? 'isolation-probe.json' : `isolation-probe-${engine}.json`);
+    const files = [path, findTool('bwrap')].map(stamp);
     this.#key = JSON.stringify([PROBE_VERSION, bootId(), release(), form, process.getuid?.() ?? -1, ...files]);
   }
 

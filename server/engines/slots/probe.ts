@@ -1,4 +1,4 @@
-// Starts one box with Chromium and checks from inside that it is isolated. The server does not start unless this passes.
+// Starts one box with a browser and checks from inside that it is isolated. The server does not start unless this passes.
 
 import type { Socket } from 'node:net';
 import { reason } from '../../kit/fault.ts';
@@ -9,9 +9,10 @@ import type { BoxHost } from './box-host.ts';
 import { CdpPipe } from './cdp-pipe.ts';
 import { cureFor } from './cures.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
+import { sandboxedProcesses } from './own-sandbox.ts';
 import { type Namespace, namespaceOf } from './process-table.ts';
 import type { RunningBox } from './running-box.ts';
-import type { BoxLayout } from './slots.ts';
+import type { BoxLayout, Engine } from './slots.ts';
 import { tryStartBox } from './start-box.ts';
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
@@ -25,9 +26,14 @@ const SANDBOXED = 'You are adequately sandboxed.';
 /** A name that cannot be resolved (RFC 2606): only the egress listener can answer. */
 const PROBE_PAGE = 'http://berth-probe.invalid/';
 
-export async function probe(host: BoxHost, chromium: string, outer?: AbortSignal): Promise<ProbeResult> {
+export interface Probed {
+  readonly engine: Engine;
+  readonly path: string;
+}
+
+export async function probe(host: BoxHost, browser: Probed, outer?: AbortSignal): Promise<ProbeResult> {
   try {
-    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, chromium, signal), outer);
+    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outer);
     return { ok: true };
   } catch (error) {
     outer?.throwIfAborted();
@@ -36,15 +42,15 @@ export async function probe(host: BoxHost, chromium: string, outer?: AbortSignal
   }
 }
 
-async function runProbe(host: BoxHost, chromium: string, signal: AbortSignal): Promise<void> {
+async function runProbe(host: BoxHost, { engine, path }: Probed, signal: AbortSignal): Promise<void> {
   const session = newId<SessionId>(host.clock.now());
-  const program = (layout: BoxLayout) => ({ executable: chromium, args: switches(layout), mounts: [] });
+  const program = (layout: BoxLayout) => ({ executable: path, args: switches(layout), mounts: [] });
   const request = { session, program, lifetimeMs: PROBE_WITHIN_MS };
   const box = await tryStartBox(host, PROBE_SLOT, request, () => {}, signal);
   const finished = new AbortController();
   const either = AbortSignal.any([signal, finished.signal]);
   try {
-    await Promise.race([checkBox(box, host.form !== 'process', either), rejectOnEnd(box)]);
+    await Promise.race([checkBox(box, engine, host.form !== 'process', either), rejectOnEnd(box)]);
   } finally {
     finished.abort();
     await box.close();
@@ -56,7 +62,7 @@ async function rejectOnEnd(box: RunningBox): Promise<never> {
   throw new Error(`Chromium ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
 }
 
-async function checkBox(box: RunningBox, jailed: boolean, signal: AbortSignal): Promise<void> {
+async function checkBox(box: RunningBox, engine: Engine, jailed: boolean, signal: AbortSignal): Promise<void> {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   try {
     await pipe.call('Browser.getVersion', {}, undefined, signal);
@@ -65,7 +71,8 @@ async function checkBox(box: RunningBox, jailed: boolean, signal: AbortSignal): 
     const channel = await openPage(pipe, signal);
     await checkFiles(pipe, channel, signal);
     await checkListener(pipe, channel, box, signal);
-    await checkSandbox(pipe, channel, signal);
+    if (engine === 'chromium') await checkSandbox(pipe, channel, signal);
+    else await checkRenderers(box, signal);
   } finally {
     pipe.close();
   }
@@ -110,6 +117,12 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
   await pipe.call('Page.navigate', { url: 'chrome://sandbox' }, channel, signal);
   const verdict = await until(PAGE_WITHIN_MS, 'chrome://sandbox', () => verdictOf(pipe, channel, signal), 20, signal);
   if (!verdict.includes(SANDBOXED)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
+}
+
+/** Headless shell has no chrome://sandbox: its renderers are looked at from outside. */
+async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
+  const sandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
+  await until(PAGE_WITHIN_MS, 'a renderer in a sandbox of its own', sandboxed, 20, signal);
 }
 
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {

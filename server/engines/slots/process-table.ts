@@ -61,6 +61,24 @@ export function killProcess(victim: Process): void {
 export const childrenOf = (pid: number): readonly number[] =>
   (readProc(`${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 
+/** At most so many levels: a process may fork while this runs. */
+const DEPTH_MAX = 16;
+
+export function descendantsOf(pid: number, depth = 0): readonly number[] {
+  if (depth > DEPTH_MAX) return [];
+  return childrenOf(pid).flatMap(child => [child, ...descendantsOf(child, depth + 1)]);
+}
+
+/** How many pid namespaces the process is in, and how many filters of system calls it is under. */
+export function sandboxOf(pid: number): { readonly depth: number; readonly filters: number } | undefined {
+  const status = readProc(`${pid}/status`) ?? '';
+  const pids = /^NSpid:\t(.*)$/m.exec(status)?.[1];
+  const filters = /^Seccomp_filters:\t(\d+)$/m.exec(status)?.[1];
+  return pids === undefined || filters === undefined
+    ? undefined
+    : { depth: pids.split(/\s+/).length, filters: Number(filters) };
+}
+
 /** The pid of the process in its innermost pid namespace. */
 export function innermostPid(pid: number): number | undefined {
   const line = /^NSpid:\t(.*)$/m.exec(readProc(`${pid}/status`) ?? '')?.[1];

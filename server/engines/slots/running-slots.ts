@@ -13,6 +13,7 @@ import type {
   BoxRecord,
   BoxRequest,
   DiskRoom,
+  Engine,
   Form,
   HelperBounds,
   HelperCommand,
@@ -27,14 +28,16 @@ import { writeFiles } from './write-files.ts';
 export class RunningSlots implements Slots {
   readonly form: Form;
   readonly isolation: Isolation;
+  readonly engines: ReadonlyMap<Engine, string>;
   readonly size: number;
   readonly missing: readonly string[];
   readonly #host: BoxHost;
   readonly #taken = new Map<SessionId, number>();
   readonly #boxes = new Set<RunningBox>();
 
-  constructor(host: BoxHost, size: number, missing: readonly string[]) {
+  constructor(host: BoxHost, size: number, missing: readonly string[], engines: ReadonlyMap<Engine, string>) {
     this.#host = host;
+    this.engines = engines;
     this.form = host.form;
     this.isolation = host.form === 'process' ? 'process' : 'slot';
     this.size = size;

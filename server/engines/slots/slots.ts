@@ -136,7 +136,12 @@ export interface DiskRoom {
   readonly leastBytes: number;
 }
 
+/** A browser that a box can run. */
+export type Engine = 'chromium' | 'headless-shell';
+
 export interface Slots extends Closeable {
+  /** The installed engines that passed the probe, each with its executable. */
+  readonly engines: ReadonlyMap<Engine, string>;
   readonly isolation: Isolation;
   readonly form: Form;
   /** How many boxes may run at once. */

@@ -9,17 +9,17 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
-import { normaliseCreate } from './normalise-create.ts';
+import { normaliseCreate, type Offered } from './normalise-create.ts';
 import { admittedHeaders, releaseAgain } from './sessions.ts';
 
 export interface CompatParts {
   readonly sessions: Sessions;
   readonly applications: Pick<Applications, 'ofAgent'>;
   readonly limits: Pick<Limits, 'effective'>;
-  readonly regions: readonly string[];
+  readonly offered: Offered;
 }
 
-export const compatHandlers = ({ sessions, applications, limits, regions }: CompatParts) => ({
+export const compatHandlers = ({ sessions, applications, limits, offered }: CompatParts) => ({
   listProjects: async ({ caller }: In<'listProjects'>): Promise<Answer> =>
     answer([await projectOf(caller, applications, limits)]),
 
@@ -36,7 +36,7 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
   startSession: async ({ caller, body, options }: In<'startSession'>): Promise<Answer> => {
     if (body.browserbaseSessionID !== undefined)
       return started((await sessions.read(caller, body.browserbaseSessionID)).id);
-    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { mount: 'compat', regions });
+    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
     const created = await sessions.create(caller, request, options);
     return { ...started(created.session.id), headers: admittedHeaders(created, options) };
   },

@@ -5,12 +5,12 @@ import type { CreateSession } from '../../../contract/sessions.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
 import { normaliseCreate, type Where } from './normalise-create.ts';
 
-const NATIVE: Where = { mount: 'native', regions: ['local', 'cellar'] };
+const NATIVE: Where = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
 const COMPAT: Where = { ...NATIVE, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, forWatchers: {}, warnings: [] };
+const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromium' }, forWatchers: {}, warnings: [] };
 
 test('an empty body gives the defaults', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
@@ -98,7 +98,7 @@ test('passes settings that watchers check on once, without empty lists', () => {
     },
     NATIVE,
   );
-  assert.deepEqual(settings, {});
+  assert.deepEqual(settings, { engine: 'chromium' });
   assert.deepEqual(forWatchers, {
     extensionIds: [ID, OTHER_ID],
     caCertificates: [OTHER_ID],
@@ -132,6 +132,7 @@ for (const [name, browserSettings] of [
 
 test('merges an alias at the top with the same setting in browserSettings', () =>
   assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
+    engine: 'chromium',
     viewport: { width: 360, height: 800 },
   }));
 
@@ -141,7 +142,10 @@ test('accepts regions of official clients with a warning', () => {
 });
 
 test('a configured region with such a name gives no warning', () => {
-  const request = normaliseCreate({ region: 'us-east-1' }, { mount: 'native', regions: ['us-east-1'] });
+  const request = normaliseCreate(
+    { region: 'us-east-1' },
+    { mount: 'native', regions: ['us-east-1'], engines: ['chromium'] },
+  );
   assert.deepEqual([request.region, request.regionAsked, request.warnings], ['us-east-1', undefined, []]);
 });
 

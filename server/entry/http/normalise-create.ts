@@ -4,27 +4,37 @@ import type { Warning } from '../../../contract/common.ts';
 import {
   type BrowserSettings,
   type CreateSession,
+  ENGINES,
+  type Engine,
   FOREIGN_REGIONS,
   VIEWPORT_DEFAULT,
 } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
 import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.ts';
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
-import { settingsAt, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
+import { settingsAt, settingsThatEngineLacks, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
 
-export interface Where {
-  readonly mount: 'native' | 'compat';
+/** What creates can choose from on this installation. */
+export interface Offered {
   /** The operator's regions; the first is the default. */
   readonly regions: readonly string[];
+  /** The engines that can be used; the first is the default. */
+  readonly engines: readonly [Engine, ...Engine[]];
+}
+
+export interface Where extends Offered {
+  readonly mount: 'native' | 'compat';
 }
 
 export function normaliseCreate(body: CreateSession, where: Where): SessionRequest {
-  const settings = mergeAliases(body);
+  const merged = mergeAliases(body);
+  const settings = { ...merged, engine: chooseEngine(merged.engine, where.engines) };
   refuseOsAlone(settings);
   refuseUnknownLocale(settings);
   const region = chooseRegion(body.region, where.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(settings, where.mount);
+  refuseWhatEngineLacks(settings, settings.engine);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
     ...(body.timeout === undefined ? {} : { timeout: body.timeout }),
@@ -141,6 +151,32 @@ function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): vo
   throw fault('feature_unavailable', `${field} is not available on this installation.`, {
     advice: 'Omit it. The session was not created.',
     details: { field },
+  });
+}
+
+const PACKAGES: Readonly<Record<Engine, string>> = {
+  chromium: 'chromium',
+  'headless-shell': 'chromium-headless-shell',
+};
+
+function chooseEngine(asked: Engine | undefined, engines: Where['engines']): Engine {
+  const engine = asked ?? engines[0];
+  if (engines.includes(engine)) return engine;
+  throw fault('feature_unavailable', `The engine ${engine} is not installed on this machine.`, {
+    advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` says what is missing. The session was not created.`,
+    details: { field: ENGINE_FIELD },
+  });
+}
+
+const ENGINE_FIELD = 'browserSettings.engine';
+
+function refuseWhatEngineLacks(settings: BrowserSettings, engine: Engine): void {
+  const lacking = settingsThatEngineLacks(settings, engine)[0];
+  if (!lacking) return;
+  const others = ENGINES.filter(other => settingsThatEngineLacks(settings, other).length === 0);
+  throw fault('feature_unavailable', `The engine ${engine} ${lacking.why}, so it has no ${lacking.name}.`, {
+    advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit ${lacking.name}. The session was not created.`,
+    details: { field: `browserSettings.${lacking.name}` },
   });
 }
 

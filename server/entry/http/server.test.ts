@@ -261,7 +261,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
   const http = await openHttp({
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
-    regions: ['local'],
+    offered: { regions: ['local'], engines: ['chromium'] },
     people: PEOPLE,
     members: MEMBERS,
     mcp: { call: unasked },

@@ -54,6 +54,7 @@ import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
 import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
+import type { Offered } from './normalise-create.ts';
 import { oauthFailure } from './oauth-failure.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
@@ -96,7 +97,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly compat: boolean;
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies?: readonly string[];
-  readonly regions: readonly string[];
+  readonly offered: Offered;
   /** Where uploads are stored while they are received. */
   readonly incomingDir: string;
   readonly waiting: WaitingBytes;
@@ -209,8 +210,8 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   return { app, server };
 }
 
-const repeatsOf = ({ sessions, regions, idempotency, log }: HttpParts): Repeats =>
-  new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, regions), ...compatAnswerBuilders }, log });
+const repeatsOf = ({ sessions, offered, idempotency, log }: HttpParts): Repeats =>
+  new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, offered), ...compatAnswerBuilders }, log });
 
 const handlersOf = (
   {
@@ -231,7 +232,7 @@ const handlersOf = (
     identity,
     people,
     members,
-    regions,
+    offered,
     discover,
     version,
     ready,
@@ -244,7 +245,7 @@ const handlersOf = (
   }: HttpParts,
   cookie: SignInCookie,
 ) => ({
-  ...sessionHandlers(sessions, regions),
+  ...sessionHandlers(sessions, offered),
   ...contextHandlers(contexts),
   ...eventHandlers({ events, ...identity, clock, log }),
   ...logHandlers({ logs, ...identity, clock, log }),
@@ -266,7 +267,7 @@ const handlersOf = (
   ...deviceHandlers(device),
   ...configHandlers(documents),
   ...connectHandlers(discover),
-  ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
+  ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
   ...serviceHandlers({ version, ready, metrics }),
 });
 

@@ -8,14 +8,14 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In, MountName } from './bind.ts';
-import { normaliseCreate } from './normalise-create.ts';
+import { normaliseCreate, type Offered } from './normalise-create.ts';
 
 /** The region shown to official clients if the real one has no name that they know. */
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
-export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) => ({
+export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
   createSession: async ({ caller, body, mount, warnings, options }: In<'createSession'>): Promise<Answer> => {
-    const request = normaliseCreate(body, { mount, regions });
+    const request = normaliseCreate(body, { ...offered, mount });
     const created = await sessions.create(
       caller,
       { ...request, warnings: [...warnings, ...request.warnings] },
@@ -46,7 +46,7 @@ export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) 
 });
 
 /** Rebuilds the answer to a repeated create: the session in its current state, with the warnings of the first answer. */
-export const sessionAnswerBuilders = (sessions: Sessions, regions: readonly string[]) => ({
+export const sessionAnswerBuilders = (sessions: Sessions, offered: Offered) => ({
   createSession: {
     keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
     again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
@@ -57,7 +57,7 @@ export const sessionAnswerBuilders = (sessions: Sessions, regions: readonly stri
       return createdAnswer(
         session,
         mount,
-        first ?? [...warnings, ...normaliseCreate(body, { mount, regions }).warnings],
+        first ?? [...warnings, ...normaliseCreate(body, { ...offered, mount }).warnings],
       );
     },
   },

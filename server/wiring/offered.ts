@@ -1,0 +1,8 @@
+// What creates can choose from: regions of the settings, and the engines that passed the probe.
+import type { Offered } from '../entry/http/normalise-create.ts';
+import type { Foundation } from './foundation.ts';
+
+export const offeredBy = ({ config: { regions, engine }, slots }: Pick<Foundation, 'config' | 'slots'>): Offered => ({
+  regions,
+  engines: [engine, ...[...slots.engines.keys()].filter(other => other !== engine)],
+});

@@ -1,0 +1,74 @@
+// Both engines give sessions of the same kind; what an engine does not have is refused at the create.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DownloadPage } from '../../contract/files.ts';
+import { ENGINES, type Engine } from '../../contract/sessions.ts';
+import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
+import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage } from '../harness/logged-in.ts';
+import { FILE_TEXT, openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages(LOGIN_PAGES);
+const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
+
+const on = (engine: Engine, more: object = {}) => ({ browserSettings: { engine, ...more } });
+
+for (const engine of ENGINES) {
+  test(`${engine}: a page has its title and a screenshot, is recorded, and its download arrives`, async () => {
+    const { id, connectUrl } = await server.createSession(on(engine));
+    await onPage(connectUrl, async page => {
+      await page.goto(`${pages.url}/colours`);
+      assert.equal(await page.title(), 'Colours');
+      const picture = decodePng(await page.screenshot());
+      assert.deepEqual([picture.width, picture.height], [1280, 720]);
+      assert.deepEqual([picture.colourAt(50, 50), picture.colourAt(150, 50)], ['#ff0000', '#00ff00']);
+      const playlist = await playlistWhen(server, id, '0', text => text.includes('#EXTINF'));
+      assert.ok((await fetchFilm(playlist)).length > 500, 'the recording has frames');
+      await page.goto(`${pages.url}/download-page`);
+      await page.click('#get');
+      const { downloads } = await eventually(
+        'the download to be listed',
+        async () => (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body,
+        ({ total }) => total === 1,
+      );
+      assert.equal(await (await fetch(String(downloads[0]?.downloadUrl))).text(), FILE_TEXT);
+    });
+    assert.equal((await server.read(id)).browserSettings?.engine, engine);
+    await server.release(id).catch(() => {});
+  });
+
+  test(`${engine}: a context keeps a login from one session to the next`, async () => {
+    const context = await createContext(server);
+    const body = persistent(context.id);
+    const first = await server.createSession(on(engine, body.browserSettings));
+    await onPage(first.connectUrl, page => leaveMarks(page, pages.url, engine));
+    await reachesVersion(server, context.id, 1);
+    const second = await server.createSession(on(engine, body.browserSettings));
+    const found = await onPage(second.connectUrl, page => findMarks(page, pages.url));
+    assert.deepEqual(found, allOf(engine));
+    await server.ended(second.id);
+  });
+}
+
+test('an empty create gets chromium', async () => {
+  const { id } = await server.createSession();
+  assert.equal((await server.read(id)).browserSettings?.engine, 'chromium');
+  await server.release(id);
+});
+
+const REFUSED: Readonly<Record<string, unknown>> = {
+  extensionIds: ['0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10'],
+  enablePdfViewer: true,
+};
+for (const [name, value] of Object.entries(REFUSED))
+  test(`headless-shell: ${name} is refused, with what to do`, async () => {
+    const body = on('headless-shell', { [name]: value });
+    const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
+    assert.equal(status, 422);
+    assert.equal(refused.code, 'feature_unavailable');
+    assert.equal(refused.details?.field, `browserSettings.${name}`);
+    assert.match(refused.message ?? '', /browserSettings\.engine to chromium/);
+  });
