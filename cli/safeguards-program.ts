@@ -1,6 +1,8 @@
 // Declares the commands about the vault and the audit log.
 import type { Command } from 'commander';
+import type { ListAuditOptions } from './commands/audit.ts';
 import type { JsonOption } from './commands/tokens.ts';
+import { readCount } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
 export function addSafeguards(program: Command, terminal: Terminal): void {
@@ -17,8 +19,17 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateVault(terminal, options));
   const audit = program
     .command('audit')
-    .description('Check the audit log. Works while the service runs.')
+    .description('Read and check the audit log. Works while the service runs.')
     .helpCommand(false);
+  audit
+    .command('list')
+    .description(
+      'Print entries of the audit log, newest first: those that concern no application, such as sign-ins and tokens, or those of one.',
+    )
+    .option('--application <id|name>', 'of this application')
+    .option('--limit <count>', 'print at most this many', readCount, 100)
+    .option('--json', 'print a JSON array')
+    .action(async (options: ListAuditOptions) => (await import('./commands/audit.ts')).listAudit(terminal, options));
   audit
     .command('verify')
     .description('Walk the seals of the audit log, and name the first entry or seal that is missing or was changed.')

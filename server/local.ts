@@ -17,6 +17,7 @@ import { cleanEmail } from './domain/people/email.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
 import { newSetUpSecret } from './domain/people/set-up-links.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
+import type { AuditRow } from './engines/store/rows/audit.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
 import type { MailRow } from './engines/store/rows/mails.ts';
 import type { Store } from './engines/store/store.ts';
@@ -64,6 +65,8 @@ export interface Local extends Closeable {
   /** Makes a new master key of the vault the one in use. */
   rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
   rotateSigningKey(): Promise<{ readonly kid: string }>;
+  /** Entries of the audit log, newest first: of an application, or those that concern none. */
+  listAudit(application: ApplicationId | undefined, limit: number): Promise<AuditRow[]>;
   /** Walks the seals of the audit log. */
   verifyAudit(): Promise<AuditVerdict>;
   /** A token that signs in to the console for a day. */
@@ -115,6 +118,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
+    listAudit: (application, limit) => store.audit.list(application, { limit }),
     verifyAudit: async () =>
       verifyAudit({
         ...{ store, clock, heads: new SealHeads(config.dataDir) },

@@ -1,11 +1,31 @@
-// `berth audit verify`: walks the seals of the audit log.
+// `berth audit`: prints entries of the audit log, and walks its seals.
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printJson, type Terminal } from '../terminal.ts';
+import { printJson, type Terminal, table } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';
 
 const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
+
+export interface ListAuditOptions extends JsonOption {
+  readonly application?: string;
+  readonly limit: number;
+}
+
+const HEADING = ['AT', 'ACTION', 'OUTCOME', 'ACTOR', 'TARGET', 'IP'];
+
+export function listAudit(terminal: Terminal, { application, limit, json }: ListAuditOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { id } = application === undefined ? {} : await local.application(application);
+    const rows = (await local.listAudit(id, limit)).map(row => ({ ...row, at: row.at.toISOString() }));
+    if (json) return printJson(terminal, rows);
+    const lines = rows.map(({ at, action, outcome, actor, target, ip = '' }) => [
+      ...[at, action, outcome, [actor.kind, actor.name ?? actor.id].filter(Boolean).join(' ')],
+      ...[target ? `${target.kind} ${target.id}` : '', ip],
+    ]);
+    terminal.print(table([HEADING, ...lines]));
+  });
+}
 
 export function verifyAudit(terminal: Terminal, options: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {

@@ -142,6 +142,33 @@ test('refuses an unknown action, a missing scope, a stranger, a foreign cursor a
   assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
 });
 
+test('the operator reads the entries of no application, and those of one', async () => {
+  const list = async (...options: string[]): Promise<AuditEntry[]> => {
+    const { code, stdout, stderr } = await server.berth('audit', 'list', '--json', ...options);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const wish = { name: 'secret name', scopes: ['audit:read'] };
+  const { status, body: issued, text } = await ask<IssuedToken>('POST', '/v1/account/tokens', wish);
+  assert.equal(status, 201, text);
+  const [newest, ...older] = await list();
+  assert.deepEqual([newest?.action, newest?.target], ['token.created', { kind: 'token', id: issued.id }]);
+  assert.ok(older.every(({ applicationId }) => applicationId === undefined));
+  assert.ok(!JSON.stringify([newest, older]).includes('secret name'));
+  assert.deepEqual(await list('--limit', '1'), [newest]);
+  const ids = (all: readonly AuditEntry[]): string[] => all.map(({ id }) => id);
+  assert.deepEqual(
+    ids(await list('--application', server.applicationId)),
+    ids(await entries(server.applicationId, '?limit=100')),
+  );
+  const { stdout } = await server.berth('audit', 'list');
+  assert.match(
+    stdout,
+    /^AT +ACTION +OUTCOME +ACTOR +TARGET +IP\n\S+Z +token\.created +success +account Operator +token /,
+  );
+  assert.equal((await server.berth('audit', 'list', '--application', 'nobody')).code, 4);
+});
+
 test('berth audit verify finds the log intact, with and without seals', async () => {
   const { code, stdout, stderr } = await server.berth('audit', 'verify');
   assert.equal(code, 0, stderr);

@@ -57,8 +57,8 @@ export interface AuditFilter {
 export interface AuditRows {
   /** Resolves when the row is durable. */
   insert(row: NewAuditRow): Promise<void>;
-  /** Newest first. */
-  list(application: ApplicationId, filter: AuditFilter): Promise<AuditRow[]>;
+  /** Newest first. `undefined`: the entries that concern no application. */
+  list(application: ApplicationId | undefined, filter: AuditFilter): Promise<AuditRow[]>;
   /** Removes what is older than 400 days, as far as it is sealed. Returns how many rows that were. */
   forget(batch: number): Promise<number>;
   /** Every chain that has entries or seals: applications, and the nil id for entries of none. */

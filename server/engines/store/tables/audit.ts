@@ -4,13 +4,19 @@ import type { Db } from '../database.ts';
 import type { AuditRow, AuditRows, NewAuditRow } from '../rows/audit.ts';
 import type { AuditEntriesTable } from '../schema.ts';
 
+/** The chain of entries that concern no application. */
+const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
+
 export const audit = (db: Db): AuditRows => ({
   insert: async row => {
     await db.insertInto('auditEntries').values(valuesOf(row)).execute();
   },
 
   list: async (application, { limit, before, action, actorId, after }) => {
-    let listed = db.selectFrom('auditEntries').selectAll().where('chain', '=', application);
+    let listed = db
+      .selectFrom('auditEntries')
+      .selectAll()
+      .where('chain', '=', application ?? NO_APPLICATION);
     if (before !== undefined)
       listed = listed.where('number', '<', eb =>
         eb.selectFrom('auditEntries').select('number').where('id', '=', before),
