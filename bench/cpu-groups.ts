@@ -1,0 +1,121 @@
+// The CPU seconds of a session by who used them. Groups of the cpuacct controller count ended processes too; needs root.
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { installIdOf } from '../tests/harness/leftovers.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { cpuSecondsOf, descendants, processesNaming } from './processes.ts';
+
+const ROOT = '/sys/fs/cgroup/cpuacct';
+
+/** CPU seconds since the start. */
+export interface Used {
+  /** Chromium with the programs of its jail, once they have joined the box's group. */
+  readonly chromium: number;
+  /** The Node process alone. */
+  readonly server: number;
+  readonly postgres: number;
+  /** What the server starts beside: ffmpeg, and the programs of a jail before they join its group. */
+  readonly helpers: number;
+}
+
+export const USERS = ['chromium', 'server', 'postgres', 'helpers'] as const;
+
+export const difference = (from: Used, to: Used): Used => ({
+  chromium: to.chromium - from.chromium,
+  server: to.server - from.server,
+  postgres: to.postgres - from.postgres,
+  helpers: to.helpers - from.helpers,
+});
+
+export const sumOf = (used: Used): number => USERS.reduce((sum, user) => sum + used[user], 0);
+
+/** One group of processes: those that are moved into it, and all that they start from then on. */
+export class CpuGroup {
+  readonly #folder: string;
+
+  constructor(name: string, pids: readonly number[]) {
+    this.#folder = join(ROOT, `berth-bench-${process.pid}-${name}`);
+    mkdirSync(this.#folder);
+    this.add(pids);
+  }
+
+  get seconds(): number {
+    return secondsIn(this.#folder);
+  }
+
+  add(pids: readonly number[]): void {
+    for (const pid of pids) moveTo(this.#folder, pid);
+  }
+
+  /** Processes that are left, and this one, go back to the root. */
+  close(): void {
+    for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
+      moveTo(ROOT, Number(pid));
+    rmdirSync(this.#folder);
+  }
+}
+
+/** The accounts of one running server. */
+export class ServerAccounts {
+  readonly #pid: number;
+  readonly #boxes: readonly string[];
+  readonly #outside: CpuGroup;
+  readonly #postgres: CpuGroup;
+
+  constructor(server: TestServer, name: string) {
+    const install = `berth-${installIdOf(server.dataDir)}`;
+    this.#pid = server.pid;
+    this.#boxes = foldersNamed(install);
+    if (this.#boxes.length === 0) throw new Error(`no group ${install} below ${ROOT}`);
+    this.#postgres = new CpuGroup(`${name}-postgres`, descendants(processesNaming(join(server.dataDir, 'pg'))));
+    this.#outside = new CpuGroup(`${name}-server`, [server.pid]);
+  }
+
+  now(): Used {
+    const server = cpuSecondsOf([this.#pid]);
+    return {
+      chromium: this.#boxes.reduce((sum, folder) => sum + secondsIn(folder), 0),
+      server,
+      postgres: this.#postgres.seconds,
+      helpers: this.#outside.seconds - server,
+    };
+  }
+
+  close(): void {
+    this.#outside.close();
+    this.#postgres.close();
+  }
+}
+
+/** Runs the work with this process in a group of its own, and returns the seconds of what it started, without its own. */
+export async function secondsOfChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
+  const group = new CpuGroup(name, [process.pid]);
+  const own = (): number => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  };
+  const before = own();
+  try {
+    await work(() => group.seconds - (own() - before));
+  } finally {
+    group.close();
+  }
+}
+
+/** The group of the boxes is below that of the server at its start, so it may be some levels down. */
+function foldersNamed(name: string, folder = ROOT): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .flatMap(entry => {
+      const path = join(folder, entry.name);
+      return entry.name === name ? [path] : foldersNamed(name, path);
+    });
+}
+
+const secondsIn = (folder: string): number => Number(readFileSync(join(folder, 'cpuacct.usage'), 'utf8')) / 1e9;
+
+function moveTo(folder: string, pid: number): void {
+  try {
+    writeFileSync(join(folder, 'cgroup.procs'), String(pid));
+  } catch {} // it has ended
+}

@@ -1,0 +1,99 @@
+// Sessions under demand, beside browsers by hand in the same run: back to back, several at once, a burst after a rest, cold.
+// Each round has one block of either side; a block of ours begins and ends with a pool that starts nothing.
+import { systemClock } from '../server/kit/clock.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { type ServerAccounts, secondsOfChildren, sumOf } from './cpu-groups.ts';
+import { byHandCycle, type Cycle, sessionCycle, untilRefilled } from './lifecycle.ts';
+import { type Comparison, comparison, median } from './statistics.ts';
+
+const MINUTE_MS = 60_000;
+
+export interface Demand {
+  readonly what: string;
+  /** Clients that create, open a page and release without a pause. */
+  readonly lanes: number;
+  readonly cycles: number;
+  readonly rounds: number;
+  /** Before each block. */
+  readonly restMs: number;
+}
+
+export interface DemandFigure extends Pick<Demand, 'what'> {
+  readonly perMinute: Comparison;
+  readonly created: Comparison;
+  readonly titled: Comparison;
+  readonly released: Comparison;
+  /** Of all processes of the side, until its pool starts nothing. */
+  readonly cpuSeconds: Comparison;
+}
+
+interface Block {
+  readonly perMinute: number;
+  readonly created: number;
+  readonly titled: number;
+  readonly released: number;
+  readonly cpuSeconds: number;
+}
+
+export async function measureDemand(
+  server: TestServer,
+  accounts: ServerAccounts,
+  demand: Demand,
+  isWarm: boolean,
+): Promise<DemandFigure> {
+  const byHand: Block[] = [];
+  const ours: Block[] = [];
+  const settle = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
+  await sessionCycle(server); // the first ever reads everything from disk
+  await byHandCycle();
+  for (let round = 0; round < demand.rounds; round++) {
+    await settle();
+    await systemClock.sleep(demand.restMs);
+    await secondsOfChildren('by-hand', async seconds => {
+      byHand.push(await block(demand, byHandCycle, async () => seconds()));
+    });
+    await settle();
+    await systemClock.sleep(demand.restMs);
+    const before = sumOf(accounts.now());
+    const used = async (): Promise<number> => {
+      await settle();
+      return sumOf(accounts.now()) - before;
+    };
+    ours.push(await block(demand, () => sessionCycle(server), used));
+  }
+  const of = (key: keyof Block): Comparison =>
+    comparison(
+      byHand.map(each => each[key]),
+      ours.map(each => each[key]),
+    );
+  return {
+    what: demand.what,
+    perMinute: of('perMinute'),
+    created: of('created'),
+    titled: of('titled'),
+    released: of('released'),
+    cpuSeconds: of('cpuSeconds'),
+  };
+}
+
+async function block(
+  { lanes, cycles }: Demand,
+  cycle: () => Promise<Cycle>,
+  cpuSeconds: () => Promise<number>,
+): Promise<Block> {
+  const began = systemClock.monotonicMs();
+  const done: Cycle[] = [];
+  let left = cycles;
+  const lane = async (): Promise<void> => {
+    while (left-- > 0) done.push(await cycle());
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  const tookMs = systemClock.monotonicMs() - began;
+  return {
+    perMinute: (cycles / tookMs) * MINUTE_MS,
+    created: median(done.map(each => each.created)),
+    titled: median(done.map(each => each['page title'])),
+    released: median(done.map(each => each.release)),
+    cpuSeconds: (await cpuSeconds()) / cycles,
+  };
+}

@@ -1,0 +1,122 @@
+// Sessions held at once, each with a page, until the machine's memory is nearly used or one does not answer; and the memory and
+// processor time of the server beside them.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../server/kit/clock.ts';
+import { WaitExpired, within } from '../server/kit/wait.ts';
+import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { type ServerAccounts, sumOf } from './cpu-groups.ts';
+import { memoryOfBoxes } from './memory.ts';
+import { descendants, memoryOf, processesNaming } from './processes.ts';
+
+const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
+const ANSWER_MS = 10_000;
+/** What is left for the rest of the machine. */
+const FREE_KIB = 1024 * 1024;
+/** Idle sessions among which the memory and processor time of the server are measured. */
+const IDLE_SESSIONS = 10;
+const MINUTE_MS = 60_000;
+
+export interface ServerFigure {
+  readonly sessions: number;
+  readonly nodeRssMib: number;
+  readonly nodePssMib: number;
+  readonly postgresPssMib: number;
+  /** Of the server, PostgreSQL and its helpers. */
+  readonly cpuSecondsPerMinute: number;
+}
+
+export interface HeldFigures {
+  readonly server: readonly ServerFigure[];
+  readonly sessions: number;
+  readonly why: string;
+  readonly privateMibEach: number;
+  readonly pssMibEach: number;
+}
+
+interface Held {
+  readonly session: CreatedSession;
+  readonly connection: CdpConnection;
+  readonly page: string;
+}
+
+export async function measureHeld(
+  server: TestServer,
+  accounts: ServerAccounts,
+  extent: { readonly most: number; readonly idleMs: number },
+): Promise<HeldFigures> {
+  const held: Held[] = [];
+  const idle = [await serverFigure(server, accounts, 0, extent.idleMs)];
+  let why = 'the limit of this bench';
+  try {
+    while (held.length < extent.most) {
+      if (freeKib() < FREE_KIB) {
+        why = 'memory';
+        break;
+      }
+      try {
+        held.push(await within(ANSWER_MS * 3, 'a session with a page', () => hold(server)));
+        if (held.length === IDLE_SESSIONS) idle.push(await serverFigure(server, accounts, held.length, extent.idleMs));
+      } catch (error) {
+        if (held.length === 0) throw error;
+        why = error instanceof Error ? error.message : String(error);
+        break;
+      }
+    }
+    const answers = await Promise.all(held.map(answersSoon));
+    const mib = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
+    return {
+      server: idle,
+      sessions: answers.filter(Boolean).length,
+      why,
+      privateMibEach: mib.privateMib / held.length,
+      pssMibEach: mib.pssMib / held.length,
+    };
+  } finally {
+    for (const { connection } of held) connection.close();
+    await Promise.all(held.map(({ session }) => server.release(session.id)));
+  }
+}
+
+async function hold(server: TestServer): Promise<Held> {
+  const session = await server.createSession({ keepAlive: true });
+  const connection = await CdpConnection.open(session.connectUrl);
+  const page = await connection.attachToPage();
+  await connection.visit(PAGE, page);
+  return { session, connection, page };
+}
+
+async function answersSoon({ connection, page }: Held): Promise<boolean> {
+  try {
+    return (await within(ANSWER_MS, 'an answer', () => connection.evaluate('document.title', page))) === 'held';
+  } catch (error) {
+    if (error instanceof WaitExpired) return false;
+    throw error;
+  }
+}
+
+async function serverFigure(
+  server: TestServer,
+  accounts: ServerAccounts,
+  sessions: number,
+  idleMs: number,
+): Promise<ServerFigure> {
+  const outside = (): number => sumOf({ ...accounts.now(), chromium: 0 });
+  const [before, beganMs] = [outside(), systemClock.monotonicMs()];
+  await systemClock.sleep(idleMs);
+  const minutes = (systemClock.monotonicMs() - beganMs) / MINUTE_MS;
+  return {
+    sessions,
+    nodeRssMib: residentMib(server.pid),
+    nodePssMib: memoryOf([server.pid]).pssMib,
+    postgresPssMib: memoryOf(descendants(processesNaming(join(server.dataDir, 'pg')))).pssMib,
+    cpuSecondsPerMinute: (outside() - before) / minutes,
+  };
+}
+
+const freeKib = (): number => kibIn('/proc/meminfo', 'MemAvailable');
+const residentMib = (pid: number): number => kibIn(`/proc/${pid}/status`, 'VmRSS') / 1024;
+
+const kibIn = (file: string, field: string): number =>
+  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(file, 'utf8'))?.[1]);

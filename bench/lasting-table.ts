@@ -1,0 +1,74 @@
+// Formats the figures of `npm run bench:lasting` as Markdown.
+import { sumOf, USERS } from './cpu-groups.ts';
+import type { DemandFigure } from './demand.ts';
+import type { HeldFigures } from './held.ts';
+import type { LifeFigure } from './life.ts';
+import type { Comparison } from './statistics.ts';
+
+export interface EngineFigures {
+  readonly engine: string;
+  readonly demands: readonly DemandFigure[];
+  readonly life?: readonly LifeFigure[];
+  readonly held?: HeldFigures;
+}
+
+export const lastingTables = (engines: readonly EngineFigures[]): string =>
+  engines
+    .flatMap(({ engine, demands, life, held }) => [
+      `### ${engine}`,
+      ...(demands.length > 0 ? [demandTable(demands)] : []),
+      ...(life ? [lifeTable(life)] : []),
+      ...(held ? [serverTable(held), heldLine(held)] : []),
+    ])
+    .join('\n\n');
+
+const demandTable = (figures: readonly DemandFigure[]): string =>
+  table(
+    ['Under demand, medians', 'by hand', 'Berth', 'ratio (min–max)'],
+    figures.flatMap(({ what, perMinute, created, titled, released, cpuSeconds }) => [
+      compared(`${what}: sessions a minute`, perMinute, 1),
+      compared(`${what}: created, ms`, created, 0),
+      compared(`${what}: page title, ms`, titled, 0),
+      compared(`${what}: release answered, ms`, released, 0),
+      compared(`${what}: CPU s a session`, cpuSeconds, 2),
+    ]),
+  );
+
+const lifeTable = (figures: readonly LifeFigure[]): string =>
+  table(
+    ['CPU s of a session without a warm browser', 'by hand', 'Berth', ...USERS],
+    figures.map(({ step, ours, byHand }) => [
+      step,
+      byHand.toFixed(3),
+      sumOf(ours).toFixed(3),
+      ...USERS.map(user => ours[user].toFixed(3)),
+    ]),
+  );
+
+const serverTable = ({ server }: HeldFigures): string =>
+  table(
+    ['Idle sessions', 'Node, RSS MiB', 'Node, PSS MiB', 'PostgreSQL, PSS MiB', 'CPU s a minute'],
+    server.map(figure => [
+      String(figure.sessions),
+      figure.nodeRssMib.toFixed(0),
+      figure.nodePssMib.toFixed(0),
+      figure.postgresPssMib.toFixed(0),
+      figure.cpuSecondsPerMinute.toFixed(2),
+    ]),
+  );
+
+const heldLine = ({ sessions, why, privateMibEach, pssMibEach }: HeldFigures): string =>
+  `Held at once, each with a page: ${sessions} answer (ended by ${why}); ${privateMibEach.toFixed(0)} MiB private each, ` +
+  `${pssMibEach.toFixed(0)} MiB PSS.`;
+
+const compared = (what: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [
+  what,
+  base.median.toFixed(digits),
+  ours.median.toFixed(digits),
+  `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`,
+];
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows]
+    .map(cells => `| ${cells.join(' | ')} |`)
+    .join('\n');

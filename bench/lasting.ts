@@ -1,0 +1,118 @@
+// `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`: what lasts under
+// demand, and what a session costs. Judge a noisy machine by the CPU seconds and the ratios.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { within } from '../server/kit/wait.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { ServerAccounts } from './cpu-groups.ts';
+import { type DemandFigure, measureDemand } from './demand.ts';
+import { type HeldFigures, measureHeld } from './held.ts';
+import { type EngineFigures, lastingTables } from './lasting-table.ts';
+import { type LifeFigure, measureLife } from './life.ts';
+import { inWords, thisMachine } from './machine.ts';
+
+const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
+const MARKS = ['<!-- bench:lasting -->\n', '\n<!-- /bench:lasting -->'] as const;
+/** The whole run of one engine. */
+const END_MS = 4 * 3_600_000;
+const SLOTS = 150;
+const BURST = 10;
+const BURST_WARM = 4;
+const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] as const;
+type Part = (typeof PARTS)[number];
+
+const FULL = { cycles: 60, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
+const QUICK = { cycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
+
+const { values } = parseArgs({
+  options: {
+    engine: { type: 'string', multiple: true, default: ['chromium'] },
+    part: { type: 'string', multiple: true, default: [...PARTS] },
+    rounds: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const extent = values.quick ? QUICK : FULL;
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 11));
+const wanted = (part: Part): boolean => values.part.includes(part);
+
+async function measureEngine(engine: string): Promise<EngineFigures> {
+  const { cycles, restMs } = extent;
+  const demands: DemandFigure[] = [];
+  const measure = (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) =>
+    measureDemand(
+      server,
+      accounts,
+      { what, rounds, lanes, ...(what === 'burst' ? { cycles: BURST, restMs } : { cycles, restMs: 0 }) },
+      isWarm,
+    );
+  if (wanted('back to back') || wanted('four at once'))
+    await withServer(engine, undefined, async (server, accounts) => {
+      if (wanted('back to back')) demands.push(await measure(server, accounts, 'back to back', 1));
+      if (wanted('four at once')) demands.push(await measure(server, accounts, 'four at once', 4));
+    });
+  if (wanted('burst'))
+    await withServer(engine, BURST_WARM, async (server, accounts) => {
+      demands.push(await measure(server, accounts, 'burst', BURST));
+    });
+  const figures: { life?: readonly LifeFigure[]; held?: HeldFigures } = {};
+  await withServer(engine, 0, async (server, accounts) => {
+    if (wanted('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
+    if (wanted('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
+    if (wanted('held'))
+      figures.held = await measureHeld(server, accounts, { most: extent.held, idleMs: extent.serverMs });
+  });
+  return { engine, demands, ...figures };
+}
+
+/** `warm`: undefined for the default of the machine. */
+async function withServer(
+  engine: string,
+  warm: number | undefined,
+  work: (server: TestServer, accounts: ServerAccounts) => Promise<void>,
+): Promise<void> {
+  const env = {
+    BERTH_SLOTS: String(SLOTS),
+    BERTH_WARM: warm?.toString(),
+    BERTH_ENGINE: engine === 'chromium' ? undefined : engine,
+  };
+  const server = new TestServer({ env, isMeasured: true }, await freePort());
+  let accounts: ServerAccounts | undefined;
+  try {
+    await server.start();
+    await liftLimits(server);
+    accounts = new ServerAccounts(server, String(warm ?? 'default'));
+    await work(server, accounts);
+  } finally {
+    await server.close();
+    accounts?.close();
+  }
+}
+
+function writeDown(markdown: string): void {
+  const text = readFileSync(PERFORMANCE, 'utf8');
+  const [from, to] = MARKS.map(mark => text.indexOf(mark));
+  if (from === undefined || to === undefined || from < 0 || to < from)
+    throw new Error(`${PERFORMANCE} lacks the marks for the figures`);
+  writeFileSync(PERFORMANCE, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
+}
+
+try {
+  const machine = await thisMachine();
+  const engines: EngineFigures[] = [];
+  for (const engine of values.engine)
+    engines.push(await within(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));
+  const markdown = `Measured on: ${inWords(machine)}; ${rounds} rounds.\n\n${lastingTables(engines)}\n`;
+  if (values.write) writeDown(markdown);
+  else process.stdout.write(markdown);
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ machine, engines }, undefined, 2)}\n`);
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof Error ? error.stack : error}\n`);
+  process.exitCode = 1;
+}
+process.exit();

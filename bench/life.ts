@@ -1,0 +1,84 @@
+// The CPU seconds of each step of a session's life. The server has no warm browsers, so a create starts Chromium.
+import { systemClock } from '../server/kit/clock.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { difference, type ServerAccounts, secondsOfChildren, USERS, type Used } from './cpu-groups.ts';
+import { median } from './statistics.ts';
+
+const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
+/** After the release, until its recording is stored. */
+const AFTERWARDS_MS = 4_000;
+
+const STEPS = ['create', 'first page', 'idle', 'release', 'afterwards'] as const;
+type Step = (typeof STEPS)[number];
+
+export interface LifeFigure {
+  readonly step: Step;
+  readonly ours: Used;
+  readonly byHand: number;
+}
+
+interface Life {
+  readonly url: string;
+  end(): Promise<unknown>;
+}
+
+export async function measureLife(
+  server: TestServer,
+  accounts: ServerAccounts,
+  rounds: number,
+  idleMs: number,
+): Promise<readonly LifeFigure[]> {
+  const ours: Used[][] = [];
+  const byHand: number[][] = [];
+  for (let round = 0; round < rounds; round++) {
+    await secondsOfChildren('life', async seconds => {
+      const start = async (): Promise<Life> => {
+        const browser = await ByHand.start();
+        return { url: browser.url, end: () => browser.close() };
+      };
+      byHand.push(between(await live(start, seconds, idleMs), (from, to) => to - from));
+    });
+    const start = async (): Promise<Life> => {
+      const session = await server.createSession();
+      return { url: session.connectUrl, end: () => server.release(session.id) };
+    };
+    ours.push(between(await live(start, () => accounts.now(), idleMs), difference));
+  }
+  return STEPS.map((step, index) => ({
+    step,
+    byHand: median(byHand.map(one => one[index] ?? Number.NaN)),
+    ours: mediansOf(ours.flatMap(one => one[index] ?? [])),
+  }));
+}
+
+/** What was used before the first step and after each. */
+async function live<T>(start: () => Promise<Life>, used: () => T, idleMs: number): Promise<readonly T[]> {
+  const seen = [used()];
+  const life = await start();
+  seen.push(used());
+  const connection = await CdpConnection.open(life.url);
+  const page = await connection.attachToPage();
+  await connection.visit(PAGE, page);
+  await connection.evaluate('document.title', page);
+  seen.push(used());
+  await systemClock.sleep(idleMs);
+  seen.push(used());
+  connection.close();
+  await life.end();
+  seen.push(used());
+  await systemClock.sleep(AFTERWARDS_MS);
+  return [...seen, used()];
+}
+
+const between = <T, D>(seen: readonly T[], subtract: (from: T, to: T) => D): D[] =>
+  seen.slice(1).flatMap((to, index) => {
+    const from = seen[index];
+    return from === undefined ? [] : [subtract(from, to)];
+  });
+
+function mediansOf(all: readonly Used[]): Used {
+  const [chromium = 0, server = 0, postgres = 0, helpers = 0] = USERS.map(user => median(all.map(used => used[user])));
+  return { chromium, server, postgres, helpers };
+}
