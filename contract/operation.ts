@@ -73,7 +73,7 @@ export interface Operation {
   /** A person must have proved recently, and as strongly as the account is able to, who they are (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
-  /** Not counted as a read or write of the credential: it creates or releases a session. */
+  /** Not counted as a read or write of the credential: it creates, releases or drives a session. */
   readonly isUncounted?: true;
   readonly mount: Mount;
   /** Served with a slash at the end of the path too. */

@@ -28,6 +28,11 @@ export interface AuditEvent extends AuditSource {
   readonly details?: Readonly<Record<string, Detail>>;
 }
 
+/** What `Store.atomically` gives. */
+export interface AuditTransaction {
+  readonly audit: Pick<Store['audit'], 'insert'>;
+}
+
 const TEXT_CHARACTERS_MAX = 200;
 const LIST_MAX = 32;
 const DETAILS_MAX = 16;
@@ -43,12 +48,13 @@ export class Audit {
     this.#clock = clock;
   }
 
-  /** Resolves when the entry is durable. */
-  async record(event: AuditEvent): Promise<void> {
+  /** Resolves when the entry is durable. `within`: as part of the transaction that makes the change. */
+  async record(event: AuditEvent, within?: AuditTransaction): Promise<void> {
+    const rows = within?.audit ?? this.#rows;
     const at = this.#clock.now();
     const { actor, via, target, ip, userAgent, requestId, details = {} } = event;
     const { action, outcome, applicationId, accountId } = event;
-    await this.#rows.insert({
+    await rows.insert({
       ...{ id: newId<AuditId>(at), at, action, outcome, details: boundedDetails(details) },
       actor: { ...actor, ...(actor.name === undefined ? {} : { name: bounded(actor.name) }) },
       ...(applicationId ? { applicationId } : {}),

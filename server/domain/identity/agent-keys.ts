@@ -17,7 +17,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
-import type { Audit, AuditSource, Detail } from '../audit/audit.ts';
+import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from './applications.ts';
@@ -30,7 +30,7 @@ import { cleanName } from './names.ts';
 import { revisionFrom } from './revisions.ts';
 
 export interface AgentKeysParts {
-  readonly store: Pick<Store, 'keys'>;
+  readonly store: Pick<Store, 'keys' | 'atomically'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
@@ -76,8 +76,12 @@ export class AgentKeys {
       createdAt: now,
       ...(expiresAt ? { expiresAt } : {}),
     };
-    await this.#insert(row);
-    await this.#record('agent_key.created', row, source, { scopes: row.scopes, grants: operationsOf(row) });
+    await this.#parts.store.atomically(async within => {
+      const outcome = await within.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
+      if (outcome === 'limit_reached') throw tooManyKeys();
+      const details = { scopes: row.scopes, grants: operationsOf(row) };
+      await this.#record(within, 'agent_key.created', row, source, details);
+    });
     return { row, key: text };
   }
 
@@ -115,16 +119,21 @@ export class AgentKeys {
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
     const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
-    const changed = await this.#change(row, revision, {
+    const change: KeyChange = {
       ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
       ...(request.grants === undefined ? {} : { grants: cleanGrants(request.grants) }),
       ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
       ...(expiresAt ? { expiresAt } : {}),
+    };
+    const changed = await this.#parts.store.atomically(async within => {
+      const changed = await within.keys.change(row.applicationId, row.id, revision, change);
+      if (!changed) throw preconditionFailed();
+      const grants = request.grants === undefined ? {} : { grants: operationsOf(changed) };
+      const details = { fields: Object.keys(request), ...grants };
+      await this.#record(within, 'agent_key.changed', row, byCaller(caller), details);
+      return changed;
     });
-    await this.#record('agent_key.changed', row, byCaller(caller), {
-      fields: Object.keys(request),
-      ...(request.grants === undefined ? {} : { grants: operationsOf(changed) }),
-    });
+    this.#parts.changed(row.hash.toString('hex'));
     return this.#view(changed);
   }
 
@@ -141,12 +150,14 @@ export class AgentKeys {
     source: AuditSource = BY_OPERATOR,
   ): Promise<void> {
     const row = await this.#requireActive(applicationId, keyId);
-    const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now(), {
-      keepConnections,
+    const now = this.#parts.clock.now();
+    const isEnded = await this.#parts.store.atomically(async within => {
+      const isEnded = await within.keys.revoke(applicationId, row.id, now, { keepConnections });
+      if (isEnded) await this.#record(within, 'agent_key.revoked', row, source);
+      return isEnded;
     });
     this.#parts.changed(row.hash.toString('hex'), keepConnections);
-    if (!ended) throw notFound('Agent key', keyId);
-    await this.#record('agent_key.revoked', row, source);
+    if (!isEnded) throw notFound('Agent key', keyId);
   }
 
   /** Issues a new key with the same rights. The old one expires after the grace period, or at once if that is 0. */
@@ -160,30 +171,27 @@ export class AgentKeys {
     const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
     const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
     const oldEnds = plus(now, graceSeconds * 1000);
-    const outcome = await this.#parts.store.keys.rotate(old.id, row, oldEnds, AGENT_KEYS_PER_APPLICATION_MAX);
-    if (outcome === 'limit_reached') throw tooManyKeys();
+    const outcome = await this.#parts.store.atomically(async within => {
+      const outcome = await within.keys.rotate(old.id, row, oldEnds, AGENT_KEYS_PER_APPLICATION_MAX);
+      if (outcome === 'limit_reached') throw tooManyKeys(); // The old key has ended in this transaction.
+      const details = { replacedBy: row.id, graceSeconds };
+      if (outcome === 'rotated') await this.#record(within, 'agent_key.rotated', old, byCaller(caller), details);
+      return outcome;
+    });
     if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
     this.#parts.changed(old.hash.toString('hex'));
-    await this.#record('agent_key.rotated', old, byCaller(caller), { replacedBy: row.id, graceSeconds });
     return this.#issuedView(row, text);
   }
 
-  #record(action: KeyAction, row: KeyRow, source: AuditSource, details: Readonly<Record<string, Detail>> = {}) {
-    const { id, applicationId } = row;
+  #record(
+    within: AuditTransaction,
+    action: KeyAction,
+    { id, applicationId }: KeyRow,
+    source: AuditSource,
+    details: Readonly<Record<string, Detail>> = {},
+  ): Promise<void> {
     const target = { kind: 'agent_key', id };
-    return this.#parts.audit.record({ ...source, action, applicationId, target, outcome: 'success', details });
-  }
-
-  async #insert(row: KeyRow): Promise<void> {
-    const outcome = await this.#parts.store.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
-    if (outcome === 'limit_reached') throw tooManyKeys();
-  }
-
-  async #change(row: KeyRow, revision: number, change: KeyChange): Promise<KeyRow> {
-    const changed = await this.#parts.store.keys.change(row.applicationId, row.id, revision, change);
-    if (!changed) throw preconditionFailed();
-    this.#parts.changed(row.hash.toString('hex'));
-    return changed;
+    return this.#parts.audit.record({ ...source, action, applicationId, target, outcome: 'success', details }, within);
   }
 
   async #get(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {

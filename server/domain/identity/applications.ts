@@ -13,7 +13,7 @@ import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts'
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
-import type { Audit, AuditSource } from '../audit/audit.ts';
+import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
 import { type AccountCaller, type AgentCaller, tokenOf } from './caller.ts';
@@ -26,7 +26,7 @@ export type MemberApplication = ApplicationRow & { readonly role: Role };
 const SLUG_TRIES_MAX = 5;
 
 export interface ApplicationsParts {
-  readonly store: Pick<Store, 'applications' | 'tokens'>;
+  readonly store: Pick<Store, 'applications' | 'tokens' | 'atomically'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
@@ -35,7 +35,7 @@ export interface ApplicationsParts {
 }
 
 export class Applications {
-  readonly #store: Pick<Store, 'applications' | 'tokens'>;
+  readonly #store: ApplicationsParts['store'];
   readonly #clock: Clock;
   readonly #cursors: Cursors;
   readonly #audit: Pick<Audit, 'record'>;
@@ -72,11 +72,12 @@ export class Applications {
     let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
       const row = this.#newRow(owner, name, slug);
-      const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
-      if (outcome === 'inserted') {
-        await this.#record('application.created', row, source);
-        return row;
-      }
+      const outcome = await this.#store.atomically(async within => {
+        const outcome = await within.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
+        if (outcome === 'inserted') await this.#record(within, 'application.created', row, source);
+        return outcome;
+      });
+      if (outcome === 'inserted') return row;
       if (outcome === 'token_used') throw restricted();
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
@@ -106,15 +107,23 @@ export class Applications {
     const { id: applicationId, role, revision: current } = await this.require(caller, id, 'rename');
     const revision = revisionFrom(ifMatch, current);
     const name = cleanName(change.name);
-    const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
-    if (!row) throw preconditionFailed();
-    await this.#record('application.renamed', row, byCaller(caller));
+    const row = await this.#store.atomically(async within => {
+      const row = await within.applications.rename(applicationId, revision, name, this.#clock.now());
+      if (!row) throw preconditionFailed();
+      await this.#record(within, 'application.renamed', row, byCaller(caller));
+      return row;
+    });
     return applicationView({ ...row, role });
   }
 
-  #record(action: 'application.created' | 'application.renamed', { id }: ApplicationRow, source: AuditSource) {
+  #record(
+    within: AuditTransaction,
+    action: 'application.created' | 'application.renamed',
+    { id }: ApplicationRow,
+    source: AuditSource,
+  ): Promise<void> {
     const target = { kind: 'application', id };
-    return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' });
+    return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' }, within);
   }
 
   /** The application, if the caller's role has this right. One that the caller cannot access is not found (404). */

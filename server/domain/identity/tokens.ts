@@ -15,7 +15,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
-import type { Audit, AuditSource } from '../audit/audit.ts';
+import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
 import { Tally } from '../limits/tally.ts';
@@ -34,7 +34,7 @@ const REVOCATIONS = { what: 'Revocations', max: 60, withinMs: 60_000, scope: 'ad
 const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
 
 export interface TokensParts {
-  readonly store: Pick<Store, 'tokens'>;
+  readonly store: Pick<Store, 'tokens' | 'atomically'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
@@ -83,9 +83,11 @@ export class Tokens {
       ...(request.applicationIds ? { applicationIds: [...new Set(request.applicationIds)] as ApplicationId[] } : {}),
       ...(issuedBy ? { issuedBy } : {}),
     };
-    const outcome = await this.#parts.store.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
-    if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
-    await this.#record('token.created', row, source);
+    await this.#parts.store.atomically(async within => {
+      const outcome = await within.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
+      if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
+      await this.#record(within, 'token.created', row, source);
+    });
     return { row, token: text };
   }
 
@@ -132,24 +134,36 @@ export class Tokens {
     if (credential?.kind !== 'personal_token' && credential?.kind !== 'developer_token') return;
     const row = await this.#parts.store.tokens.byHash(credential.hash);
     if (!row) return;
-    if (!(await this.#parts.store.tokens.revoke(row.accountId, row.id, this.#parts.clock.now()))) return;
-    this.#parts.changed(row.hash.toString('hex'));
-    await this.#record('token.revoked', row, { actor: { kind: 'anonymous' }, ...source });
+    await this.#revoke(row, { actor: { kind: 'anonymous' }, ...source });
   }
 
   /** Revokes a token without checking a caller: for the command line. */
   async end(accountId: AccountId, id: string, source: AuditSource = BY_OPERATOR): Promise<void> {
     const row = await this.#get(accountId, id);
-    const ended = await this.#parts.store.tokens.revoke(accountId, row.id, this.#parts.clock.now());
-    this.#parts.changed(row.hash.toString('hex'));
-    if (!ended) throw notFound('Token', id);
-    await this.#record('token.revoked', row, source);
+    if (!(await this.#revoke(row, source))) throw notFound('Token', id);
   }
 
-  async #record(action: 'token.created' | 'token.revoked', row: TokenRow, source: AuditSource): Promise<void> {
-    const { id, accountId, scopes } = row;
+  /** False: it has ended already. */
+  async #revoke(row: TokenRow, source: AuditSource): Promise<boolean> {
+    const now = this.#parts.clock.now();
+    const isEnded = await this.#parts.store.atomically(async within => {
+      const isEnded = await within.tokens.revoke(row.accountId, row.id, now);
+      if (isEnded) await this.#record(within, 'token.revoked', row, source);
+      return isEnded;
+    });
+    this.#parts.changed(row.hash.toString('hex'));
+    return isEnded;
+  }
+
+  async #record(
+    within: AuditTransaction,
+    action: 'token.created' | 'token.revoked',
+    { id, accountId, scopes }: TokenRow,
+    source: AuditSource,
+  ): Promise<void> {
     const target = { kind: 'token', id };
-    await this.#parts.audit.record({ ...source, action, accountId, target, outcome: 'success', details: { scopes } });
+    const entry = { ...source, action, accountId, target, outcome: 'success', details: { scopes } } as const;
+    await this.#parts.audit.record(entry, within);
   }
 
   /** The applications that a new token is restricted to: the requested ones, or those of the caller. */

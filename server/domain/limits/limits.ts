@@ -21,7 +21,9 @@ import { CREATES_WINDOW_MS } from './admission.ts';
 import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
 
 export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
+  readonly store: Pick<Store, 'limits' | 'storedBytes' | 'atomically'> & {
+    readonly sessions: Pick<SessionRows, 'countOf'>;
+  };
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
   /** Set by the operator; includes the slots of the installation. */
@@ -57,15 +59,19 @@ export class Limits {
     const issues = ineffective(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
     if (issues.length > 0) throw invalidRequest(issues);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
-    const row = await store.limits.replace(id, revision, configured, clock.now());
-    if (!row) throw preconditionFailed(before.revision);
+    const row = await store.atomically(async within => {
+      const row = await within.limits.replace(id, revision, configured, clock.now());
+      if (!row) throw preconditionFailed(before.revision);
+      const entry = {
+        ...byCaller(caller),
+        ...({ action: 'limits.changed', applicationId: id, outcome: 'success' } as const),
+        details: { fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
+      };
+      await audit.record(entry, within);
+      return row;
+    });
     log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
     changed();
-    await audit.record({
-      ...byCaller(caller),
-      ...{ action: 'limits.changed', applicationId: id, outcome: 'success' },
-      details: { fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
-    });
     return this.#view(row);
   }
 

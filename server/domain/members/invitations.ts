@@ -11,13 +11,13 @@ import {
   type IssuedInvitation,
   PENDING_INVITATIONS_MAX,
 } from '../../../contract/invitations.ts';
-import { isAtLeast, ROLE_NEEDED } from '../../../contract/roles.ts';
+import { isAtLeast, ROLE_NEEDED, type Role } from '../../../contract/roles.ts';
 import type { InvitationRow, InvitingState } from '../../engines/store/rows/invitations.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, type InvitationId, isUuid, newId } from '../../kit/ids.ts';
 import type { Task } from '../../kit/task.ts';
-import type { Audit, Detail } from '../audit/audit.ts';
+import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, roleMissing } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
@@ -41,7 +41,7 @@ const FAILURES = { what: 'Failed acceptances', max: 20, withinMs: 10 * 60_000, s
 type InvitationAction = `invitation.${'created' | 'revoked' | 'accepted' | 'refused'}`;
 
 export interface InvitationsParts {
-  readonly store: Pick<Store, 'invitations' | 'accounts'>;
+  readonly store: Pick<Store, 'invitations' | 'accounts' | 'atomically'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Pick<Applications, 'require'>;
@@ -76,15 +76,17 @@ export class Invitations {
       ...{ id: newId<InvitationId>(now), applicationId, email: cleanEmail(sentTo), role, hash },
       ...{ invitedBy: caller.accountId, createdAt: now, expiresAt: plus(now, expiresIn * 1000) },
     };
-    await store.invitations.insert(row, plus(now, -HOUR_MS), state => assertMayInvite(state, row));
+    await store.atomically(async within => {
+      await within.invitations.insert(row, plus(now, -HOUR_MS), state => assertMayInvite(state, row));
+      await this.#record('invitation.created', caller, row, { role }, within);
+    });
     const inviter = await store.accounts.get(caller.accountId);
     const acceptUrl = acceptAddress(publicUrl, text);
     const letter = invitationMail({ row, acceptUrl, application: name, inviter: inviter?.name ?? 'A member' });
     await mail.queue(letter).catch(async error => {
-      await store.invitations.revoke(applicationId, row.id, now);
+      await this.#revoke(caller, row, { reason: 'mail_not_written' });
       throw error;
     });
-    await this.#record('invitation.created', caller, row, { role });
     return { ...this.#view(row), acceptUrl };
   }
 
@@ -108,35 +110,53 @@ export class Invitations {
   }
 
   async revoke(caller: AccountCaller, appId: string, invitationId: string): Promise<void> {
-    const { store, clock, applications } = this.#parts;
-    const { id: applicationId } = await applications.require(caller, appId, 'members');
+    const { id: applicationId } = await this.#parts.applications.require(caller, appId, 'members');
     const id = invitationId as InvitationId; // Checked here.
-    const isRevoked = isUuid(invitationId) && (await store.invitations.revoke(applicationId, id, clock.now()));
+    const isRevoked = isUuid(invitationId) && (await this.#revoke(caller, { id, applicationId }));
     if (!isRevoked) throw notFound('Invitation', invitationId);
-    await this.#record('invitation.revoked', caller, { id, applicationId });
+  }
+
+  #revoke(
+    caller: AccountCaller,
+    invitation: Pick<InvitationRow, 'id' | 'applicationId'>,
+    details: Readonly<Record<string, Detail>> = {},
+  ): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    return store.atomically(async within => {
+      const isRevoked = await within.invitations.revoke(invitation.applicationId, invitation.id, clock.now());
+      if (isRevoked) await this.#record('invitation.revoked', caller, invitation, details, within);
+      return isRevoked;
+    });
   }
 
   /** For anybody but the account whose verified address was invited, the invitation does not exist. */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
-    const { store, clock } = this.#parts;
+    const { store } = this.#parts;
     const takeBack = this.#failures.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
     if (!row || !account) throw unknown();
     const isTheirs = account.email === row.email && account.emailVerifiedAt !== undefined;
-    const role = isTheirs
-      ? await store.invitations.accept(row, account.id, clock.now(), had =>
-          had && isAtLeast(had, row.role) ? had : row.role,
-        )
-      : undefined;
+    const role = isTheirs ? await this.#accept(caller, row) : undefined;
     if (!role) {
       const reason = isTheirs ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
       await this.#record('invitation.refused', caller, row, { reason });
       throw unknown();
     }
     takeBack();
-    await this.#record('invitation.accepted', caller, row, { role });
     return { applicationId: row.applicationId, role };
+  }
+
+  /** Undefined: it is no longer pending. */
+  #accept(caller: HumanCaller, row: InvitationRow): Promise<Role | undefined> {
+    const { store, clock } = this.#parts;
+    return store.atomically(async within => {
+      const role = await within.invitations.accept(row, caller.accountId, clock.now(), had =>
+        had && isAtLeast(had, row.role) ? had : row.role,
+      );
+      if (role) await this.#record('invitation.accepted', caller, row, { role }, within);
+      return role;
+    });
   }
 
   /** The address that a pending invitation was sent to: who has its secret may register with it. */
@@ -168,11 +188,12 @@ export class Invitations {
     action: InvitationAction,
     caller: AccountCaller,
     { id, applicationId }: { readonly id: InvitationId; readonly applicationId: ApplicationId },
-    details: Readonly<Record<string, Detail>> = {},
+    details: Readonly<Record<string, Detail>>,
+    within?: AuditTransaction,
   ): Promise<void> {
     const outcome = action === 'invitation.refused' ? 'refused' : 'success';
     const target = { kind: 'invitation', id };
-    return this.#parts.audit.record({ ...byCaller(caller), action, applicationId, target, outcome, details });
+    return this.#parts.audit.record({ ...byCaller(caller), action, applicationId, target, outcome, details }, within);
   }
 
   async #forget(): Promise<Record<string, number>> {

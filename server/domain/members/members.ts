@@ -5,8 +5,8 @@ import { hasRight, type Role } from '../../../contract/roles.ts';
 import type { MemberRow, MembershipState } from '../../engines/store/rows/members.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { AccountId, ApplicationId } from '../../kit/ids.ts';
-import type { Audit, Detail } from '../audit/audit.ts';
+import type { AccountId, ApplicationId, InvitationId } from '../../kit/ids.ts';
+import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
@@ -16,7 +16,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import { assertMayChange, givableBy } from './membership-rules.ts';
 
 export interface MembersParts {
-  readonly store: Pick<Store, 'members'>;
+  readonly store: Pick<Store, 'members' | 'atomically'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Pick<Applications, 'require'>;
@@ -54,10 +54,9 @@ export class Members {
     const { store, applications } = this.#parts;
     const { id, role: own } = await applications.require(caller, appId, 'members');
     const account = accountId as AccountId; // Validated as the format of an id; looked for among the members.
-    const { member } = await this.#apply(caller, id, account, role);
+    await this.#apply(caller, id, account, role);
     const row = await store.members.get(id, account);
     if (!row) throw notFound('Member', accountId);
-    if (member !== role) await this.#record('member.role_changed', caller, id, account, { from: member, to: role });
     return view(row, own);
   }
 
@@ -66,41 +65,59 @@ export class Members {
     const isOwn = accountId === caller.accountId;
     const { id } = await this.#parts.applications.require(caller, appId, isOwn ? 'read' : 'members');
     const account = accountId as AccountId; // As above.
-    const { member } = await this.#apply(caller, id, account, undefined);
-    await this.#record(isOwn ? 'member.left' : 'member.removed', caller, id, account, { role: member });
+    await this.#apply(caller, id, account, undefined);
   }
 
-  /** Returns the role that the member had. */
-  async #apply(
+  /** Gives a member this role, or none. */
+  #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
+    return this.#parts.store.atomically(async within => {
+      const { member, revoked } = await this.#change(within, caller, application, account, role);
+      for (const invitation of revoked) await this.#recordRevoked(within, caller, application, invitation);
+      const isOwn = account === caller.accountId;
+      if (role === undefined)
+        await this.#record(within, isOwn ? 'member.left' : 'member.removed', caller, application, account, {
+          role: member,
+        });
+      else if (member !== role)
+        await this.#record(within, 'member.role_changed', caller, application, account, { from: member, to: role });
+    });
+  }
+
+  /** Returns the role that the member had, and the invitations that ended with it. */
+  async #change(
+    within: Pick<Store, 'members'>,
     caller: HumanCaller,
     application: ApplicationId,
     account: AccountId,
     role: Role | undefined,
-  ): Promise<{ member: Role }> {
-    const { store, clock, audit } = this.#parts;
-    const now = clock.now();
+  ): Promise<{ readonly member: Role; readonly revoked: readonly InvitationId[] }> {
+    const now = this.#parts.clock.now();
     const had: { state?: MembershipState } = {};
     const wish = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
-    const revoked = await store.members.change(application, {
+    const revoked = await within.members.change(application, {
       ...{ by: caller.accountId, account, ...wish, mayInviteTo: givableBy(role), now },
       decide: state => {
         had.state = state;
         assertMayChange(state, { account, ...wish, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
-    for (const invitation of revoked)
-      await audit.record({
-        ...byCaller(caller),
-        ...{ action: 'invitation.revoked', applicationId: application, outcome: 'success' },
-        ...{ target: { kind: 'invitation', id: invitation }, details: { reason: 'inviter_lost_right' } },
-      });
     const { member } = had.state ?? {};
     if (!member) throw notFound('Member', account);
-    return { member };
+    return { member, revoked };
+  }
+
+  #recordRevoked(within: AuditTransaction, caller: HumanCaller, applicationId: ApplicationId, id: InvitationId) {
+    const entry = {
+      ...byCaller(caller),
+      ...({ action: 'invitation.revoked', applicationId, outcome: 'success' } as const),
+      ...{ target: { kind: 'invitation', id }, details: { reason: 'inviter_lost_right' } },
+    };
+    return this.#parts.audit.record(entry, within);
   }
 
   #record(
+    within: AuditTransaction,
     action: MemberAction,
     caller: HumanCaller,
     applicationId: ApplicationId,
@@ -108,10 +125,8 @@ export class Members {
     details: Readonly<Record<string, Detail>>,
   ): Promise<void> {
     const target = { kind: 'account', id: account };
-    return this.#parts.audit.record({
-      ...byCaller(caller),
-      ...{ action, applicationId, target, outcome: 'success', details },
-    });
+    const entry = { ...byCaller(caller), action, applicationId, target, outcome: 'success', details } as const;
+    return this.#parts.audit.record(entry, within);
   }
 }
 

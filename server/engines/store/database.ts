@@ -23,6 +23,10 @@ import type { Tables } from './schema.ts';
 
 export type Db = Kysely<Tables>;
 
+/** In the transaction that is open, or in one of its own. */
+export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
+  db.isTransaction ? work(db) : db.transaction().execute(work);
+
 export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };
 
 export interface Database extends Closeable {

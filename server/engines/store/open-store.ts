@@ -16,7 +16,7 @@ import { find } from './embedded/postmaster.ts';
 import { runEmbedded } from './embedded/run-embedded.ts';
 import { Listener } from './listener.ts';
 import { assertServer, migrate } from './migrate.ts';
-import type { Store } from './store.ts';
+import type { Atomic, Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
 import { audit } from './tables/audit.ts';
@@ -177,18 +177,14 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
   const announcer = new Announcer(db, log);
   return {
     accounts: accounts(db),
-    applications: applications(db),
-    members: members(db),
-    invitations: invitations(db),
-    tokens: tokens(db),
-    keys: keys(db),
+    ...atomic(db),
+    atomically: work => db.transaction().execute(trx => work(atomic(trx))),
     humanSessions: humanSessions(db),
     passkeys: passkeys(db),
     signInTickets: signInTickets(db),
     device: device(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
-    limits: limits(db),
     egressDays: egressDays(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
@@ -206,7 +202,6 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     extensions: extensions(db),
     logs: logs(db),
     pages: pages(db),
-    audit: audit(db),
     vault: vault(db),
     signingKeys: signingKeys(db),
     isConfined: role !== undefined,
@@ -215,6 +210,16 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     close: () => scope.close(),
   };
 }
+
+const atomic = (db: Db): Atomic => ({
+  applications: applications(db),
+  members: members(db),
+  invitations: invitations(db),
+  tokens: tokens(db),
+  keys: keys(db),
+  limits: limits(db),
+  audit: audit(db),
+});
 
 async function ping(db: Db): Promise<void> {
   try {

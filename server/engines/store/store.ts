@@ -64,6 +64,8 @@ export interface Store extends Closeable {
   readonly audit: AuditRows;
   readonly vault: DataKeyRows;
   readonly signingKeys: SigningKeyRows;
+  /** Runs the work in one transaction: all that it does is durable, or nothing. A refusal of a statement must reject the work. */
+  atomically<T>(work: (within: Atomic) => Promise<T>): Promise<T>;
   /** Whether the database itself keeps its connections from changing or removing what must only be added (confine.ts). */
   readonly isConfined: boolean;
   /** Rejects when the database does not answer. */
@@ -71,6 +73,9 @@ export interface Store extends Closeable {
   /** Calls `heard` for each NOTIFY on the channel, also after a reconnect; `onGap` says that some may have been missed. */
   listen(channel: Channel, heard: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }
+
+/** What may be changed together with the entry of the audit log that says so. */
+export type Atomic = Pick<Store, 'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'limits' | 'audit'>;
 
 /**
  * `credential_revoked`: payload is the hex hash of a key or token that was revoked or changed, and ` keep` behind it where

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, TokenId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
@@ -21,7 +21,7 @@ const COLUMNS = [
 ] as const;
 
 export const applications = (db: Db): Applications => ({
-  insert: (row, owner, limit, onlyFor) => db.transaction().execute(trx => insert(trx, row, owner, limit, onlyFor)),
+  insert: (row, owner, limit, onlyFor) => inTransaction(db, trx => insert(trx, row, owner, limit, onlyFor)),
 
   list: (account, { limit, before }) => {
     const mine = ofMember(db, account).orderBy('applications.id', 'desc').limit(limit);

@@ -1,7 +1,7 @@
 // Invitations to applications. They are made and accepted under a lock of the application, as its members are changed.
 import { sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { Role } from '../rows/accounts.ts';
 import type { InvitationRow, Invitations, InvitingState } from '../rows/invitations.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
@@ -15,7 +15,7 @@ export const isPending = (now: Date) =>
 
 export const invitations = (db: Db): Invitations => ({
   insert: (row, countedSince, decide) =>
-    db.transaction().execute(async trx => {
+    inTransaction(db, async trx => {
       await lockApplication(trx, row.applicationId);
       decide(await invitingState(trx, row, countedSince));
       await trx.insertInto('invitations').values(row).execute();
@@ -40,7 +40,7 @@ export const invitations = (db: Db): Invitations => ({
     return (await revoked.where('id', '=', id).where(isPending(now)).returning('id').execute()).length > 0;
   },
 
-  accept: (row, account, now, roleFor) => db.transaction().execute(trx => accept(trx, row, account, now, roleFor)),
+  accept: (row, account, now, roleFor) => inTransaction(db, trx => accept(trx, row, account, now, roleFor)),
 
   removeEnded: async before =>
     (await db.deleteFrom('invitations').where(endedAt, '<', before).returning('id').execute()).length,

@@ -1,14 +1,14 @@
 // Agent keys of an application.
 import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
 import { announced, announcedKeeping, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const keys = (db: Db): Keys => ({
-  insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
+  insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
 
   list: async (application, now, { limit, before }) => {
     const listed = db
@@ -63,13 +63,10 @@ export const keys = (db: Db): Keys => ({
   },
 
   rotate: (old, successor, oldEnds, limit) =>
-    db
-      .transaction()
-      .execute(trx => rotate(trx, old, successor, oldEnds, limit))
-      .catch(error => {
-        if (error instanceof LimitReached) return 'limit_reached' as const;
-        throw error;
-      }),
+    inTransaction(db, trx => rotate(trx, old, successor, oldEnds, limit)).catch(error => {
+      if (error instanceof LimitReached) return 'limit_reached' as const;
+      throw error;
+    }),
 
   touch: async (id, at, ip) => {
     const used = db.updateTable('keys').set({ lastUsedAt: at, lastUsedIp: ip });

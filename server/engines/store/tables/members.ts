@@ -1,7 +1,7 @@
 // Members of applications. Changes lock the application, so that of several at once each sees the one before.
 import { sql } from 'kysely';
 import type { ApplicationId, InvitationId } from '../../../kit/ids.ts';
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { Members, MembershipChange } from '../rows/members.ts';
 import { isPending } from './invitations.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
@@ -26,7 +26,7 @@ export const members = (db: Db): Members => ({
   get: async (application, account) =>
     (await ofApplication(db, application).where('members.accountId', '=', account).execute()).map(withoutNulls)[0],
 
-  change: (application, change) => db.transaction().execute(trx => changed(trx, application, change)),
+  change: (application, change) => inTransaction(db, trx => changed(trx, application, change)),
 });
 
 const ofApplication = (db: Db, application: ApplicationId) =>

@@ -1,13 +1,13 @@
 // Personal access tokens of an account.
 
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
 import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const tokens = (db: Db): Tokens => ({
-  insert: (row, limit) => db.transaction().execute(trx => insertToken(trx, row, limit)),
+  insert: (row, limit) => inTransaction(db, trx => insertToken(trx, row, limit)),
 
   list: async (account, now, { limit, before, of }) => {
     let listed = db

@@ -1,0 +1,91 @@
+// A change and its entry in the audit log are one transaction: where the entry cannot be written, the change has not happened.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Audit } from '../../server/domain/audit/audit.ts';
+import { AgentKeys } from '../../server/domain/identity/agent-keys.ts';
+import { Applications } from '../../server/domain/identity/applications.ts';
+import type { AccountCaller } from '../../server/domain/identity/caller.ts';
+import { Cursors } from '../../server/domain/identity/cursors.ts';
+import { Tokens } from '../../server/domain/identity/tokens.ts';
+import { Limits } from '../../server/domain/limits/limits.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { type AccountId, newId, type TokenId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { temporaryFolder } from './store-fixtures.ts';
+
+const scope = new Scope();
+after(() => scope.close());
+const clock = systemClock;
+const store = scope.own(await openStore({ dataDir: temporaryFolder(scope, 'with-change'), log: silentLog, clock }));
+
+/** The last step of the transaction: it is written, and then the connection might as well be gone. */
+class FailingAudit extends Audit {
+  isFailing = false;
+
+  override async record(...given: Parameters<Audit['record']>): Promise<void> {
+    await super.record(...given);
+    if (this.isFailing) throw new Error('the entry is not durable');
+  }
+}
+
+const audit = new FailingAudit(store, clock);
+const changed: string[] = [];
+const parts = {
+  ...{ store, clock, audit, log: silentLog, cursors: new Cursors(new Secret('x'.repeat(32)), clock) },
+  changed: (hash: string) => void changed.push(hash),
+};
+const applications = new Applications(parts);
+const keys = new AgentKeys({ ...parts, applications });
+const tokens = new Tokens({ ...parts, applications });
+const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: () => 0, changed: () => {} });
+
+const accountId = newId<AccountId>(clock.now());
+await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: clock.now() });
+const caller: AccountCaller = {
+  ...{ kind: 'account', accountId, scopes: new Set(['applications:write']), cidrAllow: [], source: { ip: '::1' } },
+  via: { kind: 'personal_token', id: newId<TokenId>(clock.now()) },
+};
+const { id } = await applications.insert(accountId, { name: 'Shop' });
+const { row: key } = await keys.issue(id, { name: 'one' });
+const { row: token } = await tokens.issue(accountId, { name: 'one', scopes: ['audit:read'] });
+
+/** Everything that the changes below may change. */
+const state = async (of: Store) => ({
+  applications: await of.applications.list(accountId, { limit: 10 }),
+  keys: await of.keys.list(id, clock.now(), { limit: 10 }),
+  tokens: await of.tokens.list(accountId, clock.now(), { limit: 10 }),
+  limits: await of.limits.get(id),
+  entries: await of.audit.list(id, { limit: 100 }),
+  entriesOfNone: await of.audit.list(undefined, { limit: 100 }),
+});
+
+const CHANGES: Readonly<Record<string, () => Promise<unknown>>> = {
+  'an application is created': () => applications.insert(accountId, { name: 'Other' }),
+  'an application is renamed': () => applications.rename(caller, id, '*', { name: 'Store' }),
+  'an agent key is issued': () => keys.issue(id, { name: 'two' }),
+  'an agent key is changed': () => keys.change(caller, id, key.id, '*', { name: 'new' }),
+  'an agent key is rotated': () => keys.rotate(caller, id, key.id, {}),
+  'an agent key is revoked': () => keys.end(id, key.id),
+  'a token is issued': () => tokens.issue(accountId, { name: 'two', scopes: ['audit:read'] }),
+  'a token is revoked': () => tokens.end(accountId, token.id),
+  'limits are replaced': () => limits.replace(caller, id, '*', { browsers: { maxConcurrent: 3 } }),
+};
+
+for (const [name, change] of Object.entries(CHANGES))
+  test(`${name} with its entry, or not at all`, async () => {
+    const before = await state(store);
+    audit.isFailing = true;
+    await assert.rejects(change(), /the entry is not durable/);
+    assert.deepEqual(await state(store), before);
+    audit.isFailing = false;
+    await change();
+    const { entries, entriesOfNone, ...after } = await state(store);
+    assert.notDeepEqual(after, before);
+    const added = entries.length + entriesOfNone.length - before.entries.length - before.entriesOfNone.length;
+    // An application's first entry is in a log of its own.
+    assert.equal(added, name === 'an application is created' ? 0 : 1);
+  });
