@@ -42,6 +42,7 @@ export const AUDIT_ACTIONS = [
   'account.recovery_codes_renewed',
   'account.email_verified',
   'account.stepped_up',
+  'outbox.read',
   'vault.rotated',
   'signing_key.rotated',
 ] as const;

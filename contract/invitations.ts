@@ -20,6 +20,7 @@ export const Invitation = Type.Object(
         '`revoked`: by an admin, or because the inviter may no longer give the role. Invitations that have ended stay in lists for 90 days.',
     }),
     expiresAt: Time('When the invitation expires.'),
+    endedAt: Type.Optional(Time('When it was accepted or revoked, or expired. Absent while it is pending.')),
     invitedBy: Uuid('Id of the account that invited.'),
     createdAt: Time('When the invitation was created.'),
   },

@@ -19,6 +19,7 @@ import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
 import { LOG_OPERATIONS } from './operations/logs.ts';
+import { MAIL_OPERATIONS } from './operations/mails.ts';
 import { MCP_OPERATIONS } from './operations/mcp.ts';
 import { MEMBER_OPERATIONS } from './operations/members.ts';
 import { RECORDING_OPERATIONS } from './operations/recordings.ts';
@@ -47,6 +48,7 @@ export const OPERATIONS = {
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...MAIL_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...DEVICE_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,

@@ -121,6 +121,9 @@ export const CurrentAccount = Type.Object(
     id: Uuid('Id of the account.'),
     name: Type.String(),
     email: Type.Optional(Type.String({ description: 'In lower case.' })),
+    isOperator: Type.Optional(
+      Type.Literal(true, { description: 'Present for the account of the first start, which may read the outbox.' }),
+    ),
     emailVerified: Type.Boolean({ description: 'Whether a code that was sent to the address was given.' }),
     hasPassword: Type.Boolean(),
     totpEnabled: Type.Boolean({ description: 'Whether codes of an authenticator app are required.' }),

@@ -2,7 +2,7 @@
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { AccountPage } from './pages/account.tsx';
 import { ApplicationsPage } from './pages/applications.tsx';
-import { AuditPage } from './pages/audit.tsx';
+import { AuditPage, readAuditFilters } from './pages/audit.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { ContextsPage } from './pages/contexts.tsx';
 import { ExtensionsPage } from './pages/extensions.tsx';
@@ -13,6 +13,7 @@ import { LimitsPage } from './pages/limits.tsx';
 import { MembersPage } from './pages/members.tsx';
 import { MissingPage } from './pages/missing.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
+import { OutboxPage } from './pages/outbox.tsx';
 import { SessionPage } from './pages/session.tsx';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
 import { TokensPage } from './pages/tokens.tsx';
@@ -77,9 +78,10 @@ const members = createRoute({
 const audit = createRoute({
   getParentRoute: under,
   path: '/a/$app/audit',
+  validateSearch: readAuditFilters,
   component: function Audit() {
     const { app } = audit.useParams();
-    return <AuditPage key={app} app={app} />;
+    return <AuditPage key={app} app={app} filters={readAuditFilters(audit.useSearch())} />;
   },
 });
 const contexts = createRoute({
@@ -109,6 +111,7 @@ const certificates = createRoute({
 const applications = createRoute({ getParentRoute: under, path: '/applications', component: ApplicationsPage });
 const account = createRoute({ getParentRoute: under, path: '/account', component: AccountPage });
 const tokens = createRoute({ getParentRoute: under, path: '/tokens', component: TokensPage });
+const outbox = createRoute({ getParentRoute: under, path: '/outbox', component: OutboxPage });
 const host = createRoute({ getParentRoute: under, path: '/host', component: HostPage });
 
 export const router = createRouter({
@@ -127,6 +130,7 @@ export const router = createRouter({
     applications,
     account,
     tokens,
+    outbox,
     host,
   ]),
   basepath: '/console',

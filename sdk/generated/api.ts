@@ -1498,6 +1498,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/operator/mails": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List mails to people
+         * @description Returns the newest mails, with their text until they are sent: without a mail server the operator hands on what is in them. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.
+         */
+        get: operations["listMails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/audit": {
         parameters: {
             query?: never;
@@ -5439,6 +5459,11 @@ export interface operations {
                              */
                             expiresAt: string;
                             /**
+                             * Format: date-time
+                             * @description When it was accepted or revoked, or expired. Absent while it is pending. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                            /**
                              * Format: uuid
                              * @description Id of the account that invited.
                              */
@@ -5532,6 +5557,11 @@ export interface operations {
                          * @description When the invitation expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was accepted or revoked, or expired. Absent while it is pending. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
                         /**
                          * Format: uuid
                          * @description Id of the account that invited.
@@ -6541,6 +6571,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -6643,6 +6678,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -6905,6 +6945,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -7044,6 +7089,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -7192,6 +7242,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -7502,6 +7557,11 @@ export interface operations {
                         name: string;
                         /** @description In lower case. */
                         email?: string;
+                        /**
+                         * @description Present for the account of the first start, which may read the outbox.
+                         * @constant
+                         */
+                        isOperator?: true;
                         /** @description Whether a code that was sent to the address was given. */
                         emailVerified: boolean;
                         hasPassword: boolean;
@@ -7812,11 +7872,74 @@ export interface operations {
             };
         };
     };
+    listMails: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mails. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether the operator has configured a mail server. */
+                        hasMailServer: boolean;
+                        /** @description The newest 100, newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the mail.
+                             */
+                            id: string;
+                            /** @description E-mail address of the recipient. */
+                            to: string;
+                            /** @description Subject. */
+                            subject: string;
+                            /** @description Text. It may have a code or a link that signs its reader in. Empty once the mail was sent. */
+                            text: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was written. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the mail server accepted it. ISO 8601, UTC, with milliseconds.
+                             */
+                            sentAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it is sent, or tried again. Absent: it is not tried again. ISO 8601, UTC, with milliseconds.
+                             */
+                            nextAttemptAt?: string;
+                            /** @description Why the last attempt failed. */
+                            failure?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAuditEntries: {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account or agent key with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -7880,7 +8003,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;

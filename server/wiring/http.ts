@@ -61,6 +61,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       mcp: mcp.service,
       events: families.events.service,
       audit: families.audit.service,
+      outbox: families.mail.outbox,
       signingKeys,
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),

@@ -1,11 +1,13 @@
 // The family of mail, which other families queue mail at.
 import { Mail } from '../domain/mail/mail.ts';
+import { Outbox } from '../domain/mail/outbox.ts';
 import { smtpSender } from '../engines/mailer/smtp-sender.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-export function openMail(runtime: Runtime, { store, config, prompt }: Foundation) {
+export function openMail(runtime: Runtime, { store, config, prompt, audit }: Foundation) {
   const { smtp } = config;
   const service = new Mail({ ...runtime, store, prompt, ...(smtp ? { sender: smtpSender(smtp) } : {}) });
-  return { service, tasks: service.tasks };
+  const outbox = new Outbox({ store, audit, hasMailServer: smtp !== undefined });
+  return { service, outbox, tasks: service.tasks };
 }

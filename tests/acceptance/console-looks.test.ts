@@ -37,6 +37,10 @@ const OTHERS: readonly Place[] = [
   [path('/certificates'), 'Certificates'],
   [path('/keys'), 'Agent keys'],
   [path('/limits'), 'Limits and usage'],
+  [path('/members'), 'Members'],
+  [path('/audit'), 'Audit log'],
+  ['/console/outbox', 'Outbox'],
+  ['/console/account', 'Account'],
   ['/console/applications', 'Applications'],
   ['/console/tokens', 'Access tokens'],
   ['/console/host', 'This host'],
@@ -45,6 +49,7 @@ const OTHERS: readonly Place[] = [
 const LOOKS: ReadonlyArray<readonly [string, Look, readonly Place[]]> = [
   ['at a desk, light', DESK, [...MAIN, ...OTHERS]],
   ['at a desk, dark', DESK_DARK, MAIN],
+  ['in a small window, light', { ...DESK, width: 1024 }, [...MAIN, ...OTHERS]],
   ['on a phone, light', PHONE, MAIN],
   ['on a phone, dark', PHONE_DARK, [...MAIN, ...OTHERS]],
 ];

@@ -62,7 +62,61 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
 
     await page.getByRole('link', { name: 'Audit log' }).click();
     for (const action of ['invitation.created', 'invitation.accepted', 'member.role_changed', 'member.removed'])
-      await page.getByText(action).first().waitFor();
+      await page.getByRole('listitem').filter({ hasText: action }).first().waitFor();
+    await page.getByLabel('Action').selectOption('member.removed');
+    await page.getByRole('listitem').filter({ hasText: 'invitation.created' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Ada' }).first().click();
+    await page.getByText('Only by Ada').waitFor();
+    assert.match(page.url(), /action=member\.removed/);
+    await page.reload();
+    await page.getByText('Only by Ada').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'member.removed' }).waitFor();
+    await page.getByLabel('Action').selectOption('agent_key.rotated');
+    await page.getByText('No matching entries').waitFor();
+    await watched.assertSound();
+  });
+});
+
+test('the operator reads what was not sent in the outbox, and hands on the link', async () => {
+  const outbox = '/console/outbox';
+  for (const look of [DESK_DARK, PHONE])
+    await visit(server.url, look, outbox, async (page, watched) => {
+      await signIn(page, OWNER);
+      await page.getByText('No mail server is configured').waitFor();
+      const mail = page.getByRole('listitem').filter({ hasText: INVITED }).filter({ hasText: 'Invitation to' });
+      await mail.getByText('Show the text').click();
+      await mail.getByText(/\/console\/invitation#biv_/).waitFor();
+      await mail.getByRole('button', { name: `Copy the link for ${INVITED}` }).click();
+      assert.match(await page.evaluate('navigator.clipboard.readText()'), /^http\S+\/console\/invitation#biv_\S+$/);
+      await watched.assertSound();
+    });
+  await visit(server.url, DESK, outbox, async page => {
+    await signIn(page, INVITED);
+    await page.getByText('Only the operator', { exact: false }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Outbox' }).count(), 0);
+  });
+});
+
+test('invitations that have ended say why and when, and further members are shown when asked for', async () => {
+  const members = `/console/a/${server.applicationId}/members`;
+  await visit(server.url, DESK, members, async (page, watched) => {
+    await page.route('**/invitations?*', async route => {
+      const url = new URL(route.request().url());
+      url.searchParams.set('limit', '1');
+      await route.continue({ url: url.href });
+    });
+    await signIn(page, OWNER);
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await page.getByLabel('E-mail address').fill('cid@example.com');
+    await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
+    await page.getByRole('heading', { name: 'Invitation for cid@example.com' }).waitFor();
+    await page.getByRole('dialog').getByRole('checkbox').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('listitem').filter({ hasText: 'cid@example.com' }).getByText('Until').waitFor();
+    await page.getByRole('button', { name: 'Show older invitations' }).click();
+    const ended = page.getByRole('listitem').filter({ hasText: INVITED });
+    await ended.getByText('Accepted').waitFor();
+    await ended.locator('time[title$="UTC"]').waitFor();
     await watched.assertSound();
   });
 });

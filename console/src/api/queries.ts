@@ -1,6 +1,7 @@
 // Queries of the pages: their cache keys and how they are fetched.
 import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
+import type { AuditQuery } from '../../../contract/audit.ts';
 import type { Readiness } from '../../../contract/service.ts';
 import { ApiError } from './api-error.ts';
 import { ask, call } from './call.ts';
@@ -49,33 +50,52 @@ export const tokensQuery = queryOptions({
   queryFn: ({ signal }) => call('listTokens', { query: { limit: KEYS_PER_PAGE }, signal }),
 });
 
-const MEMBERS_SHOWN = 100;
+const MEMBERS_PER_PAGE = 50;
+const ENTRIES_PER_PAGE = 50;
+
+/** Pages of a list with a cursor. */
+const PAGED = {
+  initialPageParam: '',
+  getNextPageParam: ({ nextCursor }: { readonly nextCursor?: string }) => nextCursor,
+};
+const pageOf = (limit: number, cursor: string) => ({ limit, ...(cursor === '' ? {} : { cursor }) });
 
 export const membersQuery = (app: string) =>
-  queryOptions({
+  infiniteQueryOptions({
+    ...PAGED,
     queryKey: ['members', app],
-    queryFn: ({ signal }) => call('listMembers', { params: { appId: app }, query: { limit: MEMBERS_SHOWN }, signal }),
+    queryFn: ({ signal, pageParam }) =>
+      call('listMembers', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
   });
 
 export const invitationsQuery = (app: string) =>
-  queryOptions({
+  infiniteQueryOptions({
+    ...PAGED,
     queryKey: ['invitations', app],
-    queryFn: ({ signal }) =>
-      call('listInvitations', { params: { appId: app }, query: { limit: MEMBERS_SHOWN }, signal }),
+    queryFn: ({ signal, pageParam }) =>
+      call('listInvitations', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
   });
 
-export const auditQuery = (app: string) =>
+export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cursor'>) =>
   infiniteQueryOptions({
-    queryKey: ['audit', app],
+    ...PAGED,
+    queryKey: ['audit', app, filters],
     queryFn: ({ signal, pageParam }) =>
       call('listAuditEntries', {
         params: { appId: app },
-        query: { limit: 50, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        query: { ...filters, ...pageOf(ENTRIES_PER_PAGE, pageParam) },
         signal,
       }),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) => nextCursor,
   });
+
+/** Asks for a fresh proof, so it is fetched only when the page is opened. */
+export const mailsQuery = queryOptions({
+  queryKey: ['mails'],
+  queryFn: ({ signal }) => call('listMails', { signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+  gcTime: 0,
+  retry: false,
+});
 
 export const keysQuery = (app: string) =>
   queryOptions({

@@ -1,15 +1,55 @@
 // The audit log of an application: who did what, from where, newest first.
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { AuditEntry } from '../../../contract/audit.ts';
+import { useNavigate } from '@tanstack/react-router';
+import type { AuditAction, AuditEntry } from '../../../contract/audit.ts';
 import { auditQuery } from '../api/queries.ts';
-import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
+import { More } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
+import { createdAfter, isSessionId as isUuid, readFilters, SINCE, type Since } from './session-filters.ts';
 
-export function AuditPage({ app }: { readonly app: string }) {
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(auditQuery(app));
+/** What happens in an application. The log of people and of the installation is not shown here. */
+const ACTIONS = [
+  ...['application.created', 'application.renamed', 'limits.changed'],
+  ...['agent_key.created', 'agent_key.changed', 'agent_key.rotated', 'agent_key.revoked', 'agent_key.refused_address'],
+  ...['invitation.created', 'invitation.revoked', 'invitation.accepted', 'invitation.refused'],
+  ...['member.role_changed', 'member.removed', 'member.left'],
+  ...['device.approved', 'device.denied'],
+] as readonly AuditAction[];
+
+export interface AuditFilters {
+  readonly action?: AuditAction;
+  readonly actor?: string;
+  readonly since?: Since;
+}
+
+export function readAuditFilters(search: Record<string, unknown>): AuditFilters {
+  const action = ACTIONS.find(one => one === search.action);
+  const { since } = readFilters({ since: search.since });
+  return {
+    ...(action ? { action } : {}),
+    ...(typeof search.actor === 'string' && isUuid(search.actor) ? { actor: search.actor } : {}),
+    ...(since ? { since } : {}),
+  };
+}
+
+export function AuditPage({ app, filters }: { readonly app: string; readonly filters: AuditFilters }) {
+  const { action, actor, since } = filters;
+  const after = since && createdAfter(since, Date.now());
+  const asked = { ...(action ? { action } : {}), ...(actor ? { actor } : {}), ...(after ? { after } : {}) };
+  const list = useInfiniteQuery(auditQuery(app, asked));
+  const { data, error, refetch } = list;
+  const navigate = useNavigate();
+  const apply = (change: Readonly<Record<string, string>>): void => {
+    const search = readAuditFilters({ ...filters, ...change });
+    void navigate({ to: '/a/$app/audit', params: { app }, search, replace: true });
+  };
+  const entries = data?.pages.flatMap(page => page.data);
+  const name = entries?.find(entry => entry.actor.id === actor)?.actor.name ?? actor;
   return (
     <Page
       title="Audit log"
@@ -20,25 +60,48 @@ export function AuditPage({ app }: { readonly app: string }) {
         </>
       }
     >
+      <div className="mb-3 flex flex-wrap items-center gap-2">
+        <Choice label="Action" value={action} choose={next => apply({ action: next })} any="Any action">
+          {ACTIONS.map(one => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </Choice>
+        <Choice label="When" value={since} choose={next => apply({ since: next })} any="Any time">
+          {Object.entries(SINCE).map(([one, { name: words }]) => (
+            <option key={one} value={one}>
+              {words}
+            </option>
+          ))}
+        </Choice>
+        {actor && (
+          <button
+            type="button"
+            onClick={() => apply({ actor: '' })}
+            className="inline-flex h-10 max-w-full items-center gap-1.5 rounded-md border border-accent bg-accent-soft px-2 text-sm font-medium text-accent md:h-8"
+          >
+            <span className="truncate">Only by {name}</span>
+            <Icon name="close" size={14} />
+            <span className="sr-only">Show all actors</span>
+          </button>
+        )}
+      </div>
       <ListPanel
         what="the audit log"
-        items={data?.pages.flatMap(page => page.data)}
+        items={entries}
         error={error}
         retry={refetch}
-        empty={<Empty icon="docs" title="No entries yet" />}
+        empty={<Empty icon="docs" title={Object.keys(asked).length > 0 ? 'No matching entries' : 'No entries yet'} />}
       >
-        {entry => <Entry key={entry.id} entry={entry} />}
+        {entry => <Entry key={entry.id} entry={entry} only={id => apply({ actor: id })} />}
       </ListPanel>
-      {hasNextPage && (
-        <Button className="mt-4" busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          Show older entries
-        </Button>
-      )}
+      <More list={list} what="Show older entries" />
     </Page>
   );
 }
 
-const Entry = ({ entry }: { readonly entry: AuditEntry }) => {
+const Entry = ({ entry, only }: { readonly entry: AuditEntry; readonly only: (actor: string) => void }) => {
   const { action, outcome, actor, via, target, ip, at, details = {} } = entry;
   const facts = Object.entries(details).flatMap(([name, value]) => {
     const text = Array.isArray(value)
@@ -55,7 +118,18 @@ const Entry = ({ entry }: { readonly entry: AuditEntry }) => {
         {outcome === 'refused' && <span className="ml-2 font-sans text-xs text-bad">refused</span>}
       </p>
       <p className="min-w-0 text-sm break-words">
-        {actor.name ?? actor.kind}
+        {actor.id === undefined ? (
+          (actor.name ?? actor.kind)
+        ) : (
+          <button
+            type="button"
+            title="Show only what this actor did"
+            onClick={() => only(actor.id ?? '')}
+            className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+          >
+            {actor.name ?? actor.kind}
+          </button>
+        )}
         {via && <span className="text-soft"> by {via.kind.replaceAll('_', ' ')}</span>}
         {ip && <span className="text-soft"> from {ip}</span>}
       </p>

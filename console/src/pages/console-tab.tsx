@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react';
 import { useSessionLogs } from '../api/use-session-logs.ts';
 import { type ConsoleLine, consoleLines } from '../logs/console-lines.ts';
 import { Rows } from '../ui/rows.tsx';
-import { clockTime, fullTime } from '../ui/time.tsx';
+import { clockTime, fullTime, utcTime } from '../ui/time.tsx';
 import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 29;
@@ -65,7 +65,7 @@ const Line = ({ line: { timeMs, pageId, level, words, place } }: { readonly line
   const time = new Date(timeMs).toISOString();
   return (
     <div className="grid grid-cols-[60px_minmax(0,1fr)] gap-x-3 px-4 py-1.5 font-mono text-xs leading-4 md:grid-cols-[60px_44px_minmax(0,1fr)_auto]">
-      <time dateTime={time} title={fullTime(time)} className="text-faint">
+      <time dateTime={time} title={`${fullTime(time)}\n${utcTime(time)}`} className="text-faint">
         {clockTime(time)}
       </time>
       <span className="hidden text-faint md:block">{pageId < 0 ? '' : `page ${pageId}`}</span>

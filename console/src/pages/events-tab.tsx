@@ -3,7 +3,7 @@ import type { EventType, SessionEvent } from '../../../contract/events.ts';
 import type { StreamState } from '../api/event-stream.ts';
 import { LiveMark } from '../ui/live-mark.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
-import { clockTime, durationWords, fullTime } from '../ui/time.tsx';
+import { clockTime, durationWords, fullTime, utcTime } from '../ui/time.tsx';
 
 const WORDS: Readonly<Partial<Record<EventType, string>>> = {
   'session.created': 'Created',
@@ -78,7 +78,11 @@ export function EventsTab({
 
 const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly startedAt: string }) => (
   <li className="grid grid-cols-[64px_minmax(0,1fr)] gap-x-4 px-4 py-1.5 md:grid-cols-[64px_52px_180px_minmax(0,1fr)]">
-    <time dateTime={event.time} title={fullTime(event.time)} className="font-mono text-xs leading-5 text-faint">
+    <time
+      dateTime={event.time}
+      title={`${fullTime(event.time)}\n${utcTime(event.time)}`}
+      className="font-mono text-xs leading-5 text-faint"
+    >
       {clockTime(event.time)}
     </time>
     <span className="hidden text-right font-mono text-xs leading-5 text-faint md:block">

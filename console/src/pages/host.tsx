@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
-import { bytesWords } from '../ui/time.tsx';
+import { bytesWords, fullTime } from '../ui/time.tsx';
 
 const LOOK_MS = 3_000;
 
@@ -65,7 +65,7 @@ function Browsers({ samples }: { readonly samples: readonly Sample[] }) {
 const processFacts = (samples: readonly Sample[]): ReadonlyArray<readonly [string, string]> => {
   const startedMs = metric(samples, 'process_start_time_seconds') * 1000;
   return [
-    ['Running since', startedMs > 0 ? new Date(startedMs).toLocaleString() : 'unknown'],
+    ['Running since', startedMs > 0 ? fullTime(new Date(startedMs).toISOString()) : 'unknown'],
     ['Memory', bytesWords(metric(samples, 'process_resident_memory_bytes'))],
     ['Event loop lag', `${(metric(samples, 'nodejs_eventloop_lag_p99_seconds') * 1000).toFixed(0)} ms at p99`],
     ['Open files', String(metric(samples, 'process_open_fds'))],

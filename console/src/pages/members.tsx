@@ -1,5 +1,5 @@
 // Members of an application, and invitations to it.
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invitation, IssuedInvitation } from '../../../contract/invitations.ts';
 import type { Member } from '../../../contract/members.ts';
@@ -12,10 +12,11 @@ import { Confirm } from '../ui/confirm.tsx';
 import { SelectField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
+import { More } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Reveal } from '../ui/reveal.tsx';
 import { Empty } from '../ui/states.tsx';
-import { Ago, fullTime } from '../ui/time.tsx';
+import { Ago, Moment } from '../ui/time.tsx';
 
 /** Strongest last. */
 const ROLES = [
@@ -70,12 +71,19 @@ export function MembersPage({ app }: { readonly app: string }) {
 }
 
 function MemberList({ app, mine }: { readonly app: string; readonly mine: Role | undefined }) {
-  const { data, error, refetch } = useQuery(membersQuery(app));
+  const members = useInfiniteQuery(membersQuery(app));
+  const { data, error, refetch } = members;
   const { data: account } = useQuery(accountQuery);
   const [removing, setRemoving] = useState<Member | undefined>();
   return (
     <>
-      <ListPanel what="members" items={data?.data} error={error} retry={refetch} empty={null}>
+      <ListPanel
+        what="members"
+        items={data?.pages.flatMap(page => page.data)}
+        error={error}
+        retry={refetch}
+        empty={null}
+      >
         {member => (
           <MemberRow
             key={member.accountId}
@@ -87,6 +95,7 @@ function MemberList({ app, mine }: { readonly app: string; readonly mine: Role |
           />
         )}
       </ListPanel>
+      <More list={members} what="Show more members" />
       {removing && (
         <Confirm
           title={removing.accountId === account?.id ? 'Leave this application?' : `Remove ${removing.name}?`}
@@ -179,14 +188,15 @@ function MemberRow({
 }
 
 function InvitationList({ app }: { readonly app: string }) {
-  const { data, error, refetch } = useQuery(invitationsQuery(app));
+  const invitations = useInfiniteQuery(invitationsQuery(app));
+  const { data, error, refetch } = invitations;
   const [revoking, setRevoking] = useState<Invitation | undefined>();
   return (
     <section className="mt-8">
       <h2 className="mb-3 text-base font-semibold">Invitations</h2>
       <ListPanel
         what="invitations"
-        items={data?.data}
+        items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
@@ -202,8 +212,8 @@ function InvitationList({ app }: { readonly app: string }) {
           >
             <p className="truncate font-medium">{invitation.email}</p>
             <p className="text-sm">{invitation.role}</p>
-            <p className="text-xs text-soft">
-              {invitation.status === 'pending' ? `Until ${fullTime(invitation.expiresAt)}` : invitation.status}
+            <p className="text-xs leading-relaxed text-soft">
+              <InvitationState invitation={invitation} />
             </p>
             <div className="flex max-md:-ml-2 md:w-24 md:justify-end">
               {invitation.status === 'pending' && (
@@ -219,6 +229,7 @@ function InvitationList({ app }: { readonly app: string }) {
           </li>
         )}
       </ListPanel>
+      <More list={invitations} what="Show older invitations" />
       {revoking && (
         <Confirm
           title={`Revoke the invitation of ${revoking.email}?`}
@@ -235,6 +246,26 @@ function InvitationList({ app }: { readonly app: string }) {
     </section>
   );
 }
+
+const ENDINGS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired unused' } as const;
+
+/** Until when it can be accepted, or why and when it ended. */
+const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { readonly invitation: Invitation }) =>
+  status === 'pending' ? (
+    <>
+      Until <Moment time={expiresAt} />
+    </>
+  ) : (
+    <>
+      {ENDINGS[status]}
+      {endedAt && (
+        <>
+          <br />
+          <Moment time={endedAt} />
+        </>
+      )}
+    </>
+  );
 
 function InviteDialog({
   app,

@@ -1,8 +1,9 @@
 // The filters above the list of sessions. They are in the address, so that each view of the list is a link.
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { keysQuery } from '../api/queries.ts';
+import { Choice } from '../ui/choice.tsx';
 import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 import { Icon } from '../ui/icon.tsx';
 import { useShortcut } from '../ui/use-shortcut.ts';
@@ -91,35 +92,3 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
     </div>
   );
 }
-
-/** A filter that is highlighted while it is set. */
-const Choice = ({
-  label,
-  value = '',
-  choose,
-  any,
-  approach,
-  children,
-}: {
-  readonly label: string;
-  readonly value: string | undefined;
-  readonly choose: (value: string) => void;
-  readonly any: string;
-  /** The choice is about to be made. */
-  readonly approach?: () => void;
-  readonly children: ReactNode;
-}) => (
-  <select
-    aria-label={label}
-    value={value}
-    onChange={event => choose(event.target.value)}
-    onFocus={approach}
-    onPointerEnter={approach}
-    className={`h-10 max-w-40 min-w-0 truncate rounded-md border px-2 text-sm max-md:grow md:h-8 ${
-      value === '' ? 'border-line-strong bg-raised text-soft' : 'border-accent bg-accent-soft font-medium text-accent'
-    }`}
-  >
-    <option value="">{any}</option>
-    {children}
-  </select>
-);

@@ -52,17 +52,20 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
   return names.find(name => name === value);
 }
 
-/** The query of the API. `nowMs` is rounded to minutes, so that the same filters make the same query for a while. */
+/** Rounded to minutes, so that the same filters make the same query for a while. */
+export const createdAfter = (since: Since, nowMs: number): string =>
+  new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
+
+/** The query of the API. */
 export function listQuery({ show = 'all', find = '', reason, key, since }: Filters, nowMs: number) {
   const status = STATUS_GROUPS[show].statuses.join(',');
   const q = searchQuery(find);
-  const minute = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
   return {
     ...(status ? { status } : {}),
     ...(q ? { q } : {}),
     ...(reason ? { endReason: reason } : {}),
     ...(key ? { keyId: key } : {}),
-    ...(since ? { createdAfter: new Date(minute - SINCE[since].hours * HOUR_MS).toISOString() } : {}),
+    ...(since ? { createdAfter: createdAfter(since, nowMs) } : {}),
   };
 }
 

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { offers } from '../api/call.ts';
 import { signOut } from '../api/credentials.ts';
-import { applicationsQuery } from '../api/queries.ts';
+import { accountQuery, applicationsQuery } from '../api/queries.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { ThemeToggle } from './theme-toggle.tsx';
@@ -24,6 +24,7 @@ const PAGES = [
 ] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string; needs: string }>;
 
 export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
+  const isOperator = useQuery(accountQuery).data?.isOperator === true && offers('listMails');
   return (
     <div className="flex h-full flex-col gap-5">
       {app !== undefined && <ApplicationChoice app={app} />}
@@ -48,6 +49,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
               ['/applications', 'applications', 'Applications'],
               ['/tokens', 'tokens', 'Access tokens'],
               ['/host', 'host', 'This host'],
+              ...(isOperator ? [['/outbox', 'outbox', 'Outbox'] as const] : []),
             ] as const
           ).map(([to, icon, name]) => (
             <li key={to}>

@@ -11,6 +11,7 @@ const PATHS = {
   applications: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z',
   tokens:
     'M5 8.5V6a1.5 1.5 0 0 1 1.5-1.5h11A1.5 1.5 0 0 1 19 6v12a1.5 1.5 0 0 1-1.5 1.5h-11A1.5 1.5 0 0 1 5 18v-2.5M9 12h6M9 9h6M9 15h3',
+  outbox: 'M3.5 6h17v12h-17zM3.5 6.5l8.5 6.5 8.5-6.5',
   docs: 'M5 4.5h9.5L19 9v10.5H5zM14 4.5V9h5M8.5 13h7M8.5 16h5',
   plus: 'M12 5v14M5 12h14',
   close: 'M6 6l12 12M18 6L6 18',

@@ -31,7 +31,7 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => nowMs)
 export function Ago({ time }: { readonly time: string }) {
   const now = useNow();
   return (
-    <time dateTime={time} title={fullTime(time)} className="whitespace-nowrap">
+    <time dateTime={time} title={`${fullTime(time)}\n${utcTime(time)}`} className="whitespace-nowrap">
       {agoWords((now - Date.parse(time)) / 1000)}
     </time>
   );
@@ -69,6 +69,7 @@ const FULL = new Intl.DateTimeFormat(undefined, {
   minute: '2-digit',
   second: '2-digit',
   hourCycle: 'h23',
+  timeZoneName: 'short',
 });
 const CLOCK = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
@@ -77,7 +78,18 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 });
 
+/** In the zone of this browser, which it names. */
 export const fullTime = (time: string): string => FULL.format(new Date(time));
+
+/** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */
+export const utcTime = (time: string): string => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+
+/** The exact time, with UTC as a tooltip. */
+export const Moment = ({ time }: { readonly time: string }) => (
+  <time dateTime={time} title={utcTime(time)}>
+    {fullTime(time)}
+  </time>
+);
 export const clockTime = (time: string): string => CLOCK.format(new Date(time));
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;

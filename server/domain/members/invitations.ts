@@ -178,8 +178,11 @@ export class Invitations {
 
   #view(row: InvitationRow): Invitation {
     const { id, email, role, invitedBy, expiresAt, createdAt } = row;
+    const status = this.#statusOf(row);
+    const endedAt = row.acceptedAt ?? row.revokedAt ?? (status === 'expired' ? expiresAt : undefined);
     return {
-      ...{ id, email, role, status: this.#statusOf(row), invitedBy },
+      ...{ id, email, role, status, invitedBy },
+      ...(endedAt ? { endedAt: endedAt.toISOString() } : {}),
       ...{ expiresAt: expiresAt.toISOString(), createdAt: createdAt.toISOString() },
     };
   }

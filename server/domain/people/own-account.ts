@@ -47,10 +47,12 @@ export class OwnAccount {
     const { store } = this.#parts;
     const account = await this.#get(accountId);
     const passkeys = await store.passkeys.list(accountId);
+    const isOperator = (await store.accounts.first())?.id === accountId;
     return {
       id: account.id,
       name: account.name,
       ...(account.email === undefined ? {} : { email: account.email }),
+      ...(isOperator ? { isOperator } : {}),
       emailVerified: account.emailVerifiedAt !== undefined,
       hasPassword: account.passwordHash !== undefined,
       totpEnabled: account.totpEnabledAt !== undefined,

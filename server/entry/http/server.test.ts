@@ -286,6 +286,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     sessions: SESSIONS,
     limits: LIMITS,
     audit: { list: unasked },
+    outbox: { list: unasked },
     signingKeys: { jwks: unasked },
     files: FILES,
     idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },

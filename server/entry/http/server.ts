@@ -52,6 +52,7 @@ import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
 import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
+import { mailHandlers, type OutboxVerbs } from './mails.ts';
 import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
 import type { Offered } from './normalise-create.ts';
@@ -111,6 +112,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly audit: AuditVerbs;
+  readonly outbox: OutboxVerbs;
   readonly signingKeys: SigningKeyVerbs;
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
   readonly contexts: ContextVerbs;
@@ -216,6 +218,7 @@ const repeatsOf = ({ sessions, offered, idempotency, log }: HttpParts): Repeats 
 const handlersOf = (
   {
     audit,
+    outbox,
     clock,
     log,
     device,
@@ -260,6 +263,7 @@ const handlersOf = (
   ...agentKeyHandlers(identity.agentKeys),
   ...tokenHandlers(identity.tokens),
   ...auditHandlers(audit),
+  ...mailHandlers(outbox),
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),

@@ -1,0 +1,19 @@
+// The button below a list that has further pages.
+import { Button } from './button.tsx';
+
+export const More = ({
+  list: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  what,
+}: {
+  readonly list: {
+    readonly hasNextPage: boolean;
+    readonly isFetchingNextPage: boolean;
+    readonly fetchNextPage: () => unknown;
+  };
+  readonly what: string;
+}) =>
+  hasNextPage ? (
+    <Button className="mt-4" busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+      {what}
+    </Button>
+  ) : null;

@@ -1,0 +1,28 @@
+// Mails to people: what the operator sees where no mail server sends them, or where one did not arrive.
+import { type Static, Type } from 'typebox';
+import { Time, Uuid } from './common.ts';
+
+export const MAILS_LISTED_MAX = 100;
+
+export const Mail = Type.Object(
+  {
+    id: Uuid('Id of the mail.'),
+    to: Type.String({ description: 'E-mail address of the recipient.' }),
+    subject: Type.String({ description: 'Subject.' }),
+    text: Type.String({
+      description: 'Text. It may have a code or a link that signs its reader in. Empty once the mail was sent.',
+    }),
+    createdAt: Time('When it was written.'),
+    sentAt: Type.Optional(Time('When the mail server accepted it.')),
+    nextAttemptAt: Type.Optional(Time('When it is sent, or tried again. Absent: it is not tried again.')),
+    failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
+  },
+  { description: 'A mail to a person. Mails are kept for 31 days.' },
+);
+export type Mail = Static<typeof Mail>;
+
+export const MailList = Type.Object({
+  hasMailServer: Type.Boolean({ description: 'Whether the operator has configured a mail server.' }),
+  data: Type.Array(Mail, { description: `The newest ${MAILS_LISTED_MAX}, newest first.` }),
+});
+export type MailList = Static<typeof MailList>;

@@ -1,0 +1,20 @@
+// The outbox of the operator.
+import { MailList } from '../mails.ts';
+import type { Operation } from '../operation.ts';
+
+export const MAIL_OPERATIONS = {
+  listMails: {
+    tag: 'Account',
+    method: 'GET',
+    path: '/v1/operator/mails',
+    summary: 'List mails to people',
+    description:
+      'Returns the newest mails, with their text until they are sent: without a mail server the operator hands on what is in them. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.',
+    credential: 'human',
+    stepUp: true,
+    isWrite: false,
+    mount: 'native',
+    responses: { 200: { description: 'The mails.', schema: MailList } },
+    errors: ['permission_denied'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,42 @@
+// Attacks on the operator's outbox, whose links and codes sign people in: other people, and a sign-in that is not fresh.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { MailList } from '../../contract/mails.ts';
+import type { CurrentAccount } from '../../contract/sign-in.ts';
+import { invite, join, stepUp, verifyEmail } from '../harness/members.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const STEP_UP_ENDS_MS = 301_000;
+const MAILS = '/v1/operator/mails';
+const server = await startServer({ clock: 'test' });
+
+const readBy = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
+
+test('only the account of the first start reads the outbox, with a fresh proof, and each reading is recorded', async () => {
+  const ada = await Person.owner(server, 'ada@example.com');
+  await verifyEmail(server, ada, 'ada@example.com');
+  const other = await join(server, ada, 'owner@example.com', 'owner');
+  await invite(server, ada, 'late@example.com', 'viewer');
+
+  const refused = await readBy(other.person);
+  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  assert.ok(!refused.text.includes('late@example.com'));
+  assert.equal((await other.person.get<CurrentAccount>('/v1/account')).body.isOperator, undefined);
+  assert.equal((await ada.get<CurrentAccount>('/v1/account')).body.isOperator, true);
+
+  await server.advance(STEP_UP_ENDS_MS);
+  const stale = await readBy(ada);
+  assert.equal(stale.status, 401);
+  assert.ok(!stale.text.includes('late@example.com'));
+
+  await stepUp(ada);
+  const read = await readBy(ada);
+  assert.equal(read.status, 200);
+  assert.equal(read.headers['cache-control'], 'no-store');
+  assert.equal(read.body.hasMailServer, false);
+  const mail = read.body.data.find(({ to }) => to === 'late@example.com');
+  assert.match(mail?.text ?? '', /\/console\/invitation#biv_/);
+  assert.equal(mail?.sentAt, undefined);
+});
