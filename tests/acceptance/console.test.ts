@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Locator } from 'playwright-core';
+import { boxOf, kill } from '../faults/victims.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
@@ -274,6 +275,27 @@ test('the tabs of a session show its log, network, files, and the replay with it
     await eventually('the replay to be loaded', length, seconds => seconds > 0);
     await page.getByRole('slider', { name: 'Time' }).waitFor();
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
+  }));
+
+test('a session that did not end well says why, and shows its settings, its key and its last picture', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    await browser.contexts()[0]?.pages()[0]?.goto(pages.url);
+    const gone = new Promise(resolve => browser.once('disconnected', resolve));
+    kill(boxOf(server, session.id).browser);
+    await gone;
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
+    const banner = page.getByRole('region', { name: 'Why the session ended' });
+    await banner.getByText('The browser crashed').waitFor();
+    await banner.locator('time[title$="UTC"]').waitFor();
+    await page.getByText('yes, all fields masked').waitFor();
+    await page.getByText('de-DE').waitFor();
+    const poster = page.locator('video[poster^="blob:"]');
+    await poster.waitFor();
+    await page.getByRole('link', { name: 'Show all of this key' }).click();
+    await page.getByRole('link', { name: session.id }).waitFor();
+    assert.match(page.url(), /key=/);
   }));
 
 test('creates a context, uses it for a session, and deletes it', () =>

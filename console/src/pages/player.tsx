@@ -19,6 +19,7 @@ export function Player({
   app,
   url,
   openAtEnd,
+  poster,
   seekTo,
   onPosition,
 }: {
@@ -27,6 +28,8 @@ export function Player({
   readonly url: string;
   /** Whether to start at the last picture, for sessions that failed. */
   readonly openAtEnd: boolean;
+  /** Shown until the replay is loaded. */
+  readonly poster: string | undefined;
   readonly seekTo: { readonly seconds: number } | undefined;
   readonly onPosition: (position: Position) => void;
 }) {
@@ -55,6 +58,7 @@ export function Player({
     <div className="bg-code">
       <video
         ref={video}
+        poster={poster}
         controls
         muted
         playsInline

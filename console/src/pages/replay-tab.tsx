@@ -6,8 +6,10 @@ import type { SessionEvent } from '../../../contract/events.ts';
 import type { Replay } from '../../../contract/recordings.ts';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
+import { pictureQuery } from '../api/queries.ts';
 import { useSessionLogs } from '../api/use-session-logs.ts';
 import { lanesOf } from '../logs/marks.ts';
+import { useObjectUrl } from '../ui/session-picture.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { durationWords } from '../ui/time.tsx';
 import { Player, type Position } from './player.tsx';
@@ -115,12 +117,14 @@ const Pages = ({
 
 function PageReplay({ app, id, isOpen, failed, events, page }: Omit<Props, 'endedAt'> & { readonly page: Replay }) {
   const { data } = useSessionLogs(app, id, isOpen);
+  const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: failed });
+  const poster = useObjectUrl(lastPicture ?? undefined);
   const [position, setPosition] = useState<Position | undefined>();
   const [seekTo, setSeekTo] = useState<{ readonly seconds: number } | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events, Number(page.pageId)), [data, events, page.pageId]);
   return (
     <>
-      <Player app={app} url={page.url} openAtEnd={failed} seekTo={seekTo} onPosition={setPosition} />
+      <Player app={app} url={page.url} openAtEnd={failed} poster={poster} seekTo={seekTo} onPosition={setPosition} />
       {position && position.durationSeconds > 0 && (
         <Timeline lanes={lanes} position={position} seek={seconds => setSeekTo({ seconds })} />
       )}

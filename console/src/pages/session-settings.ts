@@ -1,14 +1,54 @@
-// The settings of a session as names and values.
+// The settings of a session that are in effect, as names and values.
 import type { Session } from '../../../contract/sessions.ts';
 import { bytesWords } from '../ui/time.tsx';
 
-export function settingRows(session: Session): ReadonlyArray<readonly [string, string]> {
+type Row = readonly [string, string];
+
+const yes = (value: unknown): string => (value === true ? 'yes' : 'no');
+
+export function settingRows(session: Session): readonly Row[] {
   const lifeSeconds = (Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000;
   return [
     ['Lifetime', `${Number((lifeSeconds / 60).toFixed(1))} minutes`],
-    ['Keep alive', session.keepAlive ? 'yes' : 'no'],
+    ['Keep alive', yes(session.keepAlive)],
     ['Region', session.region],
     ...(session.contextId ? [['Context', session.contextId] as const] : []),
     ...(session.proxyBytes > 0 ? [['Through proxies', bytesWords(session.proxyBytes)] as const] : []),
+    ...browserRows(Object(session.browserSettings ?? {})),
   ];
 }
+
+/** Those that matter in every session; of the others, those that were set. */
+function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[] {
+  const { viewport, recordSession, logSession, maskInputs, takeover, egressBytes, geolocation } = settings;
+  if (viewport === undefined) return [];
+  const { width, height } = Object(viewport);
+  const { latitude, longitude } = Object(geolocation ?? {});
+  return [
+    ['Viewport', `${width} × ${height}`],
+    ['Recorded', recordSession === true ? `yes, ${MASKS[String(maskInputs)] ?? maskInputs}` : 'no'],
+    ['Logged', yes(logSession)],
+    ['In take-over', takeover === 'refuse' ? 'input of the agent is refused' : 'input of the agent waits'],
+    ...(settings.blockAds === true ? [['Ads', 'blocked'] as const] : []),
+    ...(settings.ignoreCertificateErrors === true ? [['Certificates', 'errors are ignored'] as const] : []),
+    ...(settings.enablePdfViewer === true ? [['PDF files', 'shown in the tab'] as const] : []),
+    ...(typeof egressBytes === 'number' ? [['Network budget', bytesWords(egressBytes)] as const] : []),
+    ...(geolocation === undefined ? [] : [['Position', `${latitude}, ${longitude}`] as const]),
+    ...TEXTS.flatMap(([key, name]) => {
+      const value = settings[key];
+      return typeof value === 'string' ? [[name, value] as const] : [];
+    }),
+  ];
+}
+
+const MASKS: Readonly<Record<string, string>> = {
+  password: 'passwords masked',
+  all: 'all fields masked',
+  none: 'nothing masked',
+};
+
+const TEXTS = [
+  ['locale', 'Locale'],
+  ['timezoneId', 'Time zone'],
+  ['userAgent', 'User agent'],
+] as const;

@@ -1,6 +1,6 @@
 // One session, with tabs for the features that the service has.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { call, offers } from '../api/call.ts';
@@ -15,10 +15,11 @@ import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
-import { Ago, durationWords, fullTime, Lasting, useNow } from '../ui/time.tsx';
+import { Ago, durationWords, Lasting, Moment, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
 import { ConnectTab } from './connect-tab.tsx';
 import { ConsoleTab } from './console-tab.tsx';
+import { EndBanner } from './end-banner.tsx';
 import { EventsTab } from './events-tab.tsx';
 import { FilesTab } from './files-tab.tsx';
 import { LiveTab } from './live-tab.tsx';
@@ -102,28 +103,31 @@ function Told({
   ].filter(({ needs }) => offers(needs));
   const chosen = tabs.find(one => one.id === tab) ?? tabs[0];
   return (
-    <div className="grid gap-5 @min-[1060px]:grid-cols-[minmax(0,1fr)_320px] @min-[1060px]:items-start">
-      <Panel>
-        <Tabs
-          label="Views of the session"
-          tabs={tabs}
-          value={chosen?.id ?? ''}
-          onChange={next =>
-            void navigate({
-              to: '/a/$app/sessions/$id',
-              params: { app, id: session.id },
-              search: { tab: next },
-              replace: true,
-            })
-          }
-        />
-      </Panel>
-      <Summary session={session} />
-    </div>
+    <>
+      <EndBanner app={app} session={session} />
+      <div className="grid gap-5 @min-[1060px]:grid-cols-[minmax(0,1fr)_320px] @min-[1060px]:items-start">
+        <Panel>
+          <Tabs
+            label="Views of the session"
+            tabs={tabs}
+            value={chosen?.id ?? ''}
+            onChange={next =>
+              void navigate({
+                to: '/a/$app/sessions/$id',
+                params: { app, id: session.id },
+                search: { tab: next },
+                replace: true,
+              })
+            }
+          />
+        </Panel>
+        <Summary app={app} session={session} />
+      </div>
+    </>
   );
 }
 
-const Summary = ({ session }: { readonly session: Session }) => {
+const Summary = ({ app, session }: { readonly app: string; readonly session: Session }) => {
   const pairs = metadataPairs(session.userMetadata);
   return (
     <div className="grid gap-5">
@@ -131,9 +135,9 @@ const Summary = ({ session }: { readonly session: Session }) => {
         <Facts
           facts={[
             ...(session.endReason ? [['End reason', <EndReasonWords key="reason" session={session} />] as const] : []),
-            ['Created', <Moment key="created" time={session.createdAt} />],
+            ['Created', <MomentAndAge key="created" time={session.createdAt} />],
             ...(session.endedAt
-              ? [['Ended', <Moment key="ended" time={session.endedAt} />] as const]
+              ? [['Ended', <MomentAndAge key="ended" time={session.endedAt} />] as const]
               : [['Ends in', <Left key="left" until={session.expiresAt} />] as const]),
             ['Duration', <Lasting key="lasted" from={session.createdAt} to={session.endedAt} />],
           ]}
@@ -142,6 +146,35 @@ const Summary = ({ session }: { readonly session: Session }) => {
       <Panel title="Settings">
         <Facts facts={settingRows(session)} />
       </Panel>
+      {session.keyId && (
+        <Panel title="Created by">
+          <Facts
+            facts={[
+              [
+                'Agent key',
+                <span key="key" className="flex items-center gap-1">
+                  <code className="truncate font-mono text-xs" title={session.keyId}>
+                    {session.keyId}
+                  </code>
+                  <CopyButton text={session.keyId} label="Copy the id of the agent key" className="-my-1" />
+                </span>,
+              ],
+              [
+                'Its sessions',
+                <Link
+                  key="sessions"
+                  to="/a/$app/sessions"
+                  params={{ app }}
+                  search={{ key: session.keyId }}
+                  className="text-accent underline underline-offset-2"
+                >
+                  Show all of this key
+                </Link>,
+              ],
+            ]}
+          />
+        </Panel>
+      )}
       {pairs.length > 0 && (
         <Panel title="Metadata">
           <Facts facts={pairs.map(([name, value]) => [name, <code key={name}>{value}</code>] as const)} />
@@ -159,9 +192,9 @@ const EndReasonWords = ({ session }: { readonly session: Session }) =>
     </>
   ) : null;
 
-const Moment = ({ time }: { readonly time: string }) => (
+const MomentAndAge = ({ time }: { readonly time: string }) => (
   <>
-    {fullTime(time)}
+    <Moment time={time} />
     <span className="block text-xs text-soft">
       <Ago time={time} />
     </span>

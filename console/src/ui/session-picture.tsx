@@ -24,7 +24,7 @@ export function SessionPicture({ app, session }: { readonly app: string; readonl
   );
 }
 
-function useObjectUrl(blob: Blob | undefined): string | undefined {
+export function useObjectUrl(blob: Blob | undefined): string | undefined {
   const [url, setUrl] = useState<string>();
   useEffect(() => {
     if (!blob) return setUrl(undefined);
