@@ -2,7 +2,8 @@
 // folders of its own, and waits for other things than the processor now and then, so there is one more than processors.
 // `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
 // file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. `--unit` runs the unit
-// tests alone. `-t NAME` runs the tests whose name matches this regular expression, `--watch` runs a file again when it, or
+// tests alone. `--engine headless-shell` gives sessions this engine; `--slow` does so in a second round for the suites of
+// tools/both-engines.ts. `-t NAME` runs the tests whose name matches this regular expression, `--watch` runs a file again when it, or
 // what it imports, has changed. Other words choose files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -10,6 +11,7 @@ import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect, parseArgs } from 'node:util';
+import { ON_BOTH_ENGINES } from './both-engines.ts';
 
 const ROOT = dirname(import.meta.dirname);
 /** Compiled code of what hundreds of processes begin with: servers, commands, test files. Entries go by what they are of. */
@@ -31,11 +33,15 @@ const { values, positionals: words } = parseArgs({
     'rerun-failed': { type: 'boolean', default: false },
     unit: { type: 'boolean', default: false },
     watch: { type: 'boolean', default: false },
+    engine: { type: 'string' },
     name: { type: 'string', short: 't' },
   },
   allowPositionals: true,
 });
-const { slow, watch, name: namePattern } = values;
+const { slow, watch, engine, name: namePattern } = values;
+/** Read by tests/harness/engine.ts in the processes of the tests. */
+const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
+if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
 interface Part {
   readonly name: string;
@@ -179,6 +185,12 @@ for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   const chosen = filesOf(part);
   files += chosen.length;
   await runFiles(chosen, part.concurrency, tally);
+}
+if (slow && engine === undefined) {
+  process.env[ENGINE_VARIABLE] = 'headless-shell';
+  const chosen = PARTS.flatMap(filesOf).filter(path => ON_BOTH_ENGINES.some(word => path.includes(word)));
+  files += chosen.length;
+  await runFiles(chosen, 1, tally);
 }
 const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
 

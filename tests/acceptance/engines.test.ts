@@ -59,16 +59,17 @@ test('an empty create gets chromium', async () => {
   await server.release(id);
 });
 
-const REFUSED: Readonly<Record<string, unknown>> = {
-  extensionIds: ['0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10'],
-  enablePdfViewer: true,
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const REFUSED: Readonly<Record<string, object>> = {
+  'browserSettings.extensionIds': on('headless-shell', { extensionIds: [ID] }),
+  'browserSettings.enablePdfViewer': on('headless-shell', { enablePdfViewer: true }),
+  'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
-for (const [name, value] of Object.entries(REFUSED))
-  test(`headless-shell: ${name} is refused, with what to do`, async () => {
-    const body = on('headless-shell', { [name]: value });
+for (const [field, body] of Object.entries(REFUSED))
+  test(`headless-shell: ${field} is refused, with what to do`, async () => {
     const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
     assert.equal(refused.code, 'feature_unavailable');
-    assert.equal(refused.details?.field, `browserSettings.${name}`);
+    assert.equal(refused.details?.field, field);
     assert.match(refused.message ?? '', /browserSettings\.engine to chromium/);
   });

@@ -41,7 +41,7 @@ async function assertRefused(method: string, params: object = {}, sessionId?: st
 
 /** Asserts that the session still runs and that the client is still connected. */
 async function assertUnharmed(): Promise<void> {
-  assert.match(String((await client.send('Browser.getVersion')).product), /^Chrome\//);
+  assert.match(String((await client.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
 }
 
@@ -54,7 +54,7 @@ test("an unknown method gets the browser's own error", async () => {
 
 test('a method name written with escapes is treated like the plain name', async () => {
   const { result } = await client.askRaw(id => `{"id":${id},"method":"\\u0042rowser.getVersion"}`);
-  assert.match(String(result?.product), /^Chrome\//);
+  assert.match(String(result?.product), /^(Headless)?Chrome\//);
   for (const method of ['\\u0042rowser.crash', 'Browser\\u002ecrash', '\\u0042\\u0072\\u006f\\u0077ser.crash']) {
     const { error } = await client.askRaw(id => `{"id":${id},"method":"${method}","params":{}}`);
     assert.match(error?.message ?? '', /refused/);
@@ -335,7 +335,7 @@ test('discovery answers like a browser, with and without a trailing slash', asyn
       key: null,
     });
     assert.equal(status, 200);
-    assert.match(String(body.Browser), /^Chrome\//);
+    assert.match(String(body.Browser), /^(Headless)?Chrome\//);
     assert.equal(body['Protocol-Version'], '1.3');
     assert.equal(body.webSocketDebuggerUrl, session.connectUrl);
   }

@@ -44,6 +44,11 @@ test('gives equal launch settings the same fingerprint, in any order', () => {
 test('gives each engine a fingerprint of its own', () =>
   assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
 
+test('starts headless shell in the size of the viewport, which its new pages get', () => {
+  const { switches } = launchSettings({ engine: 'headless-shell', viewport: { width: 800 } });
+  assert.deepEqual(switches, ['--window-size=800,720']);
+});
+
 test('names the settings that an engine does not have, if they are asked for', () => {
   const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
   assert.deepEqual(

@@ -141,7 +141,14 @@ export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engin
   });
 
 export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
-  joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), prepared]);
+  joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), windowOf(kept), prepared]);
+
+/** Headless shell opens new pages in the size of its start, not in that of the first page. */
+function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
+  if (engine !== 'headless-shell') return {};
+  const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };
+  return { switches: [`--window-size=${width},${height}`] };
+}
 
 function launchOf<N extends Name>(name: N, kept: Partial<Values>): LaunchSettings {
   const value = kept[name];
@@ -173,7 +180,7 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
 }
 
 /** Of an empty create, on an installation with this engine. */
-export const defaultLaunch = (engine: Engine): LaunchSettings => ({ engine });
+export const defaultLaunch = (engine: Engine): LaunchSettings => launchSettings({ engine });
 
 /** Equal for equal settings: members always come in the order above. */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

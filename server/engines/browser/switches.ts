@@ -60,11 +60,19 @@ export function shellIdentity(version: string): readonly string[] {
 
 const LOCALE_DEFAULT = 'en-US';
 
+/** What `chromium` does without being told. */
+const SHELL_ONLY = [
+  '--site-per-process', // otherwise frames of other sites share the process of their page
+  '--font-render-hinting=medium', // otherwise text has other widths
+];
+
 export function switches(options: SwitchOptions): readonly string[] {
   // Headless shell would send no Accept-Language header.
-  const locale = options.locale ?? (options.engine === 'headless-shell' ? LOCALE_DEFAULT : undefined);
+  const isShell = options.engine === 'headless-shell';
+  const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
   return [
     ...ALWAYS,
+    ...(isShell ? SHELL_ONLY : []),
     ...(options.sandbox ? [] : ['--no-sandbox']),
     ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),
     `--user-data-dir=${options.folder}/profile`,

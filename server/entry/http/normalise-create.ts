@@ -34,7 +34,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionReque
   const region = chooseRegion(body.region, where.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(settings, where.mount);
-  refuseWhatEngineLacks(settings, settings.engine);
+  refuseWhatEngineLacks(body, settings, settings.engine);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
     ...(body.timeout === undefined ? {} : { timeout: body.timeout }),
@@ -170,13 +170,22 @@ function chooseEngine(asked: Engine | undefined, engines: Where['engines']): Eng
 
 const ENGINE_FIELD = 'browserSettings.engine';
 
-function refuseWhatEngineLacks(settings: BrowserSettings, engine: Engine): void {
-  const lacking = settingsThatEngineLacks(settings, engine)[0];
+/** Headless shell does not read the policy that makes a browser trust authorities. */
+const CERTIFICATES_FIELD = 'proxySettings.caCertificates';
+const WITHOUT_CERTIFICATES: Engine = 'headless-shell';
+
+function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, engine: Engine): void {
+  const trusts = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
+  const certificates = { field: CERTIFICATES_FIELD, why: 'cannot trust further certificate authorities' };
+  const [lacking] = [
+    ...settingsThatEngineLacks(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
+    ...(trusts && engine === WITHOUT_CERTIFICATES ? [certificates] : []),
+  ];
   if (!lacking) return;
-  const others = ENGINES.filter(other => settingsThatEngineLacks(settings, other).length === 0);
-  throw fault('feature_unavailable', `The engine ${engine} ${lacking.why}, so it has no ${lacking.name}.`, {
-    advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit ${lacking.name}. The session was not created.`,
-    details: { field: `browserSettings.${lacking.name}` },
+  const others = ENGINES.filter(other => other !== engine);
+  throw fault('feature_unavailable', `The engine ${engine} ${lacking.why} (${lacking.field}).`, {
+    advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit the field. The session was not created.`,
+    details: { field: lacking.field },
   });
 }
 

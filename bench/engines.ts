@@ -1,0 +1,116 @@
+// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, in turns: CPU seconds and milliseconds of a cold
+// create → title → release, with the server's own part, and the memory of idle sessions with a page. Needs root and cpuacct.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ENGINES, type Engine } from '../contract/sessions.ts';
+import { systemClock } from '../server/kit/clock.ts';
+import { boxesOf } from '../tests/harness/boxes.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { sessionCycle } from './lifecycle.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { accountOf, descendants, type Memory, memoryOf } from './processes.ts';
+import { type Summary, summary } from './statistics.ts';
+
+const ROUNDS = 11;
+const IDLE_SESSIONS = 4;
+const SETTLE_MS = 5_000;
+/** Until the processes of a released session are reaped. */
+const REAPED_MS = 300;
+const PAGE = 'data:text/html,<title>idle</title><h1>A page</h1>';
+
+const { values } = parseArgs({ options: { rounds: { type: 'string' } } });
+const rounds = Number(values.rounds ?? ROUNDS);
+const machine = await thisMachine();
+const server = new TestServer(
+  { env: { BERTH_SLOTS: '10', BERTH_WARM: '0', BERTH_ENGINE: undefined }, isMeasured: true },
+  await freePort(),
+);
+await server.start();
+try {
+  await liftLimits(server);
+  const account = accountOf([server.pid]);
+  const life = await measureLife(() => account.seconds() + boxSeconds());
+  const idle = [];
+  for (const engine of ENGINES) idle.push({ engine, memory: await measureIdle(engine) });
+  process.stdout.write(`Measured on: ${inWords(machine)}\n\n${tables(life, idle)}`);
+} finally {
+  await server.close();
+}
+
+/** Of all boxes of this server: they leave its cgroup for cgroups below this one, which counts those that have ended, too. */
+function boxSeconds(): number {
+  const install = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();
+  return Number(readFileSync(`/sys/fs/cgroup/cpuacct/berth-${install}/cpuacct.usage`, 'utf8')) / 1e9;
+}
+
+interface Life {
+  readonly engine: Engine;
+  readonly cpuSeconds: Summary;
+  readonly titleMs: Summary;
+  readonly releaseMs: Summary;
+}
+
+async function measureLife(seconds: () => number): Promise<readonly Life[]> {
+  const seen = ENGINES.map(engine => ({ engine, cpu: [] as number[], title: [] as number[], release: [] as number[] }));
+  for (const { engine } of seen) await sessionCycle(server, { browserSettings: { engine } }); // reads everything from disk
+  for (let round = 0; round < rounds; round++)
+    for (const { engine, cpu, title, release } of seen) {
+      const before = seconds();
+      const cycle = await sessionCycle(server, { browserSettings: { engine } });
+      await systemClock.sleep(REAPED_MS);
+      cpu.push(seconds() - before);
+      title.push(cycle['page title']);
+      release.push(cycle.release);
+    }
+  return seen.map(({ engine, cpu, title, release }) => ({
+    engine,
+    cpuSeconds: summary(cpu),
+    titleMs: summary(title),
+    releaseMs: summary(release),
+  }));
+}
+
+/** Of each of several sessions, because they share pages of memory. */
+async function measureIdle(engine: Engine): Promise<Memory> {
+  const sessions = [];
+  for (let nth = 0; nth < IDLE_SESSIONS; nth++)
+    sessions.push(await server.createSession({ keepAlive: true, browserSettings: { engine } }));
+  for (const { connectUrl } of sessions) {
+    const connection = await CdpConnection.open(connectUrl);
+    await connection.visit(PAGE, await connection.attachToPage());
+    connection.close();
+  }
+  await systemClock.sleep(SETTLE_MS);
+  const all = memoryOf(descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids)));
+  for (const { id } of sessions) await server.release(id);
+  return {
+    pssMib: all.pssMib / IDLE_SESSIONS,
+    privateMib: all.privateMib / IDLE_SESSIONS,
+    processes: all.processes / IDLE_SESSIONS,
+  };
+}
+
+function tables(life: readonly Life[], idle: ReadonlyArray<{ engine: Engine; memory: Memory }>): string {
+  const cell = ({ median, min, max }: Summary, digits: number): string =>
+    `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
+  return [
+    '| Cold create → title → release | CPU seconds, with the server’s | title, ms | release, ms |',
+    '| --- | ---: | ---: | ---: |',
+    ...life.map(
+      ({ engine, cpuSeconds, titleMs, releaseMs }) =>
+        `| ${engine} | ${cell(cpuSeconds, 2)} | ${cell(titleMs, 0)} | ${cell(releaseMs, 0)} |`,
+    ),
+    '',
+    '| An idle session with a page, MiB | private | PSS | processes |',
+    '| --- | ---: | ---: | ---: |',
+    ...idle.map(
+      ({ engine, memory }) =>
+        `| ${engine} | ${memory.privateMib.toFixed(0)} | ${memory.pssMib.toFixed(0)} | ${memory.processes.toFixed(0)} |`,
+    ),
+    '',
+  ].join('\n');
+}

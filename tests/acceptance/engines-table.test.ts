@@ -1,0 +1,78 @@
+// The tables of docs/engines.md are what probes see on both engines. `npm run gen:engines` writes them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { ENGINES, type Engine } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { PROBES } from '../harness/engine-probes.ts';
+import { engineTables, tablesInDocument, type Works, writeTables } from '../harness/engine-table.ts';
+import { LOGIN_PAGES } from '../harness/logged-in.ts';
+import { lookPages, type Seen } from '../harness/look.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+/** What a create may ask for. A chromium session is not created either: nothing has this id. */
+const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
+  'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),
+  'PDF files in the tab (`enablePdfViewer`)': engine => ({
+    browserSettings: { engine, enablePdfViewer: true, extensionIds: [ID] },
+  }),
+  'further certificate authorities (`caCertificates`)': engine => ({
+    browserSettings: { engine },
+    proxySettings: { caCertificates: [ID] },
+  }),
+};
+
+const looks = lookPages();
+const pages = await openPages({ ...LOGIN_PAGES, ...looks.pages });
+const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
+
+test('the tables in docs/engines.md are what the engines do', { timeout: 300_000 }, async () => {
+  const tables = engineTables(await probeFeatures(), {
+    chromium: await look('chromium'),
+    'headless-shell': await look('headless-shell'),
+  });
+  if (process.env.BERTH_WRITE_ENGINES) writeTables(tables);
+  assert.equal(tablesInDocument(), tables, 'run `npm run gen:engines` and commit what it wrote');
+});
+
+async function probeFeatures(): Promise<Works> {
+  const works = new Map<string, Record<Engine, string>>();
+  const note = (what: string, engine: Engine, seen: string): void => {
+    works.set(what, { chromium: '', 'headless-shell': '', ...works.get(what), [engine]: seen });
+  };
+  for (const engine of ENGINES) {
+    await probeOne(engine, note);
+    for (const [what, body] of Object.entries(ASKED)) {
+      const { status } = await server.api('POST', '/v1/browsers/sessions', { body: body(engine) });
+      note(what, engine, status === 422 ? 'refused at the create' : 'yes');
+    }
+  }
+  return works;
+}
+
+async function probeOne(engine: Engine, note: (what: string, engine: Engine, seen: string) => void): Promise<void> {
+  const session = await server.createSession({ browserSettings: { engine } });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  for (const [what, probe] of Object.entries(PROBES)) {
+    const seen = soon(what, probe({ page, pages, server, session }));
+    note(what, engine, await seen.catch(error => `no: ${String(error).split('\n')[0]}`));
+  }
+  await server.release(session.id);
+  await browser.close();
+}
+
+async function look(engine: Engine): Promise<Seen> {
+  const session = await server.createSession({ keepAlive: true, browserSettings: { engine } });
+  const client = await CdpClient.connect(session.connectUrl);
+  await client.send('Target.createTarget', { url: `${pages.url}/look?${engine}` });
+  const seen = await eventually('the page to have looked', () => looks.seenBy(engine));
+  await client.close();
+  await server.release(session.id);
+  assert.ok(seen);
+  return seen;
+}

@@ -1,0 +1,133 @@
+// What a session can do, tried on one engine. Each probe tells what it saw in the words of the table in docs/engines.md.
+import type { Page } from 'playwright-core';
+import type { DownloadPage } from '../../contract/files.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import type { Pages } from './pages.ts';
+import { decodePng } from './png.ts';
+import { replaysOf } from './recordings.ts';
+import type { CreatedSession, TestServer } from './server.ts';
+import { eventually } from './until.ts';
+
+export interface Probed {
+  readonly page: Page;
+  readonly pages: Pages;
+  readonly server: TestServer;
+  readonly session: CreatedSession;
+}
+
+/** `yes`, `no`, or what differs. A probe that fails says why. */
+export type Probe = (probed: Probed) => Promise<string>;
+
+const yes = (is: boolean): string => (is ? 'yes' : 'no');
+
+export const PROBES: Readonly<Record<string, Probe>> = {
+  'screenshots in the size of the viewport': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/colours`);
+    const picture = decodePng(await page.screenshot());
+    return yes(picture.width === 1280 && picture.colourAt(150, 50) === '#00ff00');
+  },
+  'pages as PDF files (`Page.printToPDF`)': async ({ page }) =>
+    yes((await page.pdf()).subarray(0, 5).toString() === '%PDF-'),
+  recordings: async ({ server, session }) =>
+    yes(
+      (
+        await eventually(
+          'a replay',
+          () => replaysOf(server, session.id),
+          ({ length }) => length > 0,
+        )
+      ).length > 0,
+    ),
+  'pictures and the live view': async ({ server, session }) => {
+    const path = `/v1/browsers/sessions/${session.id}/picture`;
+    const answer = await eventually(
+      'a picture',
+      () => server.api('GET', path),
+      ({ status }) => status === 200,
+    );
+    return yes(String(answer.headers['content-type']).startsWith('image/'));
+  },
+  'logs of the console and the network': async ({ page, pages, server, session }) => {
+    await page.goto(`${pages.url}/next`);
+    await page.evaluate(`console.log('seen by the probe')`);
+    const read = () => server.api<unknown>('GET', `/v1/browsers/sessions/${session.id}/logs`);
+    const answer = await eventually('the log', read, ({ text }) => text.includes('seen by the probe'));
+    return yes(answer.text.includes('/next'));
+  },
+  downloads: async ({ page, pages, server, session }) => {
+    await page.goto(`${pages.url}/download-page`);
+    await page.click('#get');
+    const list = () => server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+    return yes((await eventually('the download', list, ({ body }) => body.total === 1)).body.total === 1);
+  },
+  'file choosers and uploads': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/next`);
+    await page.setContent('<input type=file>');
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.click('input')]);
+    await chooser.setFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a file') });
+    return yes((await page.evaluate(`document.querySelector('input').files[0].text()`)) === 'a file');
+  },
+  'popups, with opener': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/popups`);
+    const [popup] = await Promise.all([page.waitForEvent('popup'), page.click('#open')]);
+    await popup.waitForLoadState();
+    const seen = (await popup.title()) === 'Next' && (await popup.evaluate('opener !== null')) === true;
+    await popup.close();
+    return yes(seen);
+  },
+  'popups of their own size': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/popups`);
+    const [popup] = await Promise.all([
+      page.waitForEvent('popup'),
+      page.evaluate(`void window.open('/next', '', 'width=500,height=400')`),
+    ]);
+    await popup.waitForLoadState();
+    const size = await popup.evaluate('`${innerWidth} × ${innerHeight}`');
+    await popup.close();
+    return size === '500 × 400' ? 'yes' : `no: ${size}`;
+  },
+  'browser contexts of clients': async ({ page, pages }) => {
+    const context = await page.context().browser()?.newContext({ timezoneId: 'Asia/Tokyo', locale: 'de-DE' });
+    const other = await context?.newPage();
+    await other?.goto(`${pages.url}/next`);
+    const seen = await other?.evaluate(
+      '[new Intl.DateTimeFormat().resolvedOptions().timeZone, navigator.language].join()',
+    );
+    await context?.close();
+    return yes(seen === 'Asia/Tokyo,de-DE');
+  },
+  dialogs: async ({ page }) => {
+    page.once('dialog', dialog => void dialog.accept('an answer'));
+    return yes((await page.evaluate(`prompt('a question')`)) === 'an answer');
+  },
+  'granted permissions, and the clipboard': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/next`);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.bringToFront();
+    await page.evaluate(`navigator.clipboard.writeText('copied')`);
+    return yes((await page.evaluate('navigator.clipboard.readText()')) === 'copied');
+  },
+  'service workers and WebSockets': async ({ page, pages }) => {
+    await page.goto(`${pages.url}/socket`);
+    await page.waitForFunction(`document.title === 'HELLO'`);
+    await page.evaluate(`navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)`);
+    return 'yes';
+  },
+  'video (H.264) and WebGL': async ({ page }) => {
+    const seen = `[document.createElement('video').canPlayType('video/mp4; codecs="avc1.42E01E"'), !!document.createElement('canvas').getContext('webgl')].join()`;
+    return yes((await page.evaluate(seen)) === 'probably,true');
+  },
+  DevTools: async ({ server, session }) => {
+    const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+    const url = body.pages?.[0]?.devtoolsUrl;
+    if (url === undefined) return 'no';
+    return yes((await fetch(url)).status === 200);
+  },
+  '`file:` pages of the machine': async ({ page }) => refused(page, 'file:///etc/passwd'),
+  '`chrome:` pages': async ({ page }) => refused(page, 'chrome://version'),
+};
+
+async function refused(page: Page, url: string): Promise<string> {
+  const error = await page.goto(url).then(() => '', String);
+  return error === '' ? 'open' : 'refused';
+}

@@ -1,0 +1,83 @@
+// The tables of docs/engines.md, made from what probes saw on each engine.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ENGINES, type Engine } from '../../contract/sessions.ts';
+import type { Seen } from './look.ts';
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
+const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
+const END = '<!-- The end of what it writes. -->';
+/** More differences of a line are counted, not named. */
+const NAMED_MAX = 8;
+
+/** What each engine does, by feature. */
+export type Works = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
+
+export function engineTables(works: Works, noticed: Readonly<Record<Engine, Seen>>): string {
+  const lines = Object.keys(noticed.chromium).sort();
+  const rows = lines.map(
+    line => [line, inWords(line, differenceOf(noticed.chromium[line], noticed['headless-shell'][line]))] as const,
+  );
+  const same = rows.flatMap(([line, difference]) => (difference === '' ? [line] : []));
+  return [
+    BEGIN,
+    `| What works | ${ENGINES.join(' | ')} |`,
+    '| --- | --- | --- |',
+    ...[...works].map(([what, seen]) => `| ${what} | ${ENGINES.map(engine => seen[engine]).join(' | ')} |`),
+    '',
+    '| What a page can notice | headless-shell beside chromium |',
+    '| --- | --- |',
+    ...rows.flatMap(([line, difference]) => (difference === '' ? [] : [`| ${line} | ${difference} |`])),
+    `| ${same.join(', ')} | the same |`,
+    END,
+  ].join('\n');
+}
+
+/** Only the part between the marks. */
+export function tablesInDocument(): string {
+  const text = readFileSync(DOCUMENT, 'utf8');
+  const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
+  return from < 0 || to < from ? '' : text.slice(from, to + END.length);
+}
+
+export function writeTables(tables: string): void {
+  const text = readFileSync(DOCUMENT, 'utf8');
+  writeFileSync(
+    DOCUMENT,
+    text.replace(tablesInDocument(), () => tables),
+  );
+}
+
+/** Which fonts depends on the machine. */
+const inWords = (line: string, difference: string): string =>
+  line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
+
+function differenceOf(chromium: unknown, shell: unknown): string {
+  const [theirs, ours] = [new Set(leavesOf(chromium)), new Set(leavesOf(shell))];
+  const gone = [...theirs].filter(leaf => !ours.has(leaf));
+  const added = [...ours].filter(leaf => !theirs.has(leaf));
+  if (gone.length + added.length === 0) return '';
+  if (gone.length === 0) return `also ${named(added)}`;
+  if (added.length === 0) return `without ${named(gone)}`;
+  return `${named(added)} instead of ${named(gone)}`;
+}
+
+function named(leaves: readonly string[]): string {
+  const shown = leaves.slice(0, NAMED_MAX).map(leaf => `\`${leaf}\``);
+  const more = leaves.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** A list that was joined by commas has many values. Versions change with each upgrade, so they are not told. */
+function leavesOf(value: unknown, name = ''): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(each => leavesOf(each, name));
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([key, each]) => leavesOf(each, key));
+  const text = String(value)
+    .replaceAll(/\d+\.\d+\.\d{2,}\.\d+/g, 'VERSION')
+    .replaceAll(/\b1\d\d\b/g, 'MAJOR');
+  const values = (text.length > LIST_CHARACTERS ? text.split(',') : [text]).filter(each => each !== '' || name !== '');
+  return values.map(each => (name === '' ? each : `${name}: ${each}`).replaceAll('|', '\\|'));
+}
+
+const LIST_CHARACTERS = 500;

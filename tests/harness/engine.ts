@@ -1,0 +1,7 @@
+// The engine that the suites run on: BERTH_TEST_ENGINE, which `npm run test:slow` sets for a second round.
+import { ENGINES, type Engine } from '../../contract/sessions.ts';
+
+export const TEST_ENGINE: Engine = ENGINES.find(engine => engine === process.env.BERTH_TEST_ENGINE) ?? 'chromium';
+
+/** For tests of what headless shell refuses: see docs/engines.md. */
+export const IS_CHROMIUM = TEST_ENGINE === 'chromium';

@@ -1,0 +1,8 @@
+// The suites that `npm run test:slow` runs a second time, on headless-shell: all that start sessions and need nothing that this
+// engine lacks. A part of the path of each.
+export const ON_BOTH_ENGINES = [
+  ...['settings', 'puppeteer', 'playwright', 'downloads', 'takeover', 'popups', 'devtools', 'uploads', 'network.test'],
+  ...['recordings.test', 'contexts.test', 'proxies', 'logs', 'viewers', 'gateway', 'channels', 'stuck'],
+]
+  .map(name => `tests/acceptance/${name}`)
+  .concat(['attacks/hostile-pages', 'faults/adoption'].map(name => `tests/${name}`));
