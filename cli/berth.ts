@@ -1,7 +1,12 @@
 #!/usr/bin/env node
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { runBerth } from './run.ts';
+
+/** Compiled code is kept: a start is faster, and what strips the types is not loaded (about 20 MiB). A folder that is not writable is ignored. */
+enableCompileCache(join(import.meta.dirname, '../.berth/compiled'));
+const { runBerth } = await import('./run.ts');
 
 /** Time for pending output. A resource that keeps the process alive for longer is a bug, which is reported. */
 const LINGER_MS = 2_000;

@@ -78,6 +78,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
   !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
+/** As `npm start` sets it. */
+const HEAP = '--max-semi-space-size=4';
+
 export class TestServer {
   readonly url: string;
   readonly dataDir: string;
@@ -330,7 +333,7 @@ export class TestServer {
     // The copy for another user has no development packages.
     const watched =
       user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
-    const child = spawn(user?.node ?? process.execPath, [...watched, ...args], {
+    const child = spawn(user?.node ?? process.execPath, [HEAP, ...watched, ...args], {
       cwd: checkout,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe', ...(clock === 'test' ? (['ipc'] as const) : [])],
