@@ -12,6 +12,9 @@ export interface MetricSources {
   slots: number;
   boxes(): number;
   warm(): number;
+  /** Browsers that are being started ahead. */
+  warmStarting(): number;
+  isDemandContinuous(): boolean;
   waiting(): number;
 }
 
@@ -127,6 +130,18 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
       this.set(sources.clients());
     },
   });
+  measureWarmPool(sources, registers);
+  new Gauge({
+    name: 'berth_waiting_creates',
+    help: 'Creates in the queue.',
+    registers,
+    collect() {
+      this.set(sources.waiting());
+    },
+  });
+}
+
+function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
   new Gauge({
     name: 'berth_warm_browsers',
     help: 'Warm browsers: started, and not claimed by a session yet.',
@@ -136,11 +151,19 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     },
   });
   new Gauge({
-    name: 'berth_waiting_creates',
-    help: 'Creates in the queue.',
+    name: 'berth_warm_starting',
+    help: 'Browsers that are being started ahead of a create.',
     registers,
     collect() {
-      this.set(sources.waiting());
+      this.set(sources.warmStarting());
+    },
+  });
+  new Gauge({
+    name: 'berth_warm_demand_continuous',
+    help: '1 while creates follow each other so closely that browsers are started ahead on every processor; otherwise 0.',
+    registers,
+    collect() {
+      this.set(sources.isDemandContinuous() ? 1 : 0);
     },
   });
 }

@@ -108,5 +108,7 @@ const sourcesOf = (
   slots: config.slots,
   boxes: () => slots.taken,
   warm: () => pool.size,
+  warmStarting: () => pool.coming,
+  isDemandContinuous: () => pool.isPressed,
   waiting: () => queue.size,
 });

@@ -1,4 +1,5 @@
 // The wiring of sessions: how they are created, connected to, ended, and taken over from an earlier process.
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Identity } from '../domain/identity/identity.ts';
 import { type AdoptParts, adoptSessions } from '../domain/sessions/adopt.ts';
@@ -11,6 +12,7 @@ import { Deliveries } from '../domain/sessions/deliveries.ts';
 import { Endings } from '../domain/sessions/endings.ts';
 import { expireSessions } from '../domain/sessions/expire.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
+import { RecentClaims } from '../domain/sessions/recent-claims.ts';
 import { SessionService } from '../domain/sessions/sessions.ts';
 import { defaultLaunch } from '../domain/sessions/settings.ts';
 import { Signing } from '../domain/sessions/signing.ts';
@@ -73,14 +75,16 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const { config, store, prompt } = foundation;
   const { lives, identity, metrics, admission, families } = deps;
   const rows = store.sessions;
-  const shared = openShared(runtime, foundation, deps);
+  const claims = new RecentClaims(clock);
+  const shared = openShared(runtime, foundation, deps, claims);
   const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
-  const busy = (): boolean => starting.size > 0;
-  const usual = defaultLaunch(config.engine);
-  const pool = new WarmPool({ size: config.warm, usual, browserHost, clock, log, busy, counted: metrics.claimed });
+  const pool = new WarmPool({
+    ...{ size: config.warm, usual: defaultLaunch(config.engine), browserHost, claims, clock, log },
+    ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.claimed },
+  });
   const lookIn = (ms: number): void => prompt(EXPIRE, ms);
   const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, lookIn };
   const { watchers } = shared;
@@ -99,12 +103,17 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   };
 }
 
-function openShared(runtime: Runtime, { config, secret, store, prompt }: Foundation, deps: SessionsDeps): Shared {
+function openShared(
+  runtime: Runtime,
+  { config, secret, store, prompt }: Foundation,
+  deps: SessionsDeps,
+  claims: RecentClaims,
+): Shared {
   const { log } = runtime;
   const { lives, identity, metrics, admission, families } = deps;
   const { sessions: rows, events } = store;
   const { keyUses, callers } = identity;
-  const starting = new Starting(() => prompt(WARM, REFILL_AFTER_MS));
+  const starting = new Starting(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
   const signing = new Signing(secret, config.publicUrl);
   const all: readonly Family[] = Object.values(families);
   const watchers = new Watchers(

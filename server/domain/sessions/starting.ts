@@ -14,11 +14,11 @@ interface Start {
 
 export class Starting {
   readonly #starts = new Map<SessionId, Start>();
-  readonly #onIdle: () => void;
+  readonly #onOver: () => void;
 
-  /** `onIdle`: called when no start is running any more. */
-  constructor(onIdle: () => void) {
-    this.#onIdle = onIdle;
+  /** `onOver`: called when a start is over, however it went. */
+  constructor(onOver: () => void) {
+    this.#onOver = onOver;
   }
 
   /** Runs the start; waiting clients get its outcome too. */
@@ -32,7 +32,7 @@ export class Starting {
 
   #over(id: SessionId): void {
     this.#starts.delete(id);
-    if (this.#starts.size === 0) this.#onIdle();
+    this.#onOver();
   }
 
   get size(): number {

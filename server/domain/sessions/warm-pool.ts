@@ -8,6 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { type Booted, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
+import type { RecentClaims } from './recent-claims.ts';
 import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that waited this long is replaced. */
@@ -33,6 +34,8 @@ interface Waiting {
 interface Coming {
   readonly print: string;
   readonly arrived: PromiseWithResolvers<Booted | undefined>;
+  /** With low priority, which can be raised only once its box stands. */
+  readonly background: boolean;
   box?: Box;
   isPromised: boolean;
 }
@@ -43,8 +46,11 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Of an empty create. */
   readonly usual: LaunchSettings;
   readonly browserHost: BrowserHost;
-  /** Sessions are being started: refilling waits for them, and tend() is called when they are done. */
-  readonly busy: () => boolean;
+  /** Sessions that are being started; tend() is called when one is done. */
+  readonly starting: () => number;
+  readonly claims: RecentClaims;
+  /** At most as many browsers are started ahead at once. */
+  readonly processors: number;
   readonly counted: (outcome: 'hit' | 'miss') => void;
 }
 
@@ -54,8 +60,9 @@ export class WarmPool {
   readonly #waiting: Waiting[] = [];
   readonly #recent = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closing = new AbortController();
-  #coming: Coming | undefined;
-  #tending: Promise<void> = Promise.resolve();
+  /** Oldest first. */
+  readonly #coming: Coming[] = [];
+  readonly #starts = new Set<Promise<void>>();
   #failures = 0;
   #notBefore: Date | undefined;
 
@@ -66,6 +73,16 @@ export class WarmPool {
 
   get size(): number {
     return this.#waiting.length;
+  }
+
+  /** Browsers that are being started ahead, whether or not a create waits for them already. */
+  get coming(): number {
+    return this.#coming.length;
+  }
+
+  /** Whether browsers are started ahead on every processor. */
+  get isPressed(): boolean {
+    return this.#parts.claims.areContinuous;
   }
 
   /** Whether browsers start. */
@@ -80,6 +97,7 @@ export class WarmPool {
   /** A browser with these settings, which the caller now owns; undefined if there is none. */
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<Booted | undefined> {
     if (this.#parts.size === 0) return undefined;
+    this.#parts.claims.add();
     const print = fingerprint(launch);
     this.#remember(print, launch);
     const taken = this.#takeWaiting(print) ?? (await this.#takeComing(print, signal));
@@ -87,23 +105,30 @@ export class WarmPool {
     return taken;
   }
 
-  /** Reconciles: ends browsers that are old or no longer wanted, and starts missing ones one after the other. */
+  /** Reconciles: ends browsers that are old or no longer wanted, and starts missing ones. */
   async tend(): Promise<{ started: number; ended: number }> {
     const ended = await this.#endUnwanted();
-    let started = 0;
-    for (let missing = this.#next(); missing; missing = this.#next()) {
-      const tending = this.#start(missing);
-      this.#tending = tending;
-      await tending;
-      started++;
-    }
-    return { started, ended };
+    return { started: this.#fill(), ended };
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the warm pool is closing'));
-    await this.#tending;
+    await Promise.all(this.#starts);
     await Promise.all(this.#waiting.splice(0).map(one => one.booted.scope.close()));
+  }
+
+  /** Starts what is missing now. Each start looks again at its end, so that the next one follows it. */
+  #fill(): number {
+    let started = 0;
+    for (let missing = this.#next(); missing; missing = this.#next()) {
+      const start = this.#start(missing).finally(() => {
+        this.#starts.delete(start);
+        this.#fill();
+      });
+      this.#starts.add(start);
+      started++;
+    }
+    return started;
   }
 
   #takeWaiting(print: string): Booted | undefined {
@@ -112,14 +137,15 @@ export class WarmPool {
   }
 
   /**
-   * A browser that is being started is ready sooner than a new one. Before its box runs it has low priority, which cannot be
-   * raised, so it is not claimed then. Undefined also when its start fails.
+   * A browser that is being started is ready sooner than a new one, the oldest first. One with low priority is not claimed before
+   * its box stands, because its priority cannot be raised until then. Undefined also when its start fails.
    */
   async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
-    const coming = this.#coming;
-    if (!coming?.box || coming.isPromised || coming.print !== print) return undefined;
+    const coming = this.#coming.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
+    if (!coming) return undefined;
     coming.isPromised = true;
-    coming.box.raisePriority();
+    coming.box?.raisePriority();
+    this.#fill();
     try {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {
@@ -130,23 +156,35 @@ export class WarmPool {
     }
   }
 
-  /** What to start now: nothing while a session is being started, which needs the processor time. */
   #next(): LaunchSettings | undefined {
-    if (this.#closing.signal.aborted || this.#coming || this.#parts.busy() || this.#backingOff()) return undefined;
+    if (this.#closing.signal.aborted || !this.#hasProcessor() || this.#backingOff()) return undefined;
     return this.#missing();
+  }
+
+  /**
+   * One browser is started at a time, and none while a session is being started, which needs the processor time. Under continuous
+   * demand that would leave every create to start its own: then each processor starts one, those of creates included.
+   */
+  #hasProcessor(): boolean {
+    const { starting, claims, processors } = this.#parts;
+    if (!claims.areContinuous) return this.#coming.length === 0 && starting() === 0;
+    const promised = this.#coming.filter(({ isPromised }) => isPromised).length;
+    return this.#coming.length + Math.max(0, starting() - promised) < processors;
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
     const edition = browserHost.edition(launch);
-    const coming: Coming = { print: fingerprint(launch), arrived: Promise.withResolvers(), isPromised: false };
-    this.#coming = coming;
+    const background = !this.#parts.claims.areContinuous;
+    const arrived = Promise.withResolvers<Booted | undefined>();
+    const coming: Coming = { print: fingerprint(launch), arrived, background, isPromised: false };
+    this.#coming.push(coming);
     const stands = async (box: Box): Promise<void> => {
       coming.box = box;
     };
     try {
-      const request = { id: newId<SessionId>(clock.now()), launch, background: true, stands };
+      const request = { id: newId<SessionId>(clock.now()), launch, background, stands };
       const booted = await boot(browserHost, request, signal);
       await this.#prepare(booted);
       this.#failures = 0;
@@ -159,7 +197,7 @@ export class WarmPool {
       this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MOST_MS, BACKOFF_LEAST_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
-      this.#coming = undefined;
+      this.#coming.splice(this.#coming.indexOf(coming), 1);
     }
   }
 
@@ -195,7 +233,8 @@ export class WarmPool {
   }
 
   #missing(): LaunchSettings | undefined {
-    const has = (print: string): number => this.#waiting.filter(one => one.print === print).length;
+    const unclaimed = [...this.#waiting, ...this.#coming.filter(({ isPromised }) => !isPromised)];
+    const has = (print: string): number => unclaimed.filter(one => one.print === print).length;
     if (has(this.#usualPrint) < this.#parts.size) return this.#parts.usual;
     for (const [print, { launch }] of this.#recent) if (has(print) === 0) return launch;
     return undefined;

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RecentClaims } from './recent-claims.ts';
+
+test('five claims within ten seconds are continuous, and no longer when the first of them is older', () => {
+  let nowMs = 0;
+  const claims = new RecentClaims({ monotonicMs: () => nowMs });
+  for (let claim = 1; claim <= 4; claim++) {
+    claims.add();
+    nowMs += 1_000;
+  }
+  assert.equal(claims.areContinuous, false, 'four are too few');
+  claims.add();
+  assert.equal(claims.areContinuous, true);
+  nowMs = 9_999;
+  assert.equal(claims.areContinuous, true);
+  nowMs = 10_000;
+  assert.equal(claims.areContinuous, false);
+});
