@@ -22,7 +22,7 @@ const WRONG_CODES_MS = 600_000;
 const APPLICATIONS_SHOWN_MAX = 100;
 
 export interface ApprovalParts {
-  readonly store: Pick<Store, 'device' | 'applications'>;
+  readonly store: Pick<Store, 'device' | 'applications' | 'atomically'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly clock: Clock;
   readonly secret: Secret;
@@ -46,9 +46,12 @@ export class Approval {
   async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
     const { store, clock, audit } = this.#parts;
     const claimed = await this.#guessing(caller, userCode, digest =>
-      store.device.claim(digest, caller.accountId, clock.now()),
+      store.atomically(async within => {
+        const claimed = await within.device.claim(digest, caller.accountId, clock.now());
+        if (claimed?.isFirst) await audit.claimed(claimed.row, caller, within);
+        return claimed;
+      }),
     );
-    if (claimed.isFirst) await audit.claimed(claimed.row, caller);
     return this.#view(claimed.row, caller);
   }
 
@@ -63,9 +66,12 @@ export class Approval {
     );
     const decision: DeviceDecision =
       request.decision === 'deny' ? { status: 'denied' } : await this.#approved(caller, row, request);
-    if (row.status !== 'claimed' || !(await store.device.decide(row.id, caller.accountId, clock.now(), decision)))
-      throw alreadyDecided(row);
-    await audit.decided(row, caller, decision);
+    if (row.status !== 'claimed') throw alreadyDecided(row);
+    await store.atomically(async within => {
+      const isDecided = await within.device.decide(row.id, caller.accountId, clock.now(), decision);
+      if (!isDecided) throw alreadyDecided(row);
+      await audit.decided(row, caller, decision, within);
+    });
     return { id: row.id, status: decision.status };
   }
 

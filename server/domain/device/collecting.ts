@@ -26,7 +26,7 @@ const CLIENT_ID = /^[A-Za-z0-9._:-]{1,64}$/;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
 export interface CollectingParts {
-  readonly store: Pick<Store, 'device' | 'tokens'>;
+  readonly store: Pick<Store, 'device' | 'tokens' | 'atomically'>;
   readonly clock: Clock;
   /** Drops a revoked token from the cache, by the hex of its hash. */
   readonly forget: (hash: string) => void;
@@ -54,11 +54,17 @@ export class Collecting {
     if (!hash) throw invalidGrant();
     const now = clock.now();
     const judge = (row: DeviceRow | undefined): Verdict => judged(row, clientId, verifier, now);
-    const { row, verdict } = await store.device.collect(hash, now, judge, TOKENS_PER_ACCOUNT_MAX);
+    const { row, verdict } = await store.atomically(async within => {
+      const collected = await within.device.collect(hash, now, judge, TOKENS_PER_ACCOUNT_MAX);
+      const { row, verdict } = collected;
+      if (!row || verdict === 'limit_reached') return collected;
+      if (verdict.does === 'revoke') await audit.replayed(row, source, within);
+      if (verdict.does === 'redeem') await audit.redeemed({ ...row, tokenId: verdict.token.id }, source, within);
+      return collected;
+    });
     if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
-    if (row && verdict.does === 'revoke') await this.#revoked(row, verdict.token, source);
+    if (row && verdict.does === 'revoke') await this.#forgetToken(row, verdict.token);
     if (!row || verdict.does !== 'redeem' || !verdict.minted) throw refusal(verdict);
-    await audit.redeemed({ ...row, tokenId: verdict.token.id }, source);
     return {
       access_token: verdict.minted.text.reveal(),
       token_type: 'Bearer',
@@ -70,11 +76,10 @@ export class Collecting {
   }
 
   /** The code was sent again after its token was issued: one of the two who have it has stolen it. */
-  async #revoked(row: DeviceRow, tokenId: TokenId, source: RequestSource): Promise<void> {
-    const { store, forget, audit } = this.#parts;
-    const token = row.accountId && (await store.tokens.get(row.accountId, tokenId));
+  async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
+    const { store, forget } = this.#parts;
+    const token = accountId && (await store.tokens.get(accountId, tokenId));
     if (token) forget(token.hash.toString('hex'));
-    await audit.replayed(row, source);
   }
 }
 

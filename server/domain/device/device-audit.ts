@@ -1,6 +1,7 @@
-// What of device authorizations goes into the audit log. A program is anonymous until it has a token.
+// What of device authorizations goes into the audit log, in the transaction that changes them. A program is anonymous until it has a
+// token.
 import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
-import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { Audit, AuditEvent, AuditTransaction } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import type { HumanCaller, RequestSource } from '../identity/caller.ts';
 
@@ -17,37 +18,47 @@ export class DeviceAudit {
     return this.#record(row, { ...byProgram(source), action: 'device.started', details: { scopes: row.scopes } });
   }
 
-  claimed(row: DeviceRow, caller: HumanCaller): Promise<void> {
-    return this.#record(row, { ...byCaller(caller), action: 'device.claimed' });
+  claimed(row: DeviceRow, caller: HumanCaller, within: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byCaller(caller), action: 'device.claimed' }, within);
   }
 
-  /** An entry for each application, so that its members see it. */
-  async decided(row: DeviceRow, caller: HumanCaller, decision: DeviceDecision): Promise<void> {
-    if (decision.status === 'denied') return this.#record(row, { ...byCaller(caller), action: 'device.denied' });
+  /**
+   * An entry for each application, so that its members see it. In the order of their ids: each entry locks the log of its
+   * application until the commit.
+   */
+  async decided(
+    row: DeviceRow,
+    caller: HumanCaller,
+    decision: DeviceDecision,
+    within: AuditTransaction,
+  ): Promise<void> {
+    if (decision.status === 'denied')
+      return this.#record(row, { ...byCaller(caller), action: 'device.denied' }, within);
     const { scopes, applicationIds } = decision;
     const approved: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
-    const granted = applicationIds.length > 0 ? applicationIds : [undefined];
+    const granted = applicationIds.length > 0 ? [...applicationIds].sort() : [undefined];
     for (const applicationId of granted)
-      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) });
+      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) }, within);
   }
 
-  redeemed(row: DeviceRow, source: RequestSource): Promise<void> {
-    return this.#record(row, { ...byProgram(source), action: 'device.redeemed' });
+  redeemed(row: DeviceRow, source: RequestSource, within: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.redeemed' }, within);
   }
 
-  replayed(row: DeviceRow, source: RequestSource): Promise<void> {
-    return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' });
+  replayed(row: DeviceRow, source: RequestSource, within: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' }, within);
   }
 
-  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact): Promise<void> {
+  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact, within?: AuditTransaction): Promise<void> {
     const { details = {}, ...rest } = fact;
-    return this.#audit.record({
+    const entry: AuditEvent = {
       outcome: 'success',
       target: { kind: 'device_authorization', id },
       ...(accountId ? { accountId } : {}),
       ...rest,
       details: { clientId, ...(tokenId ? { tokenId } : {}), ...details },
-    });
+    };
+    return this.#audit.record(entry, within);
   }
 }
 

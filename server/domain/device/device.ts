@@ -25,7 +25,7 @@ export interface DeviceParts
   extends Omit<StartingParts, 'audit'>,
     Omit<ApprovalParts, 'audit'>,
     Omit<CollectingParts, 'audit'> {
-  readonly store: Pick<Store, 'device' | 'applications' | 'tokens' | 'listen'>;
+  readonly store: Pick<Store, 'device' | 'applications' | 'tokens' | 'atomically' | 'listen'>;
   readonly audit: Pick<Audit, 'record'>;
 }
 

@@ -16,7 +16,7 @@ import { mint } from '../identity/credentials.ts';
 export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
 
 export interface HumanSessionsParts {
-  readonly store: Pick<Store, 'humanSessions'>;
+  readonly store: Pick<Store, 'humanSessions' | 'atomically'>;
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each cookie that has ended. Other processes get it from the store. */
@@ -66,21 +66,28 @@ export class HumanSessions {
     const { accountId } = caller;
     if (!isUuid(id)) throw notFound('Session', id);
     const only = id as HumanSessionId; // Checked by isUuid.
-    const ended = await this.#parts.store.humanSessions.revoke(accountId, { only }, this.#parts.clock.now());
-    if (ended.length === 0) throw notFound('Session', id);
-    this.#dropped(ended);
+    const { store, clock, audit } = this.#parts;
     const action = id === caller.via.id ? 'account.signed_out' : 'account.session_ended';
-    await this.#parts.audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) });
+    const ended = await store.atomically(async within => {
+      const ended = await within.humanSessions.revoke(accountId, { only }, clock.now());
+      if (ended.length === 0) throw notFound('Session', id);
+      await audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) }, within);
+      return ended;
+    });
+    this.#dropped(ended);
   }
 
   /** Signs all other browsers of the person out. */
   async endAllOthers(caller: HumanCaller): Promise<void> {
     const { accountId, via } = caller;
-    await this.endOthers(accountId, via.id);
-    await this.#parts.audit.record({
-      ...{ action: 'account.session_ended', accountId, outcome: 'success' },
-      ...byCaller(caller),
+    const { store, clock, audit } = this.#parts;
+    const ended = await store.atomically(async within => {
+      const ended = await within.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
+      const entry = { action: 'account.session_ended', accountId, outcome: 'success', ...byCaller(caller) } as const;
+      await audit.record(entry, within);
+      return ended;
     });
+    this.#dropped(ended);
   }
 
   /** Ends all sessions of the account but this one. Without one, all. */

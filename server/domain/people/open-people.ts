@@ -18,7 +18,7 @@ const FORGET_TICKETS_MS = 3_600_000;
 const TICKETS_KEPT_MS = 24 * 3_600_000;
 
 export interface PeopleDeps {
-  readonly store: Pick<Store, 'accounts' | 'humanSessions' | 'passkeys' | 'signInTickets'>;
+  readonly store: Pick<Store, 'accounts' | 'humanSessions' | 'passkeys' | 'signInTickets' | 'atomically'>;
   readonly identity: Pick<Identity, 'forget'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly registration: Registration;

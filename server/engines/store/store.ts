@@ -75,7 +75,10 @@ export interface Store extends Closeable {
 }
 
 /** What may be changed together with the entry of the audit log that says so. */
-export type Atomic = Pick<Store, 'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'limits' | 'audit'>;
+export type Atomic = Pick<
+  Store,
+  'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'humanSessions' | 'device' | 'limits' | 'audit'
+>;
 
 /**
  * `credential_revoked`: payload is the hex hash of a key or token that was revoked or changed, and ` keep` behind it where

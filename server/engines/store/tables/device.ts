@@ -1,7 +1,7 @@
 // Device authorizations. Every change of the status is announced, for those who wait for it.
 import { sql } from 'kysely';
 import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
-import type { Db } from '../database.ts';
+import { type Db, inTransaction } from '../database.ts';
 import type { Collection, DeviceRow, DeviceRows } from '../rows/device.ts';
 import type { Channel } from '../store.ts';
 import { announced as announcedToken, isAlive } from './credentials.ts';
@@ -61,7 +61,7 @@ export const device = (db: Db): DeviceRows => ({
   },
 
   collect: (deviceCode, now, judge, tokensMax) =>
-    db.transaction().execute(async trx => {
+    inTransaction(db, async trx => {
       const row = (await byDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
       const verdict = judge(row);
       if (!row) return { verdict };
