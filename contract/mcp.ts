@@ -1,6 +1,6 @@
 // The MCP endpoint: one JSON-RPC message in, its answer out. The messages themselves are the Model Context Protocol's.
 import { Type } from 'typebox';
-import { Uuid } from './common.ts';
+import { AnyObject, Uuid } from './common.ts';
 
 export const McpParams = Type.Object({ appId: Uuid('Id of the application of the agent key.') });
 
@@ -26,6 +26,7 @@ export const McpMessage = Type.Object(
     jsonrpc: Type.Literal('2.0'),
     id: Type.Optional(Type.Union([Type.String({ maxLength: 500 }), Type.Integer()])),
     method: Type.Optional(Type.String({ maxLength: 200, description: 'For example `tools/list` or `tools/call`.' })),
+    params: Type.Optional(AnyObject('What the method takes, as the protocol describes it.')),
   },
   { additionalProperties: true, description: 'A JSON-RPC message of the Model Context Protocol.' },
 );

@@ -30,7 +30,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
     await handle.close();
   });
 
-type Ask = (method: string, params: object) => Promise<Readonly<Record<string, unknown>>>;
+type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
 function serverFor(ask: Ask): Server {
   const info = { name: 'berth', title: 'Berth', version: about.version };

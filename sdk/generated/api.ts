@@ -4960,6 +4960,8 @@ export interface operations {
                     id?: string | number;
                     /** @description For example `tools/list` or `tools/call`. */
                     method?: string;
+                    /** @description What the method takes, as the protocol describes it. */
+                    params?: Record<string, unknown>;
                 } & {
                     [key: string]: unknown;
                 };
@@ -4978,6 +4980,8 @@ export interface operations {
                         id?: string | number;
                         /** @description For example `tools/list` or `tools/call`. */
                         method?: string;
+                        /** @description What the method takes, as the protocol describes it. */
+                        params?: Record<string, unknown>;
                     } & {
                         [key: string]: unknown;
                     };
