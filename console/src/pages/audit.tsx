@@ -112,7 +112,7 @@ const Entry = ({ entry, only }: { readonly entry: AuditEntry; readonly only: (ac
     return text === '' ? [] : [`${name}: ${text}`];
   });
   return (
-    <li className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[220px_minmax(0,1fr)_minmax(0,1fr)_110px] md:items-center">
+    <li className="grid gap-x-6 gap-y-1 px-4 py-3 @min-[620px]:grid-cols-[190px_minmax(0,0.8fr)_minmax(0,1.4fr)_76px] @min-[620px]:items-center">
       <p className="font-mono text-sm break-words">
         {action}
         {outcome === 'refused' && <span className="ml-2 font-sans text-xs text-bad">refused</span>}
@@ -142,7 +142,7 @@ const Entry = ({ entry, only }: { readonly entry: AuditEntry; readonly only: (ac
           </>
         )}
       </p>
-      <p className="text-xs text-soft md:text-right">
+      <p className="text-xs text-soft @min-[620px]:text-right">
         <Ago time={at} />
       </p>
     </li>

@@ -135,7 +135,7 @@ function MemberRow({
   });
   const mayChange = isAtLeast(mine, 'admin') && isAtLeast(mine, role);
   return (
-    <li className="grid gap-x-6 gap-y-2 px-4 py-3 md:grid-cols-[minmax(0,1fr)_200px_160px_auto] md:items-center">
+    <li className="grid gap-x-6 gap-y-2 px-4 py-3 md:grid-cols-[minmax(0,1fr)_140px_180px_auto] md:items-center">
       <div className="min-w-0">
         <p className="truncate font-medium">
           {name}
@@ -208,7 +208,7 @@ function InvitationList({ app }: { readonly app: string }) {
         {invitation => (
           <li
             key={invitation.id}
-            className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(0,1fr)_200px_160px_auto] md:items-center"
+            className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(0,1fr)_140px_180px_auto] md:items-center"
           >
             <p className="truncate font-medium">{invitation.email}</p>
             <p className="text-sm">{invitation.role}</p>
@@ -253,7 +253,9 @@ const ENDINGS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired un
 const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { readonly invitation: Invitation }) =>
   status === 'pending' ? (
     <>
-      Until <Moment time={expiresAt} />
+      Until
+      <br />
+      <Moment time={expiresAt} />
     </>
   ) : (
     <>
