@@ -17,10 +17,15 @@ const SHARE_MIN = 2;
 /** As a fraction of an ordinary group. Used by kernels before 5.15, which cannot schedule a group as idle. */
 const IDLE_SHARE = 0.02;
 
+/** Milliseconds of processor time; undefined where there is no such file. */
+type Counter = () => number | undefined;
+
 export class Cgroup {
   readonly folders: readonly string[];
   #share = 1;
   #isIdle = false;
+  /** The one of this machine. It is read five times a second, and looking for it costs much more than reading it. */
+  #counter: Counter | undefined;
 
   constructor(folders: readonly string[]) {
     this.folders = folders;
@@ -52,13 +57,8 @@ export class Cgroup {
 
   /** Processor time used by its processes; undefined if the kernel does not count it for this group. */
   usedMs(): number | undefined {
-    for (const folder of this.folders) {
-      const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];
-      if (microseconds !== undefined) return Number(microseconds) / 1e3;
-      const nanoseconds = read(join(folder, 'cpuacct.usage')).trim();
-      if (nanoseconds !== '') return Number(nanoseconds) / 1e6;
-    }
-    return undefined;
+    this.#counter ??= this.folders.flatMap(countersIn).find(counter => counter() !== undefined);
+    return this.#counter?.();
   }
 
   /** On v2, kills all processes at once, even those being forked. On v1 the caller kills `processes()` until none is left. */
@@ -94,6 +94,18 @@ export class Cgroup {
     await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
   }
 }
+
+/** On v2 and on v1. */
+const countersIn = (folder: string): readonly Counter[] => [
+  () => {
+    const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];
+    return microseconds === undefined ? undefined : Number(microseconds) / 1e3;
+  },
+  () => {
+    const nanoseconds = read(join(folder, 'cpuacct.usage')).trim();
+    return nanoseconds === '' ? undefined : Number(nanoseconds) / 1e6;
+  },
+];
 
 function removed(folder: string): boolean {
   try {

@@ -1,4 +1,5 @@
-// Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills.
+// Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills. The folder of a box that
+// has hardly run since the last look is looked at less often: walking some hundred files is most of what an idle session costs.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -6,6 +7,10 @@ import { type Measured, measure } from './measure.ts';
 
 /** A fast writer can pass the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
+/** Less than it takes to write 100 MB. An idle Chromium uses a few milliseconds in two seconds. */
+const HARDLY_RUN_MS = 50;
+/** Room can also be taken with next to no processor time (fallocate). */
+const MEASURE_AT_LEAST_EVERY_MS = 10_000;
 /**
  * The end of a browser is noticed within this time after its main process was killed, even by a busy server. A check may
  * fall in between.
@@ -28,6 +33,8 @@ export class LimitWatch {
   readonly #running: Promise<void>;
   #memoryKillsSeen: number;
   #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
+  /** When the folder was measured last, and the processor time of the box then. */
+  #measured: { readonly atMs: number; readonly usedMs: number } | undefined;
 
   constructor(options: LimitWatchOptions) {
     this.#options = options;
@@ -61,8 +68,20 @@ export class LimitWatch {
 
   async #check(): Promise<void> {
     this.#countMemoryKills();
+    if (!this.#mayHaveGrown()) return;
     const bounds = { bytes: this.#options.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
     const measured = await measure(this.#options.folder, bounds, this.#stop.signal);
     if (measured.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(measured);
+  }
+
+  /** Always true where the kernel does not count the processor time of the box. */
+  #mayHaveGrown(): boolean {
+    const before = this.#measured;
+    const atMs = this.#options.clock.monotonicMs();
+    const usedMs = this.#options.cgroup.usedMs() ?? Number.POSITIVE_INFINITY;
+    if (before && usedMs - before.usedMs < HARDLY_RUN_MS && atMs - before.atMs < MEASURE_AT_LEAST_EVERY_MS)
+      return false;
+    this.#measured = { atMs, usedMs };
+    return true;
   }
 }

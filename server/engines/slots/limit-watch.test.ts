@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import { Cgroup } from './cgroup.ts';
+import { LimitWatch } from './limit-watch.ts';
+
+test('a box that has run is measured every two seconds, one that has hardly run every ten', async t => {
+  const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
+  const used = (ms: number): void => writeFileSync(join(top, 'cpuacct.usage'), `${ms * 1e6}\n`);
+  const clock = new HandClock();
+  used(100);
+  let found = 0;
+  const watch = new LimitWatch({
+    folder: top,
+    diskBytes: 0,
+    cgroup: new Cgroup([top]),
+    onDiskLimit: () => found++,
+    clock,
+    log: silentLog,
+  });
+  t.after(() => watch.close().then(() => rmSync(top, { recursive: true })));
+  await clock.advance(1);
+  assert.equal(found, 1, 'at once');
+  used(140);
+  await clock.advance(8_000, 2_000);
+  assert.equal(found, 1, 'it has used 40 ms');
+  await clock.advance(2_000);
+  assert.equal(found, 2, 'ten seconds are over');
+  used(190);
+  await clock.advance(2_000);
+  assert.equal(found, 3, 'it has used 50 ms since the last look');
+});
