@@ -48,7 +48,7 @@ export const ENGINES = ['chromium', 'headless-shell'] as const;
 export type Engine = (typeof ENGINES)[number];
 
 const ENGINE_DESCRIPTION =
-  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less than half the processor time and takes about half the memory, but has no extensions and no PDF viewer.';
+  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities.';
 
 export const UploadedFile = Type.Object({
   fileName: Type.String({ description: 'File name, without a folder, as the browser sees it.' }),

@@ -1941,7 +1941,7 @@ export interface components {
              */
             browserSettings?: {
                 /**
-                 * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less than half the processor time and takes about half the memory, but has no extensions and no PDF viewer. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+                 * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
                  * @enum {unknown}
                  */
                 engine?: "chromium" | "headless-shell";
@@ -2193,7 +2193,7 @@ export interface components {
          */
         BrowserSettings: {
             /**
-             * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less than half the processor time and takes about half the memory, but has no extensions and no PDF viewer. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+             * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
              * @enum {unknown}
              */
             engine?: "chromium" | "headless-shell";

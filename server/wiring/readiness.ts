@@ -1,5 +1,6 @@
-// What /readyz looks at: the database, the slots, whether browsers start, and the disk.
+// What /readyz looks at: the database, the slots, whether browsers start, and the disk. It also says what the machine can hold.
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
+import { capacityInWords, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
 import type { Ready } from '../entry/http/service.ts';
 import type { Foundation } from './foundation.ts';
@@ -14,7 +15,10 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
   const room = { name: 'slots', ok: true, detail: `form ${slots.form}` };
   const browsers = { name: 'browsers', ...pool.health };
   const disk = diskCheck(await slots.diskRoom());
-  const checks = [database, room, browsers, disk];
+  const machine = thisMachine();
+  const detail = [...slots.engines.keys()].map(engine => capacityInWords(engine, machine)).join('; ');
+  const capacity = { name: 'capacity', ok: true, detail };
+  const checks = [database, room, browsers, disk, capacity];
   return { ok: checks.every(({ ok }) => ok), checks };
 }
 

@@ -534,6 +534,7 @@ test('health, readiness and metrics require no credential', async () => {
       ['slots', true],
       ['browsers', true],
       ['disk', true],
+      ['capacity', true],
     ],
   );
   const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
 import { hardLimitOfOpenFiles } from './box-host.ts';
+import { capacityInWords, capacityOf, thisMachine } from './capacity.ts';
 import { Cgroups, CONTROLLERS } from './cgroups.ts';
 import { absenceOf, ENGINES, findBrowser, versionOfChromium } from './chromium.ts';
 import { cureForUserNamespaces } from './cures.ts';
@@ -43,6 +44,7 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
     fonts(),
     cgroups(options.dataDir),
     memory(),
+    capacity(options, engines),
     disk(options.dataDir),
     sharedMemory(),
     openFiles(),
@@ -135,6 +137,17 @@ function memory(): Finding {
     detail,
     'A session takes 150 MiB when idle and often 500 MiB: lower BERTH_SLOTS, or add memory.',
   );
+}
+
+/** Each engine that is installed. Warm browsers are in `size`, too. */
+function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
+  const machine = thisMachine();
+  const installed = engines.filter(engine => findBrowser(engine, pathSetFor(options, engine)) !== undefined);
+  const detail = installed.map(engine => capacityInWords(engine, machine)).join('; ');
+  const held = capacityOf(requiredEngine(options), machine).idleSessions;
+  if (held >= options.size) return good('capacity', false, detail);
+  const asked = `up to ${options.size} browsers are allowed, the warm ones included`;
+  return bad('capacity', false, `${detail}; ${asked}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
 }
 
 function disk(dataDir: string): Finding {

@@ -1,0 +1,15 @@
+// What a machine holds, by engine.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { capacityInWords, capacityOf } from './capacity.ts';
+
+const GIB = 1024 ** 3;
+
+test('a machine holds more sessions of headless-shell, and starts more of them', () => {
+  const machine = { memoryBytes: 4 * GIB, processors: 2 };
+  assert.deepEqual(capacityOf('chromium', machine), { idleSessions: 30, startsPerMinute: 96 });
+  assert.deepEqual(capacityOf('headless-shell', machine), { idleSessions: 50, startsPerMinute: 151 });
+});
+
+test('a machine with too little memory holds none', () =>
+  assert.match(capacityInWords('chromium', { memoryBytes: GIB / 2, processors: 1 }), /about 0 idle sessions/));

@@ -1,0 +1,54 @@
+// How many sessions this machine can hold with each engine, from figures that `npm run bench:engines` measured.
+import { availableParallelism, totalmem } from 'node:os';
+import type { Engine } from './slots.ts';
+
+const MIB = 1024 ** 2;
+
+interface Figures {
+  /** Private memory of an idle session with a page. */
+  readonly idleBytes: number;
+  /** Processor time of a cold create → title → release, with the server's part. */
+  readonly lifeCpuSeconds: number;
+}
+
+/** Measured on AMD EPYC, Debian 12, Chromium 156.0.8078.79, 2026-11-23: docs/engines.md. */
+const FIGURES: Readonly<Record<Engine, Figures>> = {
+  chromium: { idleBytes: 101 * MIB, lifeCpuSeconds: 1.24 },
+  'headless-shell': { idleBytes: 61 * MIB, lifeCpuSeconds: 0.79 },
+};
+/** For the system, the server and its database. */
+const RESERVED_BYTES = 1024 * MIB;
+
+export interface Machine {
+  readonly memoryBytes: number;
+  readonly processors: number;
+}
+
+export interface Capacity {
+  /** Sessions with an idle page that fit into memory. A busy page takes several times as much. */
+  readonly idleSessions: number;
+  /** Cold sessions that the processors can start, use for one page, and end. */
+  readonly startsPerMinute: number;
+}
+
+/** A memory limit of a container counts, if there is one. */
+export function thisMachine(): Machine {
+  const limit = process.constrainedMemory();
+  return {
+    memoryBytes: limit > 0 ? Math.min(limit, totalmem()) : totalmem(),
+    processors: availableParallelism(),
+  };
+}
+
+export function capacityOf(engine: Engine, { memoryBytes, processors }: Machine): Capacity {
+  const { idleBytes, lifeCpuSeconds } = FIGURES[engine];
+  return {
+    idleSessions: Math.max(0, Math.floor((memoryBytes - RESERVED_BYTES) / idleBytes)),
+    startsPerMinute: Math.floor((processors * 60) / lifeCpuSeconds),
+  };
+}
+
+export function capacityInWords(engine: Engine, machine: Machine): string {
+  const { idleSessions, startsPerMinute } = capacityOf(engine, machine);
+  return `${engine}: about ${idleSessions} idle sessions in memory, ${startsPerMinute} cold sessions a minute`;
+}
