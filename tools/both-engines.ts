@@ -5,4 +5,4 @@ export const ON_BOTH_ENGINES = [
   ...['recordings.test', 'contexts.test', 'proxies', 'logs', 'viewers', 'gateway', 'channels', 'stuck'],
 ]
   .map(name => `tests/acceptance/${name}`)
-  .concat(['attacks/hostile-pages', 'faults/adoption'].map(name => `tests/${name}`));
+  .concat(['attacks/hostile-pages', 'attacks/jail', 'faults/adoption'].map(name => `tests/${name}`));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { MARK_VARIABLE } from '../../server/engines/slots/box-processes.ts';
 import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
-import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { findBrowser } from '../../server/engines/slots/chromium.ts';
 import { openSlots } from '../../server/engines/slots/open-slots.ts';
 import { markedProcesses } from '../../server/engines/slots/process-table.ts';
 import type { Box, BoxLayout, BoxRequest, Form, Program, Slots } from '../../server/engines/slots/slots.ts';
@@ -42,7 +42,7 @@ export function guest(place: BoxLayout): Program {
 }
 
 export function chromium(place: BoxLayout): Program {
-  const executable = findChromium();
+  const executable = findBrowser(process.env.BERTH_TEST_ENGINE === 'headless-shell' ? 'headless-shell' : 'chromium');
   if (!executable) throw new Error('the suite needs Chromium');
   const args = [
     '--headless=new',
