@@ -282,6 +282,12 @@ test('a session that did not end well says why, and shows its settings, its key 
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     await browser.contexts()[0]?.pages()[0]?.goto(pages.url);
+    const picture = `/v1/browsers/sessions/${session.id}/picture`;
+    await eventually(
+      'a picture',
+      () => server.api('GET', picture),
+      ({ status }) => status === 200,
+    );
     const gone = new Promise(resolve => browser.once('disconnected', resolve));
     kill(boxOf(server, session.id).browser);
     await gone;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ErrorBody, Warning } from '../../contract/common.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { TEST_ENGINE } from '../harness/engine.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
@@ -48,8 +49,9 @@ test('a create without a body answers 201 with a running session with defaults, 
   );
   assert.ok(session.signingKey.length >= 24, 'at least 128 bits');
   assert.equal(session.seleniumRemoteUrl, `${server.url}/v1/browsers/webdriver`);
-  const { id, createdAt, updatedAt, startedAt, expiresAt, connectUrl, signingKey, seleniumRemoteUrl, ...rest } =
+  const { id, createdAt, updatedAt, startedAt, expiresAt, connectUrl, signingKey, seleniumRemoteUrl, keyId, ...rest } =
     session;
+  assert.match(keyId ?? '', /^[0-9a-f-]{36}$/);
   assert.deepEqual(rest, {
     projectId: server.applicationId,
     status: 'RUNNING',
@@ -336,6 +338,7 @@ test('lists sessions by the key and the time of their creation, and says in a re
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
     ...{
+      engine: TEST_ENGINE,
       ignoreCertificateErrors: false,
       enablePdfViewer: false,
       blockAds: false,

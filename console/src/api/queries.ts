@@ -127,6 +127,9 @@ export const sessionQuery = (app: string, id: string) =>
   });
 
 const PICTURE_EVERY_MS = 10_000;
+/** The last picture of a session is stored soon after its end, or never. */
+const LAST_PICTURE_READS_MAX = 10;
+const LAST_PICTURE_EVERY_MS = 2_000;
 
 /** `null` if there is no picture. The picture of an ended session does not change. */
 export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
@@ -137,7 +140,11 @@ export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
       return response.status === 204 ? null : response.blob();
     },
     staleTime: hasEnded ? Number.POSITIVE_INFINITY : PICTURE_EVERY_MS,
-    ...(hasEnded ? {} : { refetchInterval: PICTURE_EVERY_MS }),
+    refetchInterval: ({ state }) => {
+      const isAwaited = state.data === null && state.dataUpdateCount < LAST_PICTURE_READS_MAX;
+      if (hasEnded) return isAwaited ? LAST_PICTURE_EVERY_MS : false;
+      return PICTURE_EVERY_MS;
+    },
     retry: false,
   });
 
