@@ -16,6 +16,8 @@ import {
 
 /** The parent of the program: bubblewrap in a jail, `timeout` without one. Until its exec, a child has its parent's name. */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
+/** The command of a child that has ended since the list was read, for example because its program does not exist. */
+const GONE = '';
 /** The programs around the box exit by themselves when its pid 1 is dead, each reaped by its parent. */
 const CHAIN_EXIT_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
@@ -58,7 +60,10 @@ export class BoxProcesses {
   isRunning(): boolean {
     const parent = this.#jailed ? this.init : this.leader;
     if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
-    return childrenOf(parent.pid).some(child => !CHAIN_END.has(commandOf(child)));
+    return childrenOf(parent.pid).some(child => {
+      const command = commandOf(child);
+      return command !== GONE && !CHAIN_END.has(command);
+    });
   }
 
   leaderIsAlive(): boolean {
