@@ -24,6 +24,9 @@ const pages = await openPages({
     <button onclick="window.open('/next')">Open</button>
     <button onclick="console.error('out of stock'); setTimeout(() => { out.textContent = 'Late' }, 300)">Later</button>
     <p id="out"></p><iframe srcdoc="<button onclick='this.textContent=&quot;Pressed&quot;'>Inner</button>"></iframe>`,
+  '/links': '<!doctype html><title>Links</title><a href="/slow">Slow</a><a href="/nothing">Nothing</a>',
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow page</title>'), 700),
+  '/nothing': (_, response) => void setTimeout(() => response.writeHead(204).end(), 700),
   '/red': '<!doctype html><title>Red</title><body style="background:#ff0000;margin:0">',
   '/login': (request, response) => {
     response.setHeader('set-cookie', 'who=ada; max-age=3600');
@@ -108,6 +111,28 @@ test('a page is read, filled in and clicked, also in a frame, and its effect is 
   assert.match(inner.text, /button "Pressed"/);
   await done('browser_close', { sessionId });
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
+});
+
+test('a click or a key that follows a link is answered with the page that it leads to, also if that is slow, and with the same page if it leads nowhere', async () => {
+  const { sessionId, text } = await open({ url: `${pages.url}/links` });
+  const stayed = await done('browser_click', { sessionId, ref: refOf('link "Nothing"', text) });
+  assert.match(stayed.text, /Title: Links/);
+  const led = await done('browser_click', { sessionId, ref: refOf('link "Slow"', stayed.text) });
+  assert.match(led.text, /Title: Slow page/);
+  await done('browser_navigate', { sessionId, url: `${pages.url}/links` });
+  await done('browser_press_key', { sessionId, key: 'Tab' });
+  const pressed = await done('browser_press_key', { sessionId, key: 'Enter' });
+  assert.match(pressed.text, /Title: Slow page/);
+  await done('browser_close', { sessionId });
+});
+
+test('a session that ends during a call is reported as lost by that call', async () => {
+  const { sessionId } = await open({ url: `${pages.url}/red` });
+  const waiting = call('browser_wait_for', { sessionId, text: 'never' });
+  await server.release(sessionId);
+  const { isError, text } = await waiting;
+  assert.ok(isError);
+  assert.match(text, /is not running: COMPLETED/);
 });
 
 test('a dialog holds the page until it is answered, and what was clicked goes on', async () => {

@@ -5,6 +5,7 @@ import type { DebugUrls } from '../../../contract/live.ts';
 import type { Command, CommandResult, DriveFailed, FileContent, Tab } from '../../engines/driver/command.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import { until, WaitExpired } from '../../kit/wait.ts';
 import { fault, invalidRequest, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
@@ -14,6 +15,9 @@ import { commandOf, type PageTool } from './commands.ts';
 const OPENED_BY = 'mcpKey';
 const SESSIONS_SHOWN = 100;
 const HAND_OVER_MINUTES = 30;
+/** How long after a lost connection the end of its session is waited for. */
+const END_SEEN_MS = 3_000;
+const END_LOOK_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
 
 export interface ToolImage {
@@ -126,7 +130,7 @@ export class BrowserTools {
       const result = await this.#parts.driver.run({ session: id, address: this.#parts.addressOf(caller, id) }, command);
       return { text: described(result), ...(result.image ? { image: result.image } : {}) };
     } catch (error) {
-      if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#assertRunning(caller, id);
+      if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#reportEnd(caller, id);
       throw error;
     }
   }
@@ -160,6 +164,14 @@ export class BrowserTools {
       'session_not_running',
       `Session ${ended(session)} What was open in it is lost. Open another one with browser_open.`,
     );
+  }
+
+  /** Throws if the session has ended. Its browser leaves a moment before the session says so. */
+  async #reportEnd(caller: AgentCaller, id: string): Promise<void> {
+    const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
+    await until(END_SEEN_MS, `session ${id} to end`, running, END_LOOK_MS).catch(error => {
+      if (!(error instanceof WaitExpired)) throw error;
+    });
   }
 
   async #opened(caller: AgentCaller): Promise<readonly SessionView[]> {

@@ -1,6 +1,14 @@
 // One session's browser as Playwright sees it, in a thread of the driver: the tab that commands work on, and what holds it (a
 // dialog, a file chooser). Everything that comes from a page is cut at a named limit before it leaves the thread.
-import { type Browser, type BrowserContext, chromium, type Dialog, type FileChooser, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Dialog,
+  type FileChooser,
+  type Page,
+  type Request,
+} from 'playwright-core';
 import { type Command, type CommandResult, DriveFailed, type PageState, type Tab } from './command.ts';
 import { type Acting, perform } from './perform.ts';
 
@@ -47,7 +55,8 @@ export class DrivenBrowser implements Acting {
   #dialog: Dialog | undefined;
   #chooser: FileChooser | undefined;
   #onDialog = Promise.withResolvers<void>();
-  #isLoading = false;
+  /** Set when the page requests another one during a command; resolved when that has arrived, or never will. */
+  #leading: PromiseWithResolvers<void> | undefined;
 
   private constructor(browser: Browser, context: BrowserContext) {
     this.#browser = browser;
@@ -75,7 +84,20 @@ export class DrivenBrowser implements Acting {
   }
 
   async run(command: Command): Promise<CommandResult> {
+    try {
+      return await this.#run(command);
+    } catch (error) {
+      if (this.#browser.isConnected()) throw error;
+      throw new DriveFailed(
+        'connection',
+        'The connection to the browser was closed. Take a browser_snapshot and try again.',
+      );
+    }
+  }
+
+  async #run(command: Command): Promise<CommandResult> {
     this.#assertFree(command);
+    this.#leading = undefined;
     const done = perform(this, command);
     const first = await Promise.race([done, this.#onDialog.promise.then(() => 'dialog' as const)]);
     if (first === 'dialog') done.catch(() => {}); // It goes on, or fails, when the dialog is answered.
@@ -147,9 +169,19 @@ export class DrivenBrowser implements Acting {
       this.#chooser = chooser;
     });
     page.on('request', request => {
-      if (page === this.#page && request.isNavigationRequest() && request.frame() === page.mainFrame())
-        this.#isLoading = true;
+      if (page === this.#page && isOfPage(page, request)) this.#leading ??= Promise.withResolvers<void>();
     });
+    const arrived = (): void => {
+      if (page === this.#page) this.#leading?.resolve();
+    };
+    page.on('framenavigated', frame => {
+      if (frame === page.mainFrame()) arrived();
+    });
+    const answered = (request: Request): void => {
+      if (isOfPage(page, request)) arrived();
+    };
+    page.on('requestfinished', answered);
+    page.on('requestfailed', answered);
     page.on('close', () => {
       if (this.#page === page) this.#page = undefined;
     });
@@ -169,14 +201,14 @@ export class DrivenBrowser implements Acting {
 
   // ---- what the page shows -----------------------------------------------------------------------------------------
 
-  /** Until the page has drawn once, or has loaded the page to which the action led. */
+  /** Until the page has drawn once and, if the action leads to another page, until that one is loaded. */
   async #settle(): Promise<void> {
     const page = await this.page();
-    this.#isLoading = false;
-    await Promise.race([drawn(page), this.#onDialog.promise, wait(SETTLE_MS)]);
-    if (this.#isLoading)
-      await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), this.#onDialog.promise]);
-    this.#isLoading = false;
+    const dialog = this.#onDialog.promise;
+    await Promise.race([drawn(page), dialog, wait(SETTLE_MS)]);
+    if (!this.#leading) return;
+    await Promise.race([this.#leading.promise, dialog, wait(LOAD_MS)]);
+    await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
   }
 
   async #state(withSnapshot: boolean): Promise<PageState | undefined> {
@@ -193,6 +225,15 @@ export class DrivenBrowser implements Acting {
 }
 
 const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
+
+/** Whether it asks for another document of the page. The frame of some requests is not known, and asking for it throws. */
+function isOfPage(page: Page, request: Request): boolean {
+  try {
+    return request.isNavigationRequest() && request.frame() === page.mainFrame();
+  } catch {
+    return false;
+  }
+}
 
 /** A page that hangs has no title within its limit. */
 const titleOf = async (page: Page): Promise<string> =>
