@@ -1,5 +1,5 @@
-// Notifies all processes that a session has new events. After the commit, not in it, because NOTIFY makes committing
-// transactions wait for one lock of the whole server; readers also poll, so a notification may be lost.
+// Notifies all processes that a session has new events. NOTIFY runs after the commit, because in a transaction it makes
+// all commits wait for one lock of the whole server. Readers also poll, so a lost notification only delays them.
 import { setTimeout as timer } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { reason } from '../../kit/fault.ts';
@@ -9,7 +9,7 @@ import type { Db } from './database.ts';
 import type { Channel } from './store.ts';
 
 const CHANNEL: Channel = 'session_event';
-/** Longer than the steps of a create take, so that one notification reports all of them. */
+/** Longer than the steps of a create, so that one notification covers all of them. */
 const GATHER_MS = 20;
 
 export class Announcer {
@@ -36,7 +36,7 @@ export class Announcer {
         await timer(GATHER_MS);
         const payloads = [...this.#untold];
         this.#untold.clear();
-        // Nothing is written, so the commit need not wait for the disk.
+        // The statement writes nothing, so its commit need not wait for the disk.
         await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${CHANNEL}, payload)
           from unnest(${payloads}::text[]) as payload`.execute(this.#db);
       }

@@ -1,12 +1,12 @@
-// The role that the server's connections run under. It may do what the server does with every table, except that what must
-// only be added, the audit log, it can neither change nor remove. The owner of the tables, which migrates, makes it.
+// The role of the server's connections. It has the rights that the server needs on every table, but cannot change or
+// delete rows of the audit log. The owner of the tables, which runs the migrations, creates it.
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../../kit/log.ts';
 import { type Db, openDatabase, type Target } from './database.ts';
 
 const ADDED_ONLY = ['audit_entries', 'audit_seals'];
-/** Only for who migrates. */
+/** Only for the login that runs the migrations. */
 const WITHOUT_ACCESS = ['berth_migrations', 'berth_migrations_lock'];
 const LOCK = 1_655_271_030;
 
@@ -15,7 +15,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The name of the role, or undefined where this database does not let us make one. */
+/** The name of the role. Undefined if this login may not create roles. */
 export async function confine(target: Target, log: Log): Promise<string | undefined> {
   const database = openDatabase(target, log, { poolMax: 1, statementMs: 0 });
   try {
@@ -30,7 +30,7 @@ export async function confine(target: Target, log: Log): Promise<string | undefi
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
-/** A role of this name exists, and we may not see that. */
+/** A role of this name exists but is not visible to this login. */
 const DUPLICATE = '42710';
 
 const isRefused = (error: unknown): error is pg.DatabaseError =>
@@ -50,12 +50,12 @@ async function makeRole(trx: Db): Promise<string> {
     await sql`grant usage, select on sequence ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
   for (const { schema, name } of await guardedFunctions(trx, role))
     await sql`grant execute on function ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
-  // Fails here, and not at the first query, where we are no member.
+  // Fails here, and not at the first query, if the login is not a member of the role.
   await sql`set local role ${sql.id(role)}`.execute(trx);
   return role;
 }
 
-/** Roles belong to all databases of a server; each database has its own. */
+/** Roles belong to all databases of a server; rights belong to one. */
 async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`
     select 'berth_server_' || oid as role,
@@ -66,7 +66,7 @@ async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   return row;
 }
 
-/** Ours that the role has other rights on than it shall have. */
+/** Our tables on which the role's rights differ from the intended ones. */
 async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wanted: string }>> {
   const { rows } = await sql<Named & { wanted: string }>`
     with ours as (
@@ -94,7 +94,7 @@ async function sequences(trx: Db, role: string): Promise<readonly Named[]> {
   return rows;
 }
 
-/** Functions that run with our rights are nobody's unless granted. */
+/** Functions that run with the owner's rights may be executed only by those to whom this is granted. */
 async function guardedFunctions(trx: Db, role: string): Promise<readonly Named[]> {
   const { rows } = await sql<Named>`
     select nspname as schema, proname as name

@@ -1,4 +1,4 @@
-// What stands in a data folder, for `berth doctor`. Looks only; changes nothing but the mode of asking for the lock.
+// The state of a data folder, for `berth doctor`. Changes nothing; to learn the owner it tries the lock for a moment.
 import { existsSync } from 'node:fs';
 import { type FolderOwner, folderOwner } from './data-folder.ts';
 import { answers } from './embedded/answers.ts';
@@ -8,16 +8,16 @@ import { find } from './embedded/postmaster.ts';
 
 export interface DataFolderStatus {
   readonly exists: boolean;
-  /** Who works in it now. */
+  /** The current owner of the lock. */
   readonly owner?: FolderOwner | 'unknown';
-  /** The PostgreSQL major that made the cluster; absent before the first start. */
+  /** The PostgreSQL major version that created the cluster. Absent before the first start. */
   readonly clusterMajor?: number;
-  /** The PostgreSQL that would be started; absent when none of the cluster's major is here. */
+  /** The PostgreSQL that would be started. Absent if none of the cluster's major version is installed. */
   readonly binaries?: Binaries;
   readonly postgres: 'answers' | 'silent' | 'stopped';
 }
 
-/** Throws the fault of what is wrong with it: unusable, or no PostgreSQL that runs here. */
+/** Throws the fault that a start would report: an unusable folder, or no PostgreSQL that runs here. */
 export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatus> {
   const exists = existsSync(dataDir);
   const owner = exists ? await folderOwner(dataDir) : undefined;

@@ -1,4 +1,4 @@
-// Locks a data folder, so that one process at a time works in it. The lock of a dead process is released by the kernel.
+// Locks a data folder, so that one process at a time uses it. The kernel releases the lock of a dead process.
 import {
   closeSync,
   constants,
@@ -16,7 +16,7 @@ import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
-/** A server keeps the folder; a command, with the PostgreSQL that it started, ends soon. */
+/** A server keeps the lock while it runs; a command, with the PostgreSQL that it started, only briefly. */
 export type FolderRole = 'server' | 'command';
 
 export interface FolderOwner {
@@ -25,7 +25,7 @@ export interface FolderOwner {
 }
 
 export interface LockOptions {
-  /** How long another owner is waited for; 0 asks once. */
+  /** How long to wait for another owner; 0 tries once. */
   readonly waitMs: number;
   readonly role?: FolderRole;
   readonly signal?: AbortSignal | undefined;
@@ -33,10 +33,10 @@ export interface LockOptions {
 
 const LOCK_FILE = 'lock';
 const FLOCK_CONFLICT = 75;
-/** Beyond its own time limit, what flock(1) may need to start and end. */
+/** The time that flock(1) may need to start and exit, beyond its own time limit. */
 const FLOCK_SLACK_MS = 5_000;
 
-/** Takes the folder, or throws `data_folder_in_use` with the owner's pid. Makes the folder when it is missing. */
+/** Locks the folder, or throws `data_folder_in_use` with the owner's pid. Creates the folder if it is missing. */
 export async function lockDataFolder(dataDir: string, options: LockOptions): Promise<Closeable> {
   const descriptor = openLockFile(dataDir);
   try {
@@ -50,7 +50,7 @@ export async function lockDataFolder(dataDir: string, options: LockOptions): Pro
   return { close: once(() => release(descriptor)) };
 }
 
-/** Who holds the lock now, if anybody does. Asks by trying, so it costs a process. */
+/** The owner of the lock, if any. Tries to take the lock, which starts a process. */
 export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unknown' | undefined> {
   try {
     const lock = await lockDataFolder(dataDir, { waitMs: 0, role: 'command' });
@@ -62,7 +62,7 @@ export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unkno
   }
 }
 
-/** What the last owner wrote. Only a refused lock proves that the owner still runs. */
+/** What the last owner wrote. Only a failed attempt to lock shows that the owner still runs. */
 export function readOwner(dataDir: string): FolderOwner | undefined {
   const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
   return match?.[1] ? { pid: Number(match[1]), role: match[2] === 'command' ? 'command' : 'server' } : undefined;
@@ -92,10 +92,10 @@ function openLockFile(dataDir: string): number {
 }
 
 /**
- * Node has no flock, but flock(1) locks a descriptor that it inherits, and such a lock belongs to the open file, which
- * we still hold when flock(1) has long exited. So the kernel drops it the moment we die, however we die: no stale
- * lock, no helper process. It is the inode's: unlike an abstract Unix socket it also holds between network
- * namespaces, and between containers that share a volume.
+ * Node has no flock, but flock(1) can lock an inherited descriptor. The lock belongs to the open file, which this
+ * process keeps open after flock(1) has exited. The kernel releases it when this process ends for any reason, so there
+ * are no stale locks and no helper process. Unlike an abstract Unix socket, the lock also holds between network
+ * namespaces and between containers that share a volume.
  */
 async function flock(descriptor: number, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
   const seconds = String(waitMs / 1000);
@@ -107,7 +107,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
   });
 }
 
-/** The folder may have been removed and made again during the wait; then the lock is on the old one. */
+/** If the folder was removed and created again during the wait, the lock is on the old one. */
 function assertSameFile(descriptor: number, dataDir: string): void {
   const ours = fstatSync(descriptor);
   const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });

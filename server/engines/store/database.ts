@@ -1,5 +1,5 @@
-// A bounded pool of connections with Kysely on top. A connection whose state is not known is never used again, and
-// trouble with the connection itself is the fault `database_unreachable`; an error about a statement stays what it is.
+// A bounded pool of connections, with Kysely on top. A connection in an unknown state is never reused. Errors of the
+// connection itself become `database_unreachable`; errors about a statement are not changed.
 import {
   CamelCasePlugin,
   type CompiledQuery,
@@ -23,7 +23,7 @@ import type { Tables } from './schema.ts';
 
 export type Db = Kysely<Tables>;
 
-/** In the transaction that is open, or in one of its own. */
+/** In the open transaction, or else in one of its own. */
 export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
   db.isTransaction ? work(db) : db.transaction().execute(work);
 
@@ -33,12 +33,12 @@ export interface Database extends Closeable {
   readonly db: Db;
 }
 
-/** More would only queue inside PostgreSQL; each open one costs it some megabytes. */
+/** More would only wait inside PostgreSQL, and each connection costs it some megabytes. */
 const POOL_MAX = 8;
 const IDLE_CONNECTION_MS = 10_000;
 const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
-/** The server cuts off at STATEMENT_MS; this is for a server that does not do even that. */
+/** The database cancels a statement at STATEMENT_MS. This is for a database that fails to do so. */
 const UNANSWERED_MS = STATEMENT_MS + 3_000;
 const CLOSE_MS = 5_000;
 
@@ -46,7 +46,7 @@ export interface DatabaseOptions {
   readonly poolMax?: number;
   /** 0: statements may take as long as they need. */
   readonly statementMs?: number;
-  /** That connections run under, instead of their login's. */
+  /** The role of the connections, if not that of the login. */
   readonly role?: string;
 }
 
@@ -77,7 +77,7 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
   return { db, close: () => closeSoon(db, log) };
 }
 
-/** What every connection has in common, the listener's too. */
+/** Common to all connections, including the listener's. */
 export function connection(target: Target): pg.ClientConfig {
   return {
     ...('url' in target ? { connectionString: target.url.reveal() } : socketLogin(target.socket)),
@@ -93,11 +93,11 @@ export const setRole = async (client: pg.ClientBase, role: string): Promise<void
 
 const INT8 = 20;
 
-/** Our int8 values are counts and bytes, far below 2^53. */
+/** All our int8 values are counts and bytes, far below 2^53. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
 
-/** A query that hangs may hold its connection; the database's own shutdown, or the end of the process, ends that. */
+/** A hanging query may hold its connection until the database is shut down or this process ends. */
 async function closeSoon(db: Db, log: Log): Promise<void> {
   try {
     await within(CLOSE_MS, 'the last queries', () => db.destroy());
@@ -189,14 +189,14 @@ class PoolConnection implements DatabaseConnection {
   }
 }
 
-/** Shutdown, crash, not yet ready, too many connections, connection trouble: about the server, not the statement. */
+/** Shutdown, crash, starting, too many connections, connection failure: not about the statement. */
 const SERVER_TROUBLE = /^(57P0[1-5]|53300|08...)$/;
 
-/** The server itself answered, and what it says is about the statement. */
+/** The database answered, and the error is about the statement. */
 const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && !SERVER_TROUBLE.test(error.code ?? '');
 
-/** A refused connection to a name with several addresses is an error with a code and without a message. */
+/** A refused connection to a host name with several addresses gives an error with a code and no message. */
 export const trouble = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 

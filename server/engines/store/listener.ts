@@ -1,4 +1,5 @@
-// One connection that only listens for notifications. When it breaks it is opened again, and listeners are told of the gap.
+// A connection that only listens for notifications. It is reopened when it breaks, and subscribers are told that
+// notifications may have been missed.
 import { setTimeout as timer } from 'node:timers/promises';
 import pg from 'pg';
 import { reason } from '../../kit/fault.ts';
@@ -7,7 +8,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import { connection, type Target, unreachable } from './database.ts';
 import type { Channel } from './store.ts';
 
-/** A connection can be dead silently (a firewall, a lost host); a query detects it. */
+/** A broken connection may go unnoticed (a firewall, a lost host); a query detects it. */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 5_000;
 const BACKOFF_FIRST_MS = 50;
@@ -35,7 +36,10 @@ export class Listener implements Closeable {
     this.#log = log;
   }
 
-  /** Resolves once notices are heard; the first listener makes the connection. In a gap, `onGap` is what follows. */
+  /**
+   * Resolves when notifications are received. The first subscriber opens the connection. `onGap` is called after
+   * notifications may have been missed.
+   */
   async listen(channel: Channel, heard: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
     this.#connected ??= this.#begin();
     await this.#connected;
@@ -92,7 +96,7 @@ export class Listener implements Closeable {
     probe.unref();
     await lost.promise;
     clearInterval(probe);
-    // Not awaited: a peer that says nothing would let us wait, and we are done with it.
+    // Not awaited, because the other side might never answer.
     void client.end().catch(() => {});
   }
 

@@ -1,4 +1,4 @@
-// Brings a database to our schema: says which servers can carry it, and runs the migrations that are missing.
+// Brings a database to the current schema: checks that the server is supported, and runs the missing migrations.
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
@@ -8,7 +8,7 @@ import { MAJOR_MIN } from './embedded/find-binaries.ts';
 import { migrations } from './migrations/index.ts';
 
 /**
- * Of our own pool, with statements that may take long: a migration of a large table does, and so does waiting for
+ * On a pool of its own whose statements may take long, because a migration of a large table does, as does waiting for
  * another process that migrates. Kysely holds an advisory lock meanwhile, on a second connection.
  */
 export async function migrate(target: Target, log: Log): Promise<void> {
@@ -20,7 +20,7 @@ export async function migrate(target: Target, log: Log): Promise<void> {
   }
 }
 
-/** Refuses a server that cannot carry our schema. */
+/** Refuses a server that does not support our schema. */
 export async function assertServer(db: Db): Promise<void> {
   const { rows } = await sql<{ major: number; version: string; encoding: string }>`
     select current_setting('server_version_num')::int / 10000 as major,

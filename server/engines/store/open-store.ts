@@ -58,9 +58,9 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
   /** Aborts the opening; without effect afterwards. */
   readonly signal?: AbortSignal;
-  /** For a command: works beside a running server, and leaves everything as it was. */
+  /** For a command: works beside a running server, and leaves what runs as it was. */
   readonly beside?: boolean;
-  /** Where `postgres` and `initdb` are, when they shall not be searched. */
+  /** Where `postgres` and `initdb` are. Absent: they are searched. */
   readonly binariesFolder?: string;
   readonly lockWaitMs?: number;
 }
@@ -111,8 +111,8 @@ async function takeLock(
 }
 
 /**
- * A command uses the PostgreSQL of a running server. That of another command would be gone in a moment, so it waits
- * for that one, and then, holding the lock, runs it itself.
+ * A command uses the PostgreSQL of a running server. The PostgreSQL of another command may end at any moment, so this
+ * command waits for the lock and starts its own.
  */
 async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
   const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
@@ -159,7 +159,7 @@ async function problemOf(target: Target, log: Log): Promise<unknown> {
   }
 }
 
-/** Not reachable yet, or starting. A wrong password or name is not retried. */
+/** Not reachable yet, or starting. A wrong password or database name is not retried. */
 const mayPass = (problem: unknown): boolean =>
   problem instanceof Error &&
   'code' in problem &&

@@ -1,11 +1,11 @@
-// Runs one short program to its end and gives back what it printed. Long-running ones are embedded/postmaster.ts's.
+// Runs a short program to its end and returns its output. embedded/postmaster.ts runs the long-running ones.
 import { spawn } from 'node:child_process';
 import { Fault } from '../../kit/fault.ts';
 import { within } from '../../kit/wait.ts';
 
 /**
- * What every program of this folder gets as its environment: nothing of ours, so that no secret of the server
- * stands in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what we start.
+ * The environment of every program of this folder. It contains none of our variables, so that no secret of the server
+ * is visible in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what we start.
  */
 export const PROGRAM_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -16,14 +16,14 @@ const OUTPUT_MAX_CHARACTERS = 16_384;
 
 export interface ProgramOptions {
   readonly timeoutMs: number;
-  /** A descriptor that the program gets as its number 3. */
+  /** Passed to the program as descriptor 3. */
   readonly descriptor?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface ProgramEnd {
   readonly code: number | null;
-  /** Both streams, the last characters of them. */
+  /** The last characters of both streams. */
   readonly output: string;
 }
 

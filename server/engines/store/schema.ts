@@ -115,15 +115,15 @@ export type SessionsTable = Columns<
     endReason: OrNull<string>;
     endDetail: OrNull<string>;
     endDecidedAt: OrNull<Date>;
-    /** The earliest of the times at which something is to be done; computed by the database. */
+    /** The earliest due time of the row, computed by the database. */
     dueAt: ColumnType<Date, never, never>;
     attached: Generated<boolean>;
     box: JsonbOrNull;
     createDigest: OrNull<Buffer>;
-    /** When its files are removed, and when the row itself is; null once done, or while it runs. */
+    /** When the files, and when the row itself, are due for deletion. Null when done, or while the session runs. */
     filesDueAt: OrNull<Date>;
     forgetDueAt: OrNull<Date>;
-    /** The create's answer is on its way, or was lost on it. Null: delivered, or not followed. */
+    /** The response to the create is being sent, or was lost. Null: it was delivered, or is not tracked. */
     answer: OrNull<'owed' | 'lost'>;
   }
 >;
@@ -175,7 +175,7 @@ export interface ContextVersionsTable {
   archiveChecksum: OrNull<Buffer>;
   cookiesOf: OrNull<VersionId>;
   createdAt: Date;
-  /** When it is to be removed, if it is. */
+  /** When the version is due for removal, if ever. */
   dueAt: OrNull<Date>;
 }
 

@@ -1,5 +1,5 @@
-// What the rest of the server may ask of the database: rows/<noun>.ts says it, tables/<noun>.ts does it; nothing outside this
-// folder writes SQL. The application comes first wherever there is one.
+// What the rest of the server may ask of the database. rows/<noun>.ts declares it, tables/<noun>.ts implements it; no
+// SQL is written outside this folder. The application id is the first parameter where there is one.
 import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
 import type { AuditRows } from './rows/audit.ts';
@@ -64,26 +64,32 @@ export interface Store extends Closeable {
   readonly audit: AuditRows;
   readonly vault: DataKeyRows;
   readonly signingKeys: SigningKeyRows;
-  /** Runs the work in one transaction: all that it does is durable, or nothing. A refusal of a statement must reject the work. */
+  /**
+   * Runs `work` in one transaction: either all of its changes are durable, or none. If a statement is refused, `work`
+   * must reject.
+   */
   atomically<T>(work: (within: Atomic) => Promise<T>): Promise<T>;
-  /** Whether the database itself keeps its connections from changing or removing what must only be added (confine.ts). */
+  /** Whether the database itself prevents the server from changing or deleting append-only rows (confine.ts). */
   readonly isConfined: boolean;
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
-  /** Calls `heard` for each NOTIFY on the channel, also after a reconnect; `onGap` says that some may have been missed. */
+  /**
+   * Calls `heard` for each NOTIFY on the channel, also after a reconnect. `onGap` is called when some may have been
+   * missed.
+   */
   listen(channel: Channel, heard: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }
 
-/** What may be changed together with the entry of the audit log that says so. */
+/** The tables that may be changed in one transaction with the audit entry about the change. */
 export type Atomic = Pick<
   Store,
   'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'humanSessions' | 'device' | 'limits' | 'audit'
 >;
 
 /**
- * `credential_revoked`: payload is the hex hash of a key or token that was revoked or changed, and ` keep` behind it where
- * what is open under the key stays open. `session_event`: application id, blank, session
- * id, of events that were committed; one may be lost when a process dies, so readers look now and then as well.
- * `device_changed`: the id of a device authorization whose status has changed.
+ * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
+ * if its open connections stay open. `session_event`: application id, space, session id of committed events. A
+ * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
+ * authorization whose status has changed.
  */
 export type Channel = 'credential_revoked' | 'session_event' | 'device_changed';

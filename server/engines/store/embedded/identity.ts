@@ -1,27 +1,30 @@
-// As whom PostgreSQL runs. It refuses user id 0, and initdb refuses a user without a name, so where we are either, it
-// runs in a user namespace in which our files belong to some named user: no account and no chown is needed.
+// The user that PostgreSQL runs as. It refuses user id 0, and initdb refuses a user without a name. In both cases it
+// runs in a user namespace in which our files belong to a named user, without a new account or chown.
 import { readFile, stat } from 'node:fs/promises';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 
 export interface Identity {
-  /** Whom the files that we make for PostgreSQL must belong to, as seen from here. */
+  /** The owner of the files that we create for PostgreSQL, as seen from this process. */
   readonly uid: number;
   readonly gid: number;
   /** The command that runs `command` as this identity. */
   as(command: readonly string[]): string[];
-  /** The same, and the kernel interrupts it when the thread that started it is gone: a fast, clean shutdown. */
+  /** As `as`, and the kernel sends the program SIGINT when the thread that started it ends: a fast, clean shutdown. */
   tied(command: readonly string[]): string[];
 }
 
 const PROBE_MS = 5_000;
 /**
- * Cleared by a change of user, so it is the last program before PostgreSQL. SIGINT is a fast shutdown: SIGTERM would
- * wait for clients, and SIGKILL would need a recovery.
+ * A change of user clears the setting, so setpriv is the last program before PostgreSQL. SIGINT is a fast shutdown:
+ * SIGTERM would wait for clients, and SIGKILL would need a recovery.
  */
 const TIE = ['setpriv', '--pdeathsig', 'INT'];
 
-/** Ourselves; or, as root, the owner of the data folder, so that its server and root's commands can take turns. */
+/**
+ * This process's user; for root, the owner of the data folder, so that its server and commands of root can both use the
+ * cluster.
+ */
 export async function postgresIdentity(dataDir: string): Promise<Identity> {
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const { uid, gid } = self.uid === 0 ? await stat(dataDir) : self;
@@ -35,7 +38,10 @@ export async function postgresIdentity(dataDir: string): Promise<Identity> {
   };
 }
 
-/** The start of a command that gives the user another number inside, where the one outside will not do. */
+/**
+ * The start of a command that runs its program under another user id inside a user namespace, where the id outside
+ * cannot be used.
+ */
 async function namespace(uid: number, become: readonly string[], dataDir: string): Promise<string[]> {
   const named = await namedUsers();
   if (uid !== 0 && named.has(uid)) return [];
@@ -43,7 +49,7 @@ async function namespace(uid: number, become: readonly string[], dataDir: string
   const unshare = ['unshare', '--user', `--map-user=${inside}`, `--map-group=${inside}`];
   const probe = await runProgram([...become, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
-  // Without a name it may still have one in a directory service; initdb will say.
+  // The user may have a name in a directory service; if not, initdb reports it.
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',

@@ -1,17 +1,20 @@
-// npm packages cannot hold symbolic links, so PostgreSQL's package makes its library links in an install script.
-// Where install scripts are not approved the links are missing: this makes them, and leaves alone what is there.
+// npm packages cannot contain symbolic links, so PostgreSQL's package creates its library links in an install script.
+// If install scripts are not allowed, the links are missing: this creates them, and changes nothing that exists.
 import { randomBytes } from 'node:crypto';
 import { lstat, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { Fault, reason } from '../../../kit/fault.ts';
 
 interface Link {
-  /** Both relative to the package: the file that is there, and the link that should be. */
+  /** Both relative to the package: the existing file, and the link to it. */
   readonly source: string;
   readonly target: string;
 }
 
-/** Safe beside another process that does the same: each link appears whole, by a rename. Returns how many were made. */
+/**
+ * Safe beside another process that does the same, because each link is created by a rename. Returns the number of links
+ * created.
+ */
 export async function linkLibraries(packageRoot: string): Promise<number> {
   let made = 0;
   for (const link of await readLinks(packageRoot)) {

@@ -4,8 +4,8 @@ import { readdirSync } from 'node:fs';
 import { livesIn } from './postmaster-file.ts';
 
 /**
- * Ends those that live in the cluster; to be called only by who may start a postmaster there, and when none lives. What they
- * held in memory was lost with the postmaster; what they had committed is in the log, from which the next one recovers.
+ * Ends the processes of the cluster. To be called only by the process that may start a postmaster there, and when no
+ * postmaster runs. Nothing committed is lost: the next postmaster recovers from the log.
  */
 export function endOrphans(cluster: string): number[] {
   const orphans = readdirSync('/proc')
@@ -19,6 +19,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error; // it has left
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error; // it has ended
   }
 }

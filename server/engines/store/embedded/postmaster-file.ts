@@ -1,4 +1,5 @@
-// postmaster.pid, which PostgreSQL keeps in its cluster folder: who runs there, where its socket is, is it ready.
+// postmaster.pid, which PostgreSQL keeps in its cluster folder: the process that runs there, its socket, and whether it
+// is ready.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -23,8 +24,8 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
 }
 
 /**
- * Whether the process is a PostgreSQL of this cluster. Every one of its processes has the cluster as its working
- * folder; a process that merely got the same number after a restart of the machine or container has not.
+ * Whether the process is a PostgreSQL of this cluster. All of its processes have the cluster as their working folder;
+ * an unrelated process that got the same pid after a restart of the machine or container has not.
  */
 export function livesIn(cluster: string, pid: number): boolean {
   try {
@@ -37,15 +38,16 @@ export function livesIn(cluster: string, pid: number): boolean {
 }
 
 /**
- * Replaces the number in a file left by a dead postmaster, because PostgreSQL refuses to start while *any* process
- * has it. The file itself stays: its last line lets PostgreSQL see whether children of the dead one still write.
+ * Replaces the pid in a file left by a dead postmaster, because PostgreSQL refuses to start while any process has that
+ * pid. The file itself is kept: from its last line PostgreSQL determines whether children of the dead postmaster still
+ * write.
  */
 export function disown(cluster: string): void {
   const [, ...rest] = readLines(cluster);
   writeFileSync(pathIn(cluster), [PID_OF_NOBODY, ...rest].join('\n'));
 }
 
-/** One above the highest number that Linux gives. */
+/** One more than the highest pid of Linux. */
 const PID_OF_NOBODY = '4194305';
 
 function readLines(cluster: string): string[] {

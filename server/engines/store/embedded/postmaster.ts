@@ -16,9 +16,9 @@ export interface Postmaster {
   readonly pid: number;
   readonly socketFolder: string;
   readonly port: number;
-  /** Found running, and not started by this process. */
+  /** Found running, not started by this process. */
   readonly adopted: boolean;
-  /** Resolves when it has gone, for whatever reason. */
+  /** Resolves when the postmaster has ended, for whatever reason. */
   readonly gone: Promise<void>;
   alive(): boolean;
 }
@@ -28,7 +28,7 @@ const READY_MS = 60_000;
 const READY_POLL_MS = 10;
 const ADOPTED_POLL_MS = 500;
 
-/** A fast shutdown writes a checkpoint; an immediate one leaves it to recovery; then nothing is left to wait for. */
+/** A fast shutdown writes a checkpoint; an immediate one leaves that to recovery; the last step is SIGKILL. */
 const STOP_STEPS = [
   { signal: 'SIGINT', waitMs: 15_000 },
   { signal: 'SIGQUIT', waitMs: 6_000 },
@@ -52,7 +52,7 @@ export class StartFailed extends Error {
     this.lastLines = lastLines;
   }
 
-  /** After a crash, children of the dead postmaster may need a moment to leave. */
+  /** After a crash, children of the dead postmaster may need a moment to end. */
   get passes(): boolean {
     return /pre-existing shared memory block|lock file ".*" already exists|could not bind Unix address/.test(
       this.lastLines,
@@ -81,7 +81,7 @@ function spawnPostgres(options: Launch, cluster: string): ChildProcess {
   const [program = '', ...args] = options.identity.tied([join(options.binaries.folder, 'postgres'), ...command]);
   const log = openServerLog(options.dataDir);
   try {
-    // A session of its own, so that Ctrl-C does not reach it: the server stops the database last.
+    // In a process session of its own, so that Ctrl-C does not reach it: the server stops the database last.
     return spawn(program, args, {
       cwd: '/',
       detached: true,

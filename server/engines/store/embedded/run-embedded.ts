@@ -17,24 +17,24 @@ import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
-  /** Where `postgres` is, when it shall not be searched. */
+  /** Where `postgres` is. Absent: it is searched. */
   readonly binariesFolder?: string | undefined;
-  /** A server makes an orphan its own and ends it at its close; a command leaves it as it found it. */
+  /** Whether close ends a postmaster that was found running. A server does so; a command leaves it running. */
   readonly endsAdopted: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Embedded extends Closeable {
   readonly address: SocketAddress;
-  /** The postmaster that runs now; another one after a restart. */
+  /** The pid of the current postmaster; it changes after a restart. */
   readonly pid: number;
 }
 
-/** How long what is left of a crash may prevent a start. */
+/** How long the remaining processes of a crashed postmaster may delay a start. */
 const CRASH_LEFTOVERS_MS = 10_000;
 const RETRY_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** After this it counts as healthy, and its next end is followed by an immediate restart. */
+/** A postmaster that ran longer than this is restarted at once when it ends. */
 const STABLE_MS = 30_000;
 const LOG_BOUND_EVERY_MS = 60_000;
 
@@ -62,7 +62,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
 
 interface Running {
   postmaster: Postmaster;
-  /** The pool knows one socket, so every later postmaster uses the socket of the first. */
+  /** The pool uses one socket path, so every later postmaster uses the same. */
   readonly plan: Launch;
 }
 
@@ -84,7 +84,7 @@ async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: Abort
   return postmaster;
 }
 
-/** A postmaster that lives in the cluster: ours once it answers, or nobody's when it was on its way out. */
+/** Waits until a postmaster found in the cluster answers; undefined if it was about to end. */
 async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
   const found = find(dataDir);
   if (!found) return undefined;
@@ -100,7 +100,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   }
 }
 
-/** Twice: its owner may just have died, and then it is about to be stopped. */
+/** Tries twice: its owner may just have died, and then it is about to be stopped. */
 async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let answered = 0; found.alive(); ) {
     answered = (await answers(found)) ? answered + 1 : 0;
@@ -164,7 +164,7 @@ async function keepUp(running: Running, options: EmbeddedOptions, closing: Abort
   }
 }
 
-/** Retries until it runs or this is closed; the first attempt after a healthy run is immediate. */
+/** Retries until a postmaster runs or `close` is called. The first attempt after a healthy run is immediate. */
 async function startAgain(
   plan: Launch,
   options: EmbeddedOptions,

@@ -1,5 +1,5 @@
-// data/postgres.log: PostgreSQL writes to it directly, so that it never blocks on this process and its last lines survive.
-// Bounded by copying and emptying it, which works because it is written in append mode.
+// data/postgres.log. PostgreSQL writes to it directly, so that it never blocks on this process and its last lines
+// survive. It is bounded by copying and truncating it, which works because it is opened in append mode.
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ const TAIL_LINES = 8;
 
 const pathIn = (dataDir: string): string => join(dataDir, 'postgres.log');
 
-/** Opens the log for a child; whoever opens it closes it once the child has it. */
+/** Opens the log for a child process. The caller closes the descriptor after the start. */
 export function openServerLog(dataDir: string): { descriptor: number; close(): void } {
   const descriptor = openSync(pathIn(dataDir), 'a', 0o600);
   giveToFolderOwner(descriptor, dataDir);
   return { descriptor, close: () => closeSync(descriptor) };
 }
 
-/** Keeps one older file of the same size. What is written between the copy and the cut is lost: a log may. */
+/** Keeps one older file of the same size. Lines written between the copy and the truncation are lost. */
 export async function boundServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {
   const path = pathIn(dataDir);
   const size = await serverLogSize(dataDir);

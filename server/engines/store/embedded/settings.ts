@@ -3,7 +3,7 @@
 import type { Binaries } from './find-binaries.ts';
 import { SOCKET_PORT } from './socket-folder.ts';
 
-/** The pool, the listener, migrations, and some commands that run at the same time. */
+/** Enough for the pool, the listener, migrations, and some commands that run at the same time. */
 const CONNECTIONS_MAX = 50;
 
 export function serverArguments(cluster: string, socketFolder: string, binaries: Binaries): string[] {
@@ -12,11 +12,11 @@ export function serverArguments(cluster: string, socketFolder: string, binaries:
 }
 
 const SETTINGS = {
-  // No network: the socket is the only way in.
+  // No TCP: the socket is the only access.
   listen_addresses: '',
   port: SOCKET_PORT,
   unix_socket_permissions: '0700',
-  // Small: one service on a machine whose memory belongs to browsers.
+  // Small, because the machine's memory is for browsers.
   max_connections: CONNECTIONS_MAX,
   shared_buffers: '32MB',
   wal_buffers: '1MB',
@@ -34,11 +34,11 @@ const SETTINGS = {
   // Bounded on disk, and quick to recover.
   min_wal_size: '32MB',
   max_wal_size: '256MB',
-  // Durable, whatever postgresql.conf says.
+  // Durable, whatever postgresql.conf contains.
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // A log without row values: terse omits DETAIL, which has them.
+  // Without row values: terse omits DETAIL, which contains them.
   logging_collector: 'off',
   log_checkpoints: 'off',
   log_error_verbosity: 'terse',

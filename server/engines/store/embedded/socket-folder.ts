@@ -30,7 +30,7 @@ export async function removeSocketFolder(folder: string): Promise<void> {
   if (dirname(folder) === FALLBACK_ROOT) await rmdir(folder).catch(() => {});
 }
 
-/** PostgreSQL reads a comma-separated list here, with quotes and spaces as it likes them. */
+/** PostgreSQL parses this setting as a comma-separated list with quotes and spaces. */
 const fits = (folder: string): boolean =>
   Buffer.byteLength(join(folder, `.s.PGSQL.${SOCKET_PORT}`)) < SOCKET_PATH_MAX_BYTES && !/[\s,"]/.test(folder);
 

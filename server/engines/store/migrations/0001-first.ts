@@ -68,7 +68,7 @@ const STATEMENTS = [
     started_at timestamptz(3) not null
   )`,
 
-  // An end is decided once (end_*), then carried out (status, ended_at); the two can never tell different stories.
+  // An end is decided once (end_*), then carried out (status, ended_at). sessions_guard keeps the two consistent.
   `create table sessions (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -104,7 +104,7 @@ const STATEMENTS = [
   'create index sessions_by_host on sessions (host_id, status)',
   'create index sessions_by_metadata on sessions using gin (user_metadata jsonb_path_ops)',
 
-  // Our statements say the same in their WHERE; this holds against the next statement that forgets to.
+  // Our statements have the same conditions in their WHERE. The trigger protects against a statement that lacks them.
   `create function sessions_guard() returns trigger language plpgsql as $$
   begin
     if old.status not in ('PENDING', 'RUNNING') and

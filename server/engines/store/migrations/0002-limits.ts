@@ -1,4 +1,4 @@
-// Limits of applications, keys of writes that can be repeated, and who has not got the answer to a create yet.
+// Limits of applications, idempotency keys, and whether the response to a create was delivered.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // Every application has its row: it is what an admission locks.
+  // Every application has a row. Admissions lock it.
   `create table application_limits (
     application_id uuid primary key references applications,
     configured jsonb not null default '{}',
@@ -15,8 +15,8 @@ const STATEMENTS = [
   )`,
   'insert into application_limits (application_id, updated_at) select id, created_at from applications',
 
-  // Ids and digests only: neither the key nor the body it came with can be read from here. What is kept stays as it was
-  // written, the order of its fields too.
+  // Ids and digests only: neither the key nor the request body can be recovered from here. The stored answer keeps the
+  // order of its fields.
   `create table idempotency (
     owner uuid not null,
     key_digest bytea not null check (length(key_digest) = 32),

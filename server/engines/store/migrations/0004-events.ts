@@ -1,4 +1,4 @@
-// The event list of each session. Ids come from one sequence; how readers see them without a gap is told in tables/events.ts.
+// The events of each session. Ids come from one sequence; tables/events.ts explains how readers see them without gaps.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -21,9 +21,10 @@ const STATEMENTS = [
   'create index session_events_by_session on session_events (session_id, id)',
   `create index session_events_ended on session_events (at) where type = 'session.ended'`,
 
-  // Called by the statement that changes the session, so that the two are one. It must not fail where the change itself
-  // would not: what is too large is cut, what is too much is left out behind one marker. Only the end is always written.
-  // The lock is shared: writers do not wait for each other. It is taken before the id, and held until the commit.
+  // Called by the statement that changes the session, so that both are committed together. It must not fail where the
+  // change itself would not: long details are cut, and surplus events are omitted after one marker. The end is always
+  // written. The lock is shared, so writers do not wait for each other; it is taken before the id and held until the
+  // commit.
   `create function record_session_event(
     session uuid, application uuid, happened timestamptz, event text, actor text, actor_name text, facts jsonb,
     events_max integer, facts_bytes_max integer, lock_space integer

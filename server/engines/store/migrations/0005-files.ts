@@ -1,5 +1,5 @@
-// Files of sessions: what callers upload, what browsers download, and what waits to be stored; and when a session's files,
-// and later its row, are due to go.
+// Files of sessions: uploads of callers, downloads of browsers, and staged files to be stored; and when a session's
+// files, and later its row, are due for deletion.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -9,8 +9,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const CHECKSUM = 'text check (length(checksum) = 64)';
 
 const STATEMENTS = [
-  // A staged file of this host that is to be stored under the key. No row is left without its file, nor the reverse: the
-  // file comes first, and goes last.
+  // A staged file of this host that is to be stored under the key. The file is created before the row and removed after
+  // it, so neither is left alone.
   `create table outbox (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -36,7 +36,7 @@ const STATEMENTS = [
     unique (session_id, name)
   )`,
 
-  // Only a `complete` one is shown to callers; it is ours then.
+  // Callers see only `complete` ones, whose files the server has.
   `create table downloads (
     id uuid primary key,
     application_id uuid not null references applications,

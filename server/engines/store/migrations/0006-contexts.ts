@@ -1,4 +1,4 @@
-// Contexts, their versions, and the sessions that will save one.
+// Contexts, their versions, and the sessions that will save into one.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // Without its key a context is destroyed: the row only stays until its stored objects are gone too.
+  // A context without its key is destroyed. Its row stays until its stored objects are deleted.
   `create table contexts (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -22,8 +22,8 @@ const STATEMENTS = [
   'create unique index contexts_named on contexts (application_id, lower(name)) where wrapped_key is not null',
   'create index contexts_destroyed on contexts (id) where wrapped_key is null',
 
-  // A version's objects are stored while it is 'writing', under its own id, so that what is left of one that was cut off
-  // can be found. A later version may have the archive or the cookies of an earlier one: it names whose they are.
+  // A version's objects are stored while its state is 'writing', under its own id, so that those of an interrupted save
+  // can be found. A later version may share the archive or the cookies of an earlier one, and names that version.
   `create table context_versions (
     id uuid primary key,
     context_id uuid not null references contexts,
@@ -44,7 +44,7 @@ const STATEMENTS = [
   'create unique index context_versions_numbered on context_versions (context_id, version)',
   'create index context_versions_due on context_versions (due_at) where due_at is not null',
 
-  // No reference to sessions: it is written before the session is.
+  // No reference to sessions, because this row is written before that of the session.
   `create table context_uses (
     session_id uuid primary key,
     context_id uuid not null references contexts,

@@ -17,7 +17,7 @@ const STATEMENTS = [
   )`,
   'create index certificates_by_application on certificates (application_id, id)',
 
-  // One row for each file that is kept, or was about to be: it stands before the file does and goes after it.
+  // One row for each stored file. It is written before the file and deleted after it.
   `create table extension_files (
     application_id uuid not null references applications,
     checksum text not null check (checksum ~ '^[0-9a-f]{64}$'),

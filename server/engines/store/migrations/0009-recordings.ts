@@ -1,4 +1,4 @@
-// What was recorded of the pages of sessions, in segments, and the files that were assembled of them.
+// Recordings of the pages of sessions, in segments, and the files assembled from them.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -8,7 +8,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const PAGE = 'foreign key (session_id, page) references recording_pages on delete cascade';
 
 const STATEMENTS = [
-  // `stored`: all of it is stored, and nothing more comes.
+  // `stored`: everything is stored, and recording has ended.
   `create table recording_pages (
     session_id uuid not null references sessions on delete cascade,
     page integer not null check (page between 0 and 999),
@@ -31,7 +31,7 @@ const STATEMENTS = [
     primary key (session_id, page, sequence),
     ${PAGE}
   )`,
-  // `run`: the segments that share an init segment, which its checksum names.
+  // `run`: segments that share an init segment, identified by its checksum.
   `create table recording_runs (
     session_id uuid not null,
     page integer not null,

@@ -1,5 +1,5 @@
-// The log of each session, in chunks of lines; the last chunk of a session is written anew until it is full. And which
-// number each page of a session has, in logs and recordings alike.
+// The log of each session, in chunks of lines. The last chunk of a session is rewritten until it is full. Also the
+// number of each page of a session, which logs and recordings share.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,5 +1,5 @@
-// A download that its owner removed keeps a row without anything of it: the browser's file still stands in the box, and
-// whoever looks there must know that it is not to be taken in again.
+// A download that its owner deleted keeps a row without content, so that the browser's file in the box is not collected
+// again.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -21,6 +21,6 @@ const STATEMENTS = [
     created_at timestamptz(3) not null,
     retired_at timestamptz(3)
   )`,
-  // At most one signs.
+  // At most one key is active.
   'create unique index signing_keys_active on signing_keys ((true)) where retired_at is null',
 ];

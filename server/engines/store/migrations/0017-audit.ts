@@ -1,4 +1,4 @@
-// The audit log and its seals: rows are added and never changed. What is older than 400 days may be removed.
+// The audit log and its seals: rows are added and never changed. Rows older than 400 days may be removed.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -10,7 +10,7 @@ const NIL = '00000000-0000-0000-0000-000000000000';
 const LOCK_SPACE = 1_655_271_029;
 
 const STATEMENTS = [
-  // A chain is what is numbered and sealed together: the entries of an application, or, with the nil id, those of none.
+  // Entries of one chain are numbered and sealed together: those of an application, or, with the nil id, those of none.
   `create table audit_entries (
     id uuid primary key,
     application_id uuid,
@@ -45,7 +45,7 @@ const STATEMENTS = [
     primary key (chain, number)
   )`,
 
-  // Numbers have no gaps, and are given in the order of commits: who inserts holds the lock of the chain until the commit.
+  // Numbers have no gaps and follow the order of commits: an insert holds the lock of the chain until its commit.
   `create function number_audit_entry() returns trigger language plpgsql as $$
   declare
     of_chain uuid := coalesce(new.application_id, '${NIL}');
@@ -78,8 +78,8 @@ const STATEMENTS = [
       for each statement execute function refuse_audit_change()`,
   ]),
 
-  // The only way to remove rows for a role that may not delete: by age alone. The newest seal that is old enough stays, as the
-  // beginning of the chain; entries are removed only up to it.
+  // The only way for a role without DELETE to remove rows: by age. The newest seal that is old enough is kept as the
+  // beginning of the chain, and entries are removed only up to it.
   `create function forget_audit(batch integer) returns integer
     language plpgsql security definer as $$
   declare
@@ -104,7 +104,7 @@ const STATEMENTS = [
   end
   $$`,
   'revoke execute on function forget_audit(integer) from public',
-  // With the rights of its owner it must not look into schemas that others may write to.
+  // The function runs with the rights of its owner, so it must not search schemas in which others may create objects.
   `do $$ begin
     execute format('alter function forget_audit(integer) set search_path = %I, pg_temp', current_schema());
   end $$`,

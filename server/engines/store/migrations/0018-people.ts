@@ -54,7 +54,7 @@ const STATEMENTS = [
   )`,
   'create index human_sessions_list on human_sessions (account_id, id desc)',
 
-  // What was sent or shown to somebody who is not signed in yet: codes by e-mail, challenges of passkeys, second factors.
+  // Single-use tickets of people who are not signed in yet: codes by e-mail, challenges of passkeys, second factors.
   `create table sign_in_tickets (
     id uuid primary key,
     kind text not null check (kind in ('setup', 'email_code', 'passkey', 'second_factor', 'register')),

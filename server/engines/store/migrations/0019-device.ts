@@ -1,4 +1,4 @@
-// Device authorizations: programs that ask a person for a token. Codes are kept as hashes.
+// Device authorizations: requests of programs for a person's token. Codes are stored as hashes.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-// Mails on their way. Without a mail server the operator reads them here.
+// Mails to be sent. Without a mail server the operator reads them here.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

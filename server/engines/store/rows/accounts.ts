@@ -14,7 +14,7 @@ export interface AccountRow {
   /** The seed of the one-time codes, sealed; effective once enabled. */
   readonly totpSealed?: string;
   readonly totpEnabledAt?: Date;
-  /** The time step of the last code that was accepted: none is accepted twice. */
+  /** The time step of the last accepted code. No code is accepted twice. */
   readonly totpLastStep?: number;
 }
 
@@ -29,14 +29,14 @@ export interface Accounts {
   insert(row: AccountRow): Promise<'inserted' | 'email_taken'>;
   get(id: AccountId): Promise<AccountRow | undefined>;
   byEmail(email: string): Promise<AccountRow | undefined>;
-  /** Whether anybody can sign in. */
+  /** Whether any account has a way to sign in. */
   hasPeople(): Promise<boolean>;
   change(id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'>;
   /** Accepts the code of this time step. False if it, or a later one, was accepted before. */
   spendTotpStep(id: AccountId, step: number): Promise<boolean>;
-  /** Replaces all recovery codes by those with these hashes. */
+  /** Replaces all recovery codes of the account. Stores their hashes only. */
   replaceRecoveryCodes(id: AccountId, hashes: readonly Buffer[]): Promise<void>;
-  /** Uses one up. False if there is none with this hash, or it was used. */
+  /** Marks a recovery code used. False if no unused code has this hash. */
   spendRecoveryCode(id: AccountId, hash: Buffer, now: Date): Promise<boolean>;
   countRecoveryCodes(id: AccountId): Promise<number>;
 }
@@ -55,9 +55,10 @@ export interface ApplicationRow {
 
 export interface Applications {
   /**
-   * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has the slug.
-   * `limit`: how many applications the account may have. `onlyFor`: a token that is restricted to no application is restricted to
-   * this one, or, if it has one already, nothing is inserted (`token_used`).
+   * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has
+   * the slug. `limit`: the most applications that the account may have. `onlyFor`: the token that asks. A token without
+   * restriction is restricted to the new application; for a token that is restricted already nothing is inserted
+   * (`token_used`).
    */
   insert(
     row: ApplicationRow,
@@ -65,15 +66,18 @@ export interface Applications {
     limit: number,
     onlyFor?: TokenId,
   ): Promise<'inserted' | 'slug_taken' | 'limit_reached' | 'token_used'>;
-  /** Those the account is a member of, newest first, after the row named by `before`. */
+  /** The applications of which the account is a member, newest first, after the row named by `before`. */
   list(
     account: AccountId,
     page: { limit: number; before?: ApplicationId },
   ): Promise<Array<ApplicationRow & { role: Role }>>;
   get(id: ApplicationId, account: AccountId): Promise<(ApplicationRow & { role: Role }) | undefined>;
-  /** For the CLI and the compatibility mount, which have no account: by id, by slug, or by exact name. */
+  /**
+   * For the CLI and the compatibility mount, which have no account. Looks for the id, then the slug, then the exact
+   * name.
+   */
   find(idOrName: string): Promise<ApplicationRow[]>;
   byId(id: ApplicationId): Promise<ApplicationRow | undefined>;
-  /** Renames when `revision` still stands. */
+  /** Renames the application if its revision is still `revision`. */
   rename(id: ApplicationId, revision: number, name: string, now: Date): Promise<ApplicationRow | undefined>;
 }

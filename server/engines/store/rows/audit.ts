@@ -9,12 +9,12 @@ export interface Named {
 
 export interface NewAuditRow {
   readonly id: AuditId;
-  /** Absent: it concerns no application. */
+  /** Absent: the entry concerns no application. */
   readonly applicationId?: ApplicationId;
   readonly accountId?: AccountId;
   readonly at: Date;
   readonly action: string;
-  /** Without a name, that of an account is looked up. */
+  /** If an account has no name here, its name is looked up. */
   readonly actor: {
     readonly kind: 'account' | 'agent_key' | 'operator' | 'anonymous';
     readonly id?: string;
@@ -30,7 +30,7 @@ export interface NewAuditRow {
 }
 
 export interface AuditRow extends NewAuditRow {
-  /** Within the application, without gaps. */
+  /** Consecutive within the application. */
   readonly number: number;
 }
 
@@ -39,7 +39,7 @@ export interface SealRow {
   readonly number: number;
   readonly firstNumber: number;
   readonly lastNumber: number;
-  /** SHA-256 of each entry that it covers. */
+  /** SHA-256 of each entry that the seal covers. */
   readonly rowDigests: readonly Buffer[];
   readonly jws: string;
   readonly at: Date;
@@ -47,7 +47,7 @@ export interface SealRow {
 
 export interface AuditFilter {
   readonly limit: number;
-  /** Only those older than this one. */
+  /** Only entries older than this one. */
   readonly before?: AuditId;
   readonly action?: string;
   readonly actorId?: string;
@@ -59,17 +59,20 @@ export interface AuditRows {
   insert(row: NewAuditRow): Promise<void>;
   /** Newest first. `undefined`: the entries that concern no application. */
   list(application: ApplicationId | undefined, filter: AuditFilter): Promise<AuditRow[]>;
-  /** Removes what is older than 400 days, as far as it is sealed. Returns how many rows that were. */
+  /** Removes sealed entries that are older than 400 days. Returns the number of rows. */
   forget(batch: number): Promise<number>;
-  /** Every chain that has entries or seals: applications, and the nil id for entries of none. */
+  /**
+   * The ids of all chains that have entries or seals: one for each application, and the nil id for entries of no
+   * application.
+   */
   chains(): Promise<string[]>;
-  /** Those with entries that no seal covers. */
+  /** The chains that have entries without a seal. */
   unsealed(): Promise<string[]>;
   /** Entries with a greater number, oldest first. */
   entriesAfter(chain: string, number: number, limit: number): Promise<AuditRow[]>;
   /** Seals with a greater number, oldest first. */
   sealsAfter(chain: string, number: number, limit: number): Promise<SealRow[]>;
   lastSeal(chain: string): Promise<SealRow | undefined>;
-  /** Nothing is added if another process was first. */
+  /** Inserts nothing and returns false if another process inserted a seal first. */
   insertSeal(row: SealRow): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// Authorities that sessions trust.
+// Certificate authorities that sessions trust.
 import type { ApplicationId, CertificateId } from '../../../kit/ids.ts';
 
 export interface CertificateRow {
@@ -6,18 +6,18 @@ export interface CertificateRow {
   readonly applicationId: ApplicationId;
   readonly subjects: readonly string[];
   readonly fingerprints: readonly string[];
-  /** The first of them to expire. */
+  /** The expiry of the certificate that expires first. */
   readonly notAfter: Date;
   readonly createdAt: Date;
 }
 
 export interface CertificateRows {
-  /** `limit` = most uploads of the application. */
+  /** `limit`: the most uploads that the application may have. */
   insert(row: CertificateRow, ders: readonly Buffer[], limit: number): Promise<'inserted' | 'limit_reached'>;
   /** Newest first. */
   list(application: ApplicationId): Promise<CertificateRow[]>;
   get(application: ApplicationId, id: CertificateId): Promise<CertificateRow | undefined>;
-  /** The certificates of those uploads that there are, as DER. */
+  /** The certificates, as DER, of those uploads that exist. */
   ders(
     application: ApplicationId,
     ids: readonly CertificateId[],

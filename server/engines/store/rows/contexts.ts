@@ -1,4 +1,4 @@
-// Contexts, their versions, and who uses them.
+// Contexts, their versions, and the sessions that use them.
 import type { ApplicationId, ContextId, HostId, SessionId, VersionId } from '../../../kit/ids.ts';
 import type { NamedEvent } from './events.ts';
 
@@ -8,7 +8,7 @@ export interface ContextRow {
   readonly name?: string;
   /** The context's data key, sealed under the installation's secret. */
   readonly wrappedKey: Buffer;
-  /** 0: nothing was saved yet. */
+  /** 0: nothing has been saved yet. */
   readonly version: number;
   readonly sizeBytes: number;
   readonly lastSessionId?: SessionId;
@@ -26,14 +26,14 @@ export interface StoredArchive {
   readonly checksum: Buffer;
 }
 
-/** What a version consists of. */
+/** The parts and the size of a version. */
 export interface VersionFacts {
   readonly source: VersionSource;
   readonly sessionId?: SessionId;
   readonly partial: boolean;
   readonly sizeBytes: number;
   readonly archive?: StoredArchive;
-  /** The version whose id names them. */
+  /** The version whose object holds the cookies. */
   readonly cookiesOf?: VersionId;
 }
 
@@ -41,11 +41,11 @@ export interface VersionRow extends VersionFacts {
   readonly id: VersionId;
   readonly version: number;
   readonly createdAt: Date;
-  /** Of an earlier version: when it is removed. */
+  /** For an earlier version: when it is removed. */
   readonly expiresAt?: Date;
 }
 
-/** An event of another session. */
+/** An event to append to another session. */
 export interface SessionNews extends NamedEvent {
   readonly session: SessionId;
 }
@@ -54,48 +54,51 @@ export interface KeepVersion {
   readonly id: VersionId;
   readonly facts: VersionFacts;
   readonly now: Date;
-  /** Versions behind the newest: how many, and until when. */
+  /** How many earlier versions are kept, and until when. */
   readonly earlier: { readonly most: number; readonly until: Date };
 }
 
 export interface Kept {
   readonly context: ContextRow;
-  /** The save that this one replaced without having started from it. */
+  /** The newest version before this one, if the session did not start from it. */
   readonly overtook?: VersionRow;
 }
 
-/** Destroyed contexts and those of other applications are not found. */
+/** Destroyed contexts and contexts of other applications are not found. */
 export interface ContextRows {
   insert(row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'>;
   get(application: ApplicationId, id: ContextId): Promise<ContextRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, page: { limit: number; before?: ContextId }): Promise<ContextRow[]>;
-  /** Destroys its key and marks every version for removal; false when there was none. */
+  /** Destroys the context's key and marks every version for removal. False if there is no such context. */
   destroy(application: ApplicationId, id: ContextId, now: Date): Promise<boolean>;
   /** Newest first. */
   versions(application: ApplicationId, id: ContextId): Promise<VersionRow[]>;
   /**
-   * Writes down that objects will be stored under this id; forgotten and removed when it is not kept by then. With
-   * `archiveOf` it will have the archive of that version, which from now on is not removed. False: there is no such
-   * context, or archive.
+   * Inserts a row before objects are stored under this id, so that they are removed if `keep` does not follow in time.
+   * With `archiveOf` the version shares the archive of that version, which is then not removed. False: the context or
+   * the archive does not exist.
    */
   reserve(
     application: ApplicationId,
     context: ContextId,
     version: { id: VersionId; source: VersionSource; archiveOf?: VersionId; now: Date; until: Date },
   ): Promise<boolean>;
-  /** Makes it the newest version; with `session` that session's use ends with it. Undefined: there is no such context any more. */
+  /**
+   * Makes this the newest version. With `session` the use by that session ends in the same transaction. Undefined: the
+   * context no longer exists.
+   */
   keep(
     application: ApplicationId,
     context: ContextId,
     request: KeepVersion,
     session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly SessionNews[] },
   ): Promise<Kept | undefined>;
-  /** It will not be kept: its objects are to be removed. */
+  /** The version will not be kept. Marks its objects for removal. */
   abandon(id: VersionId, now: Date): Promise<void>;
-  /** Versions that are to be removed, with the objects that no other version has. */
+  /** Versions due for removal, with the objects that no other version shares. */
   removable(now: Date, batch: number): Promise<RemovableVersion[]>;
-  /** Their objects are gone. Forgets destroyed contexts too, of which nothing is left. */
+  /** Deletes the rows after their objects were deleted, and destroyed contexts that have no versions left. */
   forget(ids: readonly VersionId[]): Promise<void>;
 }
 
@@ -107,17 +110,17 @@ export interface RemovableVersion {
   readonly cookiesOf?: VersionId;
 }
 
-/** A session that will save into a context when it ends. */
+/** The use of a context by a session that will save into it when the session ends. */
 export interface ContextUse {
   readonly sessionId: SessionId;
   readonly contextId: ContextId;
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly exclusive: boolean;
-  /** What it started from; absent while it has not started. */
+  /** The version that the session started from. Absent until it has started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** Set once it has ended and its save is running. */
+  /** Set while the save runs. */
   readonly savingSince?: Date;
   readonly tries: number;
 }
@@ -126,27 +129,27 @@ export type Opened =
   | { readonly opened: true }
   /** The save of this session is running. */
   | { readonly saving: SessionId }
-  /** This session has it exclusively. */
+  /** This session uses the context exclusively. */
   | { readonly held: SessionId }
   | { readonly opened: false };
 
 export interface ContextUses {
-  /** Writes the use unless a save is under way, or both this one and a standing one are exclusive. */
+  /** Inserts the use unless a save is running, or another use exists and either of the two is exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
-  /** Whose save of this context is under way, if any. */
+  /** The session whose save of this context is running, if any. */
   savingOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
-  /** The session has ended: from now on its save is due. Idempotent. */
+  /** The session has ended and its save is due. Idempotent. */
   toSave(session: SessionId, now: Date): Promise<void>;
-  /** Nothing will be saved. */
+  /** Ends the use without a save. */
   close(session: SessionId): Promise<void>;
-  /** Saves of this host that are due; of each context only the one whose session ended first. */
+  /** Saves of this host that are due. For each context only the save of the session that ended first. */
   due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
-  /** The save is given up, and the event says why. */
+  /** Gives up the save and appends the event that says why. */
   fail(news: SessionNews): Promise<void>;
-  /** Uses of this host whose session has ended, or never came to be, without anybody having said so here. */
+  /** Uses on this host whose session has ended or was never created, and whose save is not due. */
   orphans(host: HostId, createdBefore: Date): Promise<SessionId[]>;
   ofHost(host: HostId): Promise<SessionId[]>;
 }

@@ -1,21 +1,21 @@
-// Who controls a session, and which links to it stand.
+// Who controls a session, and which of its links are valid.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {
   readonly sessionId: SessionId;
   readonly applicationId: ApplicationId;
-  /** Grows with every change of hands. */
+  /** Increases each time control changes. */
   readonly fence: number;
-  /** Grows when the links that were given out are revoked. */
+  /** Increases each time the links are revoked. */
   readonly linkEpoch: number;
-  /** The person who drives; both or neither. */
+  /** Identifies the person in control. Set together with the expiry, or both are absent. */
   readonly holder?: string;
   readonly expiresAt?: Date;
 }
 
 export interface ControlRows {
   of(session: SessionId): Promise<ControlRow | undefined>;
-  /** Undefined when somebody else holds it, or the session does not run. */
+  /** Undefined if another person is in control, or the session is not running. */
   take(
     application: ApplicationId,
     session: SessionId,
@@ -23,10 +23,10 @@ export interface ControlRows {
     now: Date,
     expiresAt: Date,
   ): Promise<ControlRow | undefined>;
-  /** False when this holder holds it no more under this fence. */
+  /** False if this person no longer has control under this fence. */
   renew(session: SessionId, holder: string, fence: number, now: Date, expiresAt: Date): Promise<boolean>;
-  /** False when it had changed hands already. */
+  /** False if control has changed since. */
   end(session: SessionId, fence: number): Promise<boolean>;
-  /** The new epoch; undefined for a session that is not there. */
+  /** Returns the new epoch; undefined if the session does not exist. */
   revokeLinks(application: ApplicationId, session: SessionId): Promise<number | undefined>;
 }

@@ -21,28 +21,28 @@ export interface TokenRow extends CredentialRow {
   readonly id: TokenId;
   readonly accountId: AccountId;
   readonly kind: 'personal' | 'developer';
-  /** Absent: all, present and future. */
+  /** Absent: all applications, including those created later. */
   readonly applicationIds?: readonly ApplicationId[];
-  /** The token that issued it; absent for those of the command line. */
+  /** The token that issued this one. Absent if it was issued on the command line. */
   readonly issuedBy?: TokenId;
 }
 
 export interface TokenListPage {
   readonly limit: number;
   readonly before?: TokenId;
-  /** Only this token and those it has issued. */
+  /** Only this token and the tokens that it issued. */
   readonly of?: TokenId;
 }
 
 export interface Tokens {
   insert(row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'>;
-  /** Living ones and those that ended less than 90 days ago, newest first. */
+  /** Valid tokens, and tokens that ended less than 90 days ago, newest first. */
   list(account: AccountId, now: Date, page: TokenListPage): Promise<TokenRow[]>;
   get(account: AccountId, id: TokenId): Promise<TokenRow | undefined>;
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
-  /** Marks it revoked and notifies in one transaction. False if it is not valid. */
+  /** Marks the token revoked and notifies in one transaction. False if it is not valid. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
-  /** Returns whether it was the first use. */
+  /** Records a use. True if it was the first. */
   touch(id: TokenId, at: Date, ip: string): Promise<boolean>;
 }
 
@@ -61,7 +61,7 @@ export interface KeyRow extends CredentialRow {
   readonly applicationId: ApplicationId;
   readonly revision: number;
   readonly grants: readonly GrantRow[];
-  /** The key that took its place when it was rotated. */
+  /** The key that replaced this one when it was rotated. */
   readonly replacedBy?: KeyId;
 }
 
@@ -77,9 +77,9 @@ export interface Keys {
   list(application: ApplicationId, now: Date, page: { limit: number; before?: KeyId }): Promise<KeyRow[]>;
   get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined>;
   byHash(hash: Buffer): Promise<KeyRow | undefined>;
-  /** Changes it when `revision` still stands. */
+  /** Changes the key if its revision is still `revision`. */
   change(application: ApplicationId, id: KeyId, revision: number, change: KeyChange): Promise<KeyRow | undefined>;
-  /** `keepConnections`: what is open under it stays open. */
+  /** `keepConnections`: open connections of the key stay open. */
   revoke(
     application: ApplicationId,
     id: KeyId,
@@ -87,8 +87,8 @@ export interface Keys {
     how?: { readonly keepConnections?: boolean },
   ): Promise<boolean>;
   /**
-   * Inserts the successor and ends the old key at `oldEnds`, in one transaction. `not_rotatable`: the old one has ended, or
-   * was rotated already.
+   * Inserts the new key and lets the old key end at `oldEnds`, in one transaction. `not_rotatable`: the old key has
+   * ended or was already rotated.
    */
   rotate(
     old: KeyId,

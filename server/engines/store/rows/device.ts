@@ -1,4 +1,4 @@
-// Device authorizations: what programs asked for, and what people decided.
+// Device authorizations: what programs request, and what people decide.
 import type { AccountId, ApplicationId, DeviceAuthorizationId, TokenId } from '../../../kit/ids.ts';
 import type { TokenRow } from './credentials.ts';
 
@@ -6,30 +6,30 @@ export interface DeviceRow {
   readonly id: DeviceAuthorizationId;
   /** SHA-256 of the device code. */
   readonly deviceCodeHash: Buffer;
-  /** Keyed digest of the user code, which is too short for a plain one. */
+  /** Keyed digest of the user code. A plain digest of so short a code could be reversed. */
   readonly userCodeHash: Buffer;
   readonly clientId: string;
   readonly deviceName?: string;
-  /** Asked for; once approved, granted. */
+  /** The requested scopes; after approval, the granted ones. */
   readonly scopes: readonly string[];
-  /** S256, as RFC 7636 has it. */
+  /** Method S256 of RFC 7636. */
   readonly codeChallenge?: string;
-  /** It expires by the clock, whatever stands here. */
+  /** The authorization expires by the clock, whatever its status. */
   readonly status: 'pending' | 'claimed' | 'approved' | 'redeemed' | 'denied';
   readonly requestedIp: string;
   readonly userAgent?: string;
   readonly intervalSeconds: number;
   readonly startedAt: Date;
   readonly expiresAt: Date;
-  /** The last request for the token that was not too soon. */
+  /** When the token was last requested, except for requests that came too soon. */
   readonly polledAt?: Date;
-  /** The last read of the state that was not too soon. */
+  /** When the state was last read, except for reads that came too soon. */
   readonly stateReadAt?: Date;
-  /** Who has claimed it. */
+  /** The account that has claimed it. */
   readonly accountId?: AccountId;
-  /** Once approved. */
+  /** Set on approval. */
   readonly applicationIds?: readonly ApplicationId[];
-  /** Once redeemed. */
+  /** Set on redemption. */
   readonly tokenId?: TokenId;
 }
 
@@ -41,30 +41,30 @@ export type DeviceDecision =
       readonly applicationIds: readonly ApplicationId[];
     };
 
-/** What a request for the token does. */
+/** The effect of a token request. */
 export type Collection =
   | { readonly does: 'nothing' }
-  /** Its time is kept. */
+  /** Records the time of the request. */
   | { readonly does: 'count' }
   | { readonly does: 'slow_down'; readonly intervalSeconds: number }
   | { readonly does: 'redeem'; readonly token: TokenRow }
   | { readonly does: 'revoke'; readonly token: TokenId };
 
 export interface DeviceRows {
-  /** `code_taken`: the user code exists. `limit_reached`: so many are not expired. */
+  /** `code_taken`: the user code exists. `limit_reached`: `livingMax` authorizations are not expired. */
   insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
-  /** One that is not expired, for the account that has claimed it or, if nobody has, claims it by this. */
+  /** An authorization that is not expired and is claimed by the account. Claims it if nobody has. */
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
-  /** One that this account has claimed and that is not expired. */
+  /** An authorization that is not expired and is claimed by the account. */
   claimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
-  /** False if it is not claimed by this account any more, was decided, or has expired. */
+  /** False if the account has no claim, or the authorization was decided or has expired. */
   decide(id: DeviceAuthorizationId, account: AccountId, now: Date, decision: DeviceDecision): Promise<boolean>;
-  /** Keeps the time of a read of the state. False if there was one after `since`. */
+  /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
   /**
-   * Holds the row while `judge` decides from it, then carries that out in the same transaction. `limit_reached`: the account has
-   * so many valid tokens, and nothing was done.
+   * Locks the row, calls `judge`, and carries out what it returns, in one transaction. `limit_reached`: the account has
+   * too many valid tokens, and nothing was changed.
    */
   collect<Verdict extends Collection>(
     deviceCode: Buffer,
@@ -72,6 +72,6 @@ export interface DeviceRows {
     judge: (row: DeviceRow | undefined) => Verdict,
     tokensMax: number,
   ): Promise<{ readonly row?: DeviceRow; readonly verdict: Verdict | 'limit_reached' }>;
-  /** Those that expired before this time. Returns how many. */
+  /** Removes authorizations that expired before this time. Returns the number of rows. */
   removeExpired(before: Date): Promise<number>;
 }

@@ -2,7 +2,10 @@
 import type { ApplicationId, DownloadId, HostId, SessionId } from '../../../kit/ids.ts';
 import type { OutboxRow } from './outbox.ts';
 
-/** `removed` by its owner: the row stays until its session's files go, or the file in the box would be taken in again. */
+/**
+ * `removed`: deleted by its owner. The row stays until the session's files are removed, so that the file in the box is
+ * not collected again.
+ */
 export type DownloadState = 'running' | 'complete' | 'failed' | 'removed';
 
 export interface DownloadRow {
@@ -10,10 +13,10 @@ export interface DownloadRow {
   readonly applicationId: ApplicationId;
   readonly sessionId: SessionId;
   readonly hostId: HostId;
-  /** The browser's name for it, and for its file in the box. */
+  /** The browser's identifier of the download and the name of its file in the box. */
   readonly guid: string;
   readonly state: DownloadState;
-  /** As the site named it. */
+  /** As the site named the file. */
   readonly filename: string;
   readonly mimeType?: string;
   readonly size?: number;
@@ -37,26 +40,29 @@ export interface DownloadFilter {
 }
 
 export interface DownloadRows {
-  /** A download that began; nothing when it is known. */
+  /** Inserts a download that has started. Does nothing if the row exists. */
   begin(row: DownloadRow): Promise<void>;
-  /** Ours now, staged: complete, and to be stored. Writes the row where `begin` did not. False when it was over already. */
+  /**
+   * Marks the download complete: its file is staged and will be stored. Inserts the row if `begin` was not called.
+   * False if the download had already ended.
+   */
   complete(row: CompleteDownload, outbox: OutboxRow): Promise<boolean>;
-  /** Will never be complete. False when it is, or is known to have failed. */
+  /** Marks the download failed. False if it has already ended. */
   fail(session: SessionId, guid: string, failure: string, now: Date): Promise<boolean>;
-  /** All there are, whatever became of them. */
+  /** All downloads of the session, in every state. */
   ofSession(session: SessionId): Promise<DownloadRow[]>;
-  /** Running ones of sessions of this host that have ended. */
+  /** Running downloads whose session on this host has ended. */
   leftBehind(host: HostId, batch: number): Promise<DownloadRow[]>;
-  /** Complete ones, oldest first, and how many match in all. */
+  /** Complete downloads, oldest first, and the number of all that match. */
   list(
     application: ApplicationId,
     session: SessionId,
     filter: DownloadFilter,
   ): Promise<{ downloads: CompleteDownload[]; total: number }>;
-  /** A complete one. */
+  /** A complete download. */
   get(application: ApplicationId, id: DownloadId): Promise<CompleteDownload | undefined>;
-  /** False when there is no complete one. */
+  /** False if there is no complete download with this id. */
   remove(application: ApplicationId, id: DownloadId): Promise<boolean>;
-  /** Bytes of its complete downloads. */
+  /** The total size of the session's complete downloads. */
   bytesOf(application: ApplicationId, session: SessionId): Promise<number>;
 }

@@ -10,11 +10,11 @@ export interface EgressDayRow {
 }
 
 export interface EgressDays {
-  /** Adds to the day. Returns the new total of each application, with the limits that it configured. */
+  /** Adds to the day. Returns each application's new total and its configured limits. */
   add(
     day: string,
     moved: ReadonlyMap<ApplicationId, number>,
   ): Promise<Array<Omit<EgressDayRow, 'day'> & { readonly configured: JsonObject }>>;
-  /** Removes the days before this one. Returns how many rows that were. */
+  /** Removes the days before this one. Returns the number of rows. */
   forget(before: string): Promise<number>;
 }

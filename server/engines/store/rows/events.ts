@@ -1,4 +1,4 @@
-// What has happened to sessions.
+// Events of sessions.
 
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -44,7 +44,10 @@ export interface Actor {
 }
 
 export interface SessionEventRow {
-  /** Grows in the order in which events of one application can be read; the numbers between belong to others. */
+  /**
+   * Increases in the order in which the events of one application become readable. Other applications use the numbers
+   * between.
+   */
   readonly id: number;
   readonly applicationId: ApplicationId;
   readonly sessionId: SessionId;
@@ -55,7 +58,7 @@ export interface SessionEventRow {
 }
 
 export interface EventFilter {
-  /** Only events behind this one; 0: all. */
+  /** Only events after this one; 0: all. */
   readonly after: number;
   readonly session?: SessionId;
   readonly types?: readonly SessionEventType[];
@@ -70,18 +73,21 @@ export interface NamedEvent {
 }
 
 export interface EventRows {
-  /** For what is no change of the row. Nothing happens where the session has ended. */
+  /** Appends an event that changes no row. Does nothing if the session has ended. */
   append(session: SessionId, event: NamedEvent): Promise<void>;
   /**
-   * Oldest first. Whatever is committed later has a greater id than `through`: who goes on from there misses nothing.
-   * `full`: there may be more up to now.
+   * Oldest first. Events that are committed later have ids above `through`, so a reader that continues from `through`
+   * misses none. `full`: the batch was full, and more events may follow.
    */
   read(
     application: ApplicationId,
     filter: EventFilter,
   ): Promise<{ events: readonly SessionEventRow[]; through: number; full: boolean }>;
-  /** The `through` of now. */
+  /** The current value of `through`. */
   newest(application: ApplicationId): Promise<number>;
-  /** Forgets the events of sessions that ended before this; how many sessions those were, at most `batch`. */
+  /**
+   * Deletes the events of sessions that ended before this time, of at most `batch` sessions. Returns the number of
+   * sessions.
+   */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

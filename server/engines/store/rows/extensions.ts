@@ -11,23 +11,26 @@ export interface ExtensionRow {
   readonly name: string;
   readonly version: string;
   readonly manifestVersion: number;
-  /** Chromium's id of it, where the package has a key. */
+  /** Chromium's id of the extension, if its package has a key. */
   readonly ownId?: string;
   readonly createdAt: Date;
   readonly usedAt: Date;
 }
 
 export interface ExtensionRows {
-  /** Says that this file is about to be stored, or used again: it is not dropped before its time. */
+  /** Call before the file is stored or used again: it is then not removed before its time. */
   expectFile(application: ApplicationId, checksum: string, now: Date): Promise<void>;
-  /** `limit` = most extensions of the application. */
+  /** `limit`: the most extensions that the application may have. */
   insert(row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'>;
   get(application: ApplicationId, id: ExtensionId): Promise<ExtensionRow | undefined>;
-  /** Those that there are, marked as used now, their files too. */
+  /** Those that exist. Marks them and their files as used now. */
   use(application: ApplicationId, ids: readonly ExtensionId[], now: Date): Promise<ExtensionRow[]>;
   remove(application: ApplicationId, id: ExtensionId): Promise<boolean>;
-  /** Deletes those that nobody has used since; how many, at most `batch`. */
+  /** Deletes at most `batch` extensions that were not used since. Returns their number. */
   forget(usedBefore: Date, batch: number): Promise<number>;
-  /** Drops one file that no extension needs and nobody has used since; false when there is none. Safe to be killed in. */
+  /**
+   * Removes one file that no extension needs and that was not used since. False if there is none. May be interrupted at
+   * any point.
+   */
   dropFile(usedBefore: Date, remove: (application: ApplicationId, checksum: string) => Promise<void>): Promise<boolean>;
 }

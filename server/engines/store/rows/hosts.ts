@@ -1,4 +1,4 @@
-// Processes that run sessions.
+// Server processes that run sessions.
 import type { HostId } from '../../../kit/ids.ts';
 
 export interface HostRow {

@@ -1,7 +1,7 @@
 // Sessions of people who signed in with a browser.
 import type { AccountId, HumanSessionId } from '../../../kit/ids.ts';
 
-/** What a person proved who they are with, weakest first. */
+/** How a person has proved their identity, weakest first. */
 export type Acr = 'berth:1' | 'berth:2' | 'phr';
 
 export interface HumanSessionRow {
@@ -21,20 +21,26 @@ export interface HumanSessionRow {
   readonly userAgent?: string;
 }
 
-/** What a new proof changes. The cookie changes with it. */
+/** What changes with a new proof. The cookie is always replaced. */
 export type HumanSessionProof = Pick<HumanSessionRow, 'hash' | 'authTime' | 'acr'>;
 
 export interface HumanSessions {
   insert(row: HumanSessionRow): Promise<void>;
-  /** With the strongest proof that the account is able to give. */
+  /** Includes the strongest proof that the account can give. */
   byHash(hash: Buffer): Promise<(HumanSessionRow & { readonly strongestAcr: Acr }) | undefined>;
-  /** Valid ones, newest first. */
+  /** Valid sessions, newest first. */
   list(account: AccountId, now: Date): Promise<HumanSessionRow[]>;
-  /** Gives a valid session a new cookie, and notifies about the old one in the same transaction. Returns the old hash. */
+  /**
+   * Gives a valid session a new cookie, and sends a notification about the old one in the same transaction. Returns the
+   * old hash.
+   */
   renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
-  /** Marks valid ones revoked and notifies in one statement: one session, or all but one. Returns their hashes. */
+  /** Revokes one valid session, or all but one, and notifies in one statement. Returns their hashes. */
   revoke(account: AccountId, which: SessionChoice, now: Date): Promise<Buffer[]>;
-  /** Drops all of an account from the caches, because its strongest proof has changed. Returns their hashes. */
+  /**
+   * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
+   * changed. Returns their hashes.
+   */
   announce(account: AccountId): Promise<Buffer[]>;
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;
 }

@@ -1,13 +1,13 @@
-// Writes that can be repeated.
+// Idempotent requests and their answers.
 
 import type { AccountId, ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** One run of a write under a key. */
+/** One execution of a request with an idempotency key. */
 export interface IdempotencyRun {
   readonly owner: AccountId | ApplicationId;
   readonly keyDigest: Buffer;
-  /** Tells this run from an earlier one under the same key. */
+  /** Tells this execution from an earlier one with the same key. */
   readonly run: string;
 }
 
@@ -15,21 +15,21 @@ export interface IdempotencyRow extends IdempotencyRun {
   readonly requestDigest: Buffer;
   readonly operation: string;
   readonly hostId: HostId;
-  /** The session it made, written together with that session. */
+  /** The session that it created, written in the same transaction as the session. */
   readonly sessionId?: SessionId;
-  /** What is answered again; absent while it runs. */
+  /** The answer to repeat. Absent while the request runs. */
   readonly kept?: JsonObject;
   readonly createdAt: Date;
   readonly expiresAt: Date;
 }
 
 export interface IdempotencyRows {
-  /** Inserts the row, or shows the one that stands. One that has expired by the new row's createdAt counts as gone. */
+  /** Inserts the row, or returns the existing one. A row that has expired at the new row's `createdAt` is replaced. */
   begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }>;
-  /** Keeps what is answered again. */
+  /** Stores the answer to repeat. */
   keep(run: IdempotencyRun, kept: JsonObject): Promise<void>;
-  /** Nothing was done: the key is free again. */
+  /** Deletes the row because nothing was done. The key can be used again. */
   release(run: IdempotencyRun): Promise<void>;
-  /** Removes what has expired, at most this many; returns how many. */
+  /** Removes at most `batch` expired rows. Returns their number. */
   sweep(now: Date, batch: number): Promise<number>;
 }

@@ -18,19 +18,19 @@ export interface InvitationRow {
   readonly revokedAt?: Date;
 }
 
-/** What an application has while it is locked. */
+/** The state of an application, read under its lock. */
 export interface InvitingState {
-  /** Role of the inviter. Absent: no member any more. */
+  /** Role of the inviter. Absent: no longer a member. */
   readonly role?: Role;
   readonly pending: number;
-  /** When those since `countedSince` were created, oldest first. */
+  /** When the invitations since `countedSince` were created, oldest first. */
   readonly recent: readonly Date[];
 }
 
 export interface Invitations {
-  /** `decide` throws to refuse, under a lock of the application. */
+  /** Calls `decide` under a lock of the application; it throws to refuse. */
   insert(row: InvitationRow, countedSince: Date, decide: (state: InvitingState) => void): Promise<void>;
-  /** Pending ones and those that ended after `endedSince`, newest first. */
+  /** Pending invitations and those that ended after `endedSince`, newest first. */
   list(
     application: ApplicationId,
     endedSince: Date,
@@ -40,8 +40,8 @@ export interface Invitations {
   /** False if it is not pending. */
   revoke(application: ApplicationId, id: InvitationId, now: Date): Promise<boolean>;
   /**
-   * Accepts a pending one, and makes the account a member with the role that `roleFor` says of the one that it had. Undefined if
-   * it is not pending.
+   * Accepts a pending invitation. The account becomes a member with the role that `roleFor` returns for its present
+   * role. Undefined if the invitation is not pending.
    */
   accept(
     row: Pick<InvitationRow, 'id' | 'applicationId'>,
@@ -49,6 +49,6 @@ export interface Invitations {
     now: Date,
     roleFor: (had: Role | undefined) => Role,
   ): Promise<Role | undefined>;
-  /** Removes those that ended before. Returns how many. */
+  /** Removes invitations that ended before this time. Returns the number of rows. */
   removeEnded(before: Date): Promise<number>;
 }

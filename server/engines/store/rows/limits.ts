@@ -1,11 +1,11 @@
-// What an application may use.
+// The configured limits of applications.
 
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 export interface LimitsRow {
   readonly applicationId: ApplicationId;
-  /** What its owner named; the domain knows the defaults. */
+  /** Only the limits that were set; the domain has the defaults. */
   readonly configured: JsonObject;
   readonly revision: number;
   readonly updatedAt: Date;
@@ -13,7 +13,7 @@ export interface LimitsRow {
 
 export interface LimitsRows {
   get(application: ApplicationId): Promise<LimitsRow | undefined>;
-  /** Replaces what is configured when `revision` still stands. Waits for admissions that hold the row. */
+  /** Replaces the limits if the revision is still `revision`. Waits for admissions that hold the row. */
   replace(
     application: ApplicationId,
     revision: number,

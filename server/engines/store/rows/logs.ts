@@ -1,10 +1,10 @@
 // The log of each session.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
-/** How much of each kind of entry there is. */
+/** Entries and bytes of each kind. */
 export type LogKinds = Readonly<Record<string, { readonly entries: number; readonly bytes: number }>>;
 
-/** Entries of a session's log that follow each other without a gap, one a line. */
+/** Consecutive entries of a session's log, one in each line. */
 export interface LogChunk {
   /** Sequence number of the first line. */
   readonly first: number;
@@ -15,23 +15,26 @@ export interface LogChunk {
 export interface LogStanding {
   readonly last: number;
   readonly written: Date;
-  /** Of the whole log. */
+  /** Totals of the whole log. */
   readonly kinds: LogKinds;
-  /** Those of the last chunk. */
+  /** The entries of the last chunk. */
   readonly lines: readonly string[];
 }
 
 export interface LogRows {
-  /** A chunk that begins where one stands replaces it. */
+  /** A chunk replaces an existing one with the same first sequence number. */
   write(application: ApplicationId, session: SessionId, chunks: readonly LogChunk[], now: Date): Promise<void>;
-  /** Chunks with lines behind `after`, oldest first; with `kinds` only those that have some of these. */
+  /**
+   * Chunks that contain entries after `after`, oldest first. With `kinds`, only chunks that contain entries of these
+   * kinds.
+   */
   read(
     application: ApplicationId,
     session: SessionId,
     page: { readonly after: number; readonly kinds?: readonly string[]; readonly limit: number },
   ): Promise<readonly LogChunk[]>;
-  /** Where a log stands that somebody else began; undefined where there is none. */
+  /** Where to continue a log that an earlier process began. Undefined if there is none. */
   last(application: ApplicationId, session: SessionId): Promise<LogStanding | undefined>;
-  /** Forgets the logs of sessions that ended before this; how many sessions those were, at most `batch`. */
+  /** Deletes the logs of at most `batch` sessions that ended before this time. Returns the number of sessions. */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

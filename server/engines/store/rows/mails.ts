@@ -1,4 +1,4 @@
-// Mails on their way, and those that were sent lately.
+// Mails to be sent, and mails sent recently.
 import type { MailId } from '../../../kit/ids.ts';
 
 export interface MailRow {
@@ -7,7 +7,7 @@ export interface MailRow {
   readonly subject: string;
   readonly body: string;
   readonly createdAt: Date;
-  /** When it is to be sent, or tried again. Absent: it was sent, was given up, or there is no mail server. */
+  /** When to send the mail or try again. Absent: it was sent or given up, or there is no mail server. */
   readonly dueAt?: Date;
   readonly attempts: number;
   readonly sentAt?: Date;
@@ -17,14 +17,17 @@ export interface MailRow {
 
 export interface Mails {
   insert(row: MailRow): Promise<void>;
-  /** How many were written to the recipient since a time. */
+  /** The number of mails to the recipient since this time. */
   count(recipient: string, since: Date): Promise<number>;
   due(now: Date, batch: number): Promise<MailRow[]>;
-  /** Takes it for sending until `until`, counting the attempt. False when another process has it, or it was sent. */
+  /**
+   * Reserves the mail for sending until `until` and counts the attempt. False if another process has reserved it, or it
+   * was sent.
+   */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
-  /** Its text is forgotten: it may have a code or a link with a secret. */
+  /** Deletes the text, which may contain a code or a link with a secret. */
   sent(id: MailId, now: Date): Promise<void>;
-  /** Without `dueAt` it is given up. */
+  /** Without `dueAt` the mail is given up. */
   failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;

@@ -11,11 +11,11 @@ export interface MemberRow {
   readonly lastActiveAt?: Date;
 }
 
-/** Roles while the application is locked. */
+/** Roles, read under the lock of the application. */
 export interface MembershipState {
-  /** Of who asks for the change. Absent: no member any more. */
+  /** The role of the person who requests the change. Absent: no longer a member. */
   readonly by?: Role;
-  /** Of whom it concerns. */
+  /** The role of the member to change. */
   readonly member?: Role;
   readonly owners: number;
 }
@@ -23,22 +23,22 @@ export interface MembershipState {
 export interface MembershipChange {
   readonly by: AccountId;
   readonly account: AccountId;
-  /** Absent: removed. */
+  /** Absent: the member is removed. */
   readonly role?: Role;
-  /** Roles that the member may still invite to; pending invitations of the member to others are revoked. */
+  /** Roles to which the member may still invite. The member's pending invitations to other roles are revoked. */
   readonly mayInviteTo: readonly Role[];
   readonly now: Date;
-  /** Decides under the lock. Throws to refuse: then nothing has changed. */
+  /** Called under the lock. Throws to refuse; then nothing is changed. */
   readonly decide: (state: MembershipState) => void;
 }
 
 export interface Members {
-  /** Newest first, after a member who joined then. */
+  /** Newest first, after the member who joined at this time. */
   list(
     application: ApplicationId,
     page: { limit: number; before?: Pick<MemberRow, 'joinedAt' | 'accountId'> },
   ): Promise<MemberRow[]>;
   get(application: ApplicationId, account: AccountId): Promise<MemberRow | undefined>;
-  /** Returns the invitations that were revoked. */
+  /** Returns the revoked invitations. */
   change(application: ApplicationId, change: MembershipChange): Promise<InvitationId[]>;
 }

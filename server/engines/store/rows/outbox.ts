@@ -1,7 +1,7 @@
-// Files on their way to where they are kept.
+// Staged files that are to be stored.
 import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 
-/** A staged file of the host that is to be stored under the key. */
+/** A file in the host's staging folder that is to be stored under the key. */
 export interface OutboxRow {
   readonly id: string;
   readonly applicationId: ApplicationId;
@@ -18,18 +18,18 @@ export interface OutboxRow {
 export interface OutboxRows {
   add(row: OutboxRow): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
-  /** It failed; counts the attempt. */
+  /** Storing failed: counts the attempt and sets the time of the next. */
   putOff(id: string, dueAt: Date): Promise<void>;
-  /** False when it was taken back meanwhile. */
+  /** False if the row was removed meanwhile. */
   remove(id: string): Promise<boolean>;
-  /** The newest one, should it have been replaced while it waits. */
+  /** The newest row of the key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
-  /** Which of these still wait. */
+  /** Which of these keys have a row. */
   waiting(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Takes them back. */
+  /** Removes the rows, so that the files are not stored. */
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;
-  /** The keys that wait and begin so. */
+  /** The keys with this prefix that have a row. */
   under(application: ApplicationId, prefix: string): Promise<string[]>;
-  /** Every staged file that a row of the host names. */
+  /** The names of all staged files of the host's rows. */
   staged(host: HostId): Promise<ReadonlySet<string>>;
 }

@@ -1,17 +1,17 @@
-// The pages that a session has had.
+// The pages of sessions.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
-/** A page of a session under the number that it has for ever. */
+/** A page of a session and its permanent number. */
 export interface PageRow {
   readonly number: number;
-  /** What the browser calls it. */
+  /** The browser's target id. */
   readonly targetId: string;
   readonly appearedAt: Date;
 }
 
 export interface PageRows {
-  /** By number. */
+  /** Ordered by number. */
   list(application: ApplicationId, session: SessionId): Promise<readonly PageRow[]>;
-  /** What stands stays. */
+  /** Existing rows are not changed. */
   add(application: ApplicationId, session: SessionId, pages: readonly PageRow[]): Promise<void>;
 }

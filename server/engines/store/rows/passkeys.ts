@@ -18,8 +18,11 @@ export interface Passkeys {
   insert(row: PasskeyRow, limit: number): Promise<'inserted' | 'limit_reached' | 'exists'>;
   list(account: AccountId): Promise<PasskeyRow[]>;
   byCredential(credentialId: Buffer): Promise<PasskeyRow | undefined>;
-  /** False when there is none. */
+  /** False if there is no such passkey. */
   remove(account: AccountId, id: PasskeyId): Promise<boolean>;
-  /** Notes a use. False when the counter did not increase, which a copied authenticator shows; 0 means that it does not count. */
+  /**
+   * Records a use. False if the counter did not increase, which indicates a copied authenticator. An authenticator
+   * whose counter is always 0 does not count.
+   */
   used(id: PasskeyId, counter: number, at: Date): Promise<boolean>;
 }

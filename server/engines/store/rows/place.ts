@@ -1,26 +1,26 @@
-// What the transaction that places a session asks of its caller.
+// The callbacks of the transaction that places a session.
 import type { JsonObject } from '../../../kit/json.ts';
 import type { IdempotencyRun } from './idempotency.ts';
 
-/** What an application has configured, and what it uses of it, while both are locked. */
+/** The configured limits of an application and its present use, read under its lock. */
 export interface ApplicationUse {
   readonly configured: JsonObject;
   /** Sessions that have not ended. */
   readonly living: number;
   /** Sessions that were created after `createdAfter`. */
   readonly created: number;
-  /** Bytes that its sessions moved over the network in the UTC day of the create, as far as they are counted. */
+  /** Bytes that the application's sessions moved over the network in the UTC day of the create, as last written. */
   readonly egressBytes: number;
-  /** When the first of those was created. */
+  /** When the oldest of the `created` sessions was created. */
   readonly oldest?: Date;
 }
 
 export interface PlaceOptions<Admitted, Refusal> {
   readonly createdAfter: Date;
-  /** Decides under the lock. `expiresAt` replaces the row's own. May throw: then nothing happened. */
+  /** Called under the lock. `expiresAt` replaces that of the row. If it throws, nothing is changed. */
   readonly decide: (
     use: ApplicationUse,
   ) => { readonly admitted: Admitted & { readonly expiresAt: Date } } | { readonly refused: Refusal };
-  /** The idempotent request that this belongs to; its row learns the session in the same transaction. */
+  /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;
 }

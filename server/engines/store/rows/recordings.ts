@@ -1,13 +1,13 @@
-// What was recorded of the pages of a session.
+// Recordings of the pages of sessions.
 import type { HostId, SessionId } from '../../../kit/ids.ts';
 
-/** A page of which something was recorded. */
+/** A page that has a recording. */
 export interface RecordedPageRow {
   readonly sessionId: SessionId;
   readonly page: number;
-  /** When its first frame was seen. */
+  /** The time of the first frame. */
   readonly startedAt: Date;
-  /** All that was recorded is stored, and nothing more comes. */
+  /** Everything that was recorded is stored, and recording has ended. */
   readonly stored: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface SegmentRow {
   readonly width: number;
   readonly height: number;
   readonly bytes: number;
-  /** Where in the segment the coded frames begin. */
+  /** The offset of the coded frames in the segment, in bytes. */
   readonly payloadAt: number;
   readonly samples: { readonly durationsMs: readonly number[]; readonly sizes: readonly number[] };
 }
@@ -31,14 +31,14 @@ export interface SpanRow {
   readonly page: number;
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
-  /** Missing while it is not over. */
+  /** Absent while the span has not ended. */
   readonly toMs?: number;
   readonly why?: string;
 }
 
 export type OmissionWhy = 'too_many_at_once' | 'too_many_in_all';
 
-/** A page that is not recorded; without a number where it has none. */
+/** A page that is not recorded. Without a number if the page has none. */
 export interface OmittedPage {
   readonly why: OmissionWhy;
   readonly targetId: string;
@@ -58,9 +58,9 @@ export interface RecordingFileRow {
   readonly failure?: string;
 }
 
-/** Whoever asks by session alone has the session's row, read under its application. */
+/** Methods that take only a session id require that the caller has read the session's row under its application. */
 export interface RecordingRows {
-  /** What is there already stays. */
+  /** Does not change an existing row. */
   began(session: SessionId, page: number, startedAt: Date): Promise<void>;
   pages(session: SessionId): Promise<RecordedPageRow[]>;
   stored(session: SessionId, page: number): Promise<void>;
@@ -70,20 +70,20 @@ export interface RecordingRows {
   segments(session: SessionId, page: number): Promise<SegmentRow[]>;
   addSpan(session: SessionId, page: number, span: Omit<SpanRow, 'page'>): Promise<void>;
   spans(session: SessionId): Promise<SpanRow[]>;
-  /** Those that have no end yet. */
+  /** Ends the spans that have no end. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
-  /** This page is not recorded, or not yet. */
+  /** Records that the page is not recorded, or not yet. */
   omit(session: SessionId, page: OmittedPage): Promise<void>;
-  /** Pages of which nothing was recorded, by why. */
+  /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionWhy; readonly pages: number }>>;
-  /** Where the stored part of each page ends. */
+  /** The end of the stored part of each page, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
-  /** To be assembled, by this host. One that is whole already stays so. */
+  /** Requests that this host assembles the file. A complete file is not changed. */
   ask(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
   pending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
   settle(row: RecordingFileRow): Promise<void>;
-  /** After their artifacts are gone. The pages stay. */
+  /** Called after the artifacts are deleted. The rows of the pages stay. */
   forget(session: SessionId): Promise<void>;
 }

@@ -2,7 +2,10 @@
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface StoredBytes {
-  /** Complete downloads, uploads of sessions that have not ended, and what versions of contexts unpack to. */
+  /**
+   * The size of complete downloads, of uploads of sessions that have not ended, and of the unpacked versions of
+   * contexts.
+   */
   ofApplication(application: ApplicationId): Promise<number>;
 }
 
@@ -18,9 +21,9 @@ export interface ExpiredSession {
 export interface RetentionRows {
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
-  /** The files are deleted: deletes their rows. */
+  /** Deletes the rows about files that were deleted. */
   filesGone(application: ApplicationId, session: SessionId): Promise<void>;
-  /** Ended sessions whose row is due for deletion, and whose files are deleted. */
+  /** Ended sessions whose files are deleted and whose row is due for deletion. */
   forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the session and all rows about it. */
   forget(application: ApplicationId, session: SessionId): Promise<void>;

@@ -1,5 +1,5 @@
-// What was given to somebody who is not signed in yet, to be used once: the link of the first start, a code by e-mail, the challenge
-// of a passkey, the right to give a second factor.
+// Single-use tickets of people who are not signed in yet: the link of the first start, a code by e-mail, the challenge
+// of a passkey, the permission to give a second factor.
 import type { AccountId, TicketId } from '../../../kit/ids.ts';
 
 export type TicketKind = 'setup' | 'email_code' | 'passkey' | 'second_factor';
@@ -21,14 +21,14 @@ export interface TicketRow {
 export interface SignInTickets {
   insert(row: TicketRow): Promise<void>;
   /**
-   * One that is neither used nor expired, for one of `triesMax` attempts. The attempt is counted before it is made, so that attempts
-   * at the same time count too.
+   * A ticket that is neither used nor expired and has had fewer than `triesMax` attempts. Counts the attempt before it
+   * is made, so that concurrent attempts count too.
    */
   attempt(id: TicketId, kind: TicketKind, now: Date, triesMax: number): Promise<TicketRow | undefined>;
   byHash(hash: Buffer, kind: TicketKind, now: Date): Promise<TicketRow | undefined>;
-  /** Marks it used. Of concurrent calls one returns true. */
+  /** Marks the ticket used. Of concurrent calls one returns true. */
   use(id: TicketId, now: Date): Promise<boolean>;
-  /** Those of an e-mail address or an account since a time, to limit them. */
+  /** The number of tickets of an e-mail address or an account since a time. */
   count(kind: TicketKind, of: { email?: string; accountId?: AccountId }, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;
 }

@@ -12,8 +12,8 @@ export interface UploadRow {
 }
 
 export interface UploadRows {
-  /** Replaces the one of the same name. Nothing where the session has ended or its end is decided: then undefined. */
+  /** Replaces the upload of the same name. Undefined if the session has ended or its end is decided. */
   put(row: UploadRow): Promise<UploadRow | undefined>;
-  /** In the order in which they came. */
+  /** In the order of upload. */
   ofSession(application: ApplicationId, session: SessionId): Promise<UploadRow[]>;
 }

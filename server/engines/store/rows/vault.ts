@@ -1,4 +1,4 @@
-// The wrapped data keys of the vault, and the keys that sign.
+// The wrapped data keys of the vault, and the signing keys.
 import type { JsonObject } from '../../../kit/json.ts';
 
 export interface DataKeyRow {
@@ -12,11 +12,14 @@ export interface DataKeyRow {
 
 export interface DataKeyRows {
   get(owner: string): Promise<DataKeyRow | undefined>;
-  /** Adds the row of the installation, which says which master key is in use. Another process may have been first: its row is returned. */
+  /**
+   * Inserts the row of the installation, which names the master key in use. If another process inserted it first,
+   * returns that row.
+   */
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
-  /** Adds a row, or returns the one that stands. Undefined if another master key is in use. */
+  /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
-  /** Writes the rows that `work` returns. Nobody else adds or changes rows meanwhile. */
+  /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows meanwhile. */
   change(work: (rows: readonly DataKeyRow[]) => Promise<readonly DataKeyRow[]>): Promise<void>;
 }
 
@@ -27,17 +30,17 @@ export interface SigningKeyRow {
   /** The private key, sealed in the vault. */
   readonly sealed: Buffer;
   readonly createdAt: Date;
-  /** Absent: it signs. */
+  /** Absent: the key is active. */
   readonly retiredAt?: Date;
 }
 
 export interface SigningKeyRows {
-  /** The one that signs. */
+  /** The key that new signatures use. */
   active(): Promise<SigningKeyRow | undefined>;
   /** Every key, newest first. */
   all(): Promise<SigningKeyRow[]>;
-  /** Adds the first key. Another process may have been first: then nothing is added. */
+  /** Inserts the first key, unless another process has inserted one. */
   insertFirst(row: SigningKeyRow): Promise<void>;
-  /** Retires the key that signs and adds the next one, in one transaction. */
+  /** Retires the active key and inserts the next one, in one transaction. */
   rotate(row: SigningKeyRow): Promise<void>;
 }

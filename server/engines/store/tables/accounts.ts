@@ -1,4 +1,4 @@
-// Accounts, to which applications belong, and how people sign in to them.
+// Accounts, which own applications, and how people sign in to them.
 
 import type { AccountId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

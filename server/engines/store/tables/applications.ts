@@ -1,4 +1,4 @@
-// Applications, and who is a member of each.
+// Applications and their members.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, TokenId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
@@ -7,7 +7,7 @@ import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
-/** Names need not be unique; with more of one name a caller needs the id. */
+/** Names need not be unique. If several applications have a name, the caller needs the id. */
 const FOUND_MAX = 20;
 
 const COLUMNS = [
@@ -77,7 +77,7 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   return 'inserted';
 }
 
-/** The account is locked, so two creates with one token come here one after the other. */
+/** The account is locked, so two concurrent creates with one token run one after the other. */
 async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
   const unused = trx.selectFrom('tokens').select('id').where('id', '=', token);
   return (await unused.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;

@@ -173,7 +173,9 @@ async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session
   return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
 }
 
-/** The newest version becomes an earlier one, and surplus ones are marked for removal. Returns the former newest. */
+/**
+ * Makes the newest version an earlier one, and marks surplus versions for removal. Returns the former newest version.
+ */
 async function retire(
   trx: Db,
   { id, version }: ContextRow,
@@ -188,7 +190,7 @@ async function retire(
   return previous && versionRow(previous);
 }
 
-/** The version that the session started from; 0 when it had none. */
+/** Returns the version that the session started from; 0 if there was none. */
 async function endUse(trx: Db, session: string): Promise<number | undefined> {
   const ended = await sql<{ from: number }>`
     delete from context_uses where session_id = ${session} returning coalesce(from_version, 0) as "from"`.execute(trx);
@@ -210,10 +212,10 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
 
 // ---- removal -------------------------------------------------------------------------------------------------------
 
-/** When a removal that was interrupted is tried again. */
+/** An interrupted removal is repeated after this time. */
 const REMOVED_WITHIN_MS = 600_000;
 
-/** Marked first, under the locks of their contexts: from then on no new version can share their objects. */
+/** Versions are marked first, under the locks of their contexts, so that no new version can share their objects. */
 async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
   const due = await trx
     .selectFrom('contextVersions')

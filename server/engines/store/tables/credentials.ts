@@ -7,7 +7,7 @@ import type { Channel } from '../store.ts';
 type Credentials = 'keys' | 'tokens';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Lists show an ended one for this long. */
+/** Ended credentials are listed for this long. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 
 export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
@@ -23,7 +23,7 @@ const REVOKED: Channel = 'credential_revoked';
 /** A column of the statement that revokes, so that the notification is sent only when it is committed. */
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
-/** The same, where what is open under the key stays open. */
+/** As `announced`, but open connections of the key stay open. */
 export const announcedKeeping = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
 
 /** An earlier use that is written late does not replace a later one. */

@@ -55,7 +55,7 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await left.execute()).map(withoutNulls);
   },
 
-  // One snapshot: a download that completes in between would be counted but not listed.
+  // One statement, so that a download that completes meanwhile is either counted and listed, or neither.
   list: async (application, session, filter) =>
     db
       .transaction()

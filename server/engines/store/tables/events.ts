@@ -14,7 +14,7 @@ import type { Db } from '../database.ts';
 import type { Actor, EventFilter, EventRows, SessionEventRow, SessionEventType } from '../rows/events.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
-/** A client that connects and disconnects in a loop must not fill the disk; the end is written all the same. */
+/** A client that connects and disconnects in a loop must not fill the disk. The end is always written. */
 const EVENTS_PER_SESSION_MAX = 1000;
 const DETAIL_BYTES_MAX = 2048;
 /** The advisory locks have two numbers: this one, and a hash of the application. */
@@ -97,7 +97,7 @@ async function lastGiven(db: Db): Promise<number> {
   return rows[0]?.last ?? 0;
 }
 
-/** A statement of its own: the next one sees what was committed while this one waited. */
+/** In a statement of its own: the next one sees what was committed while this one waited. */
 async function othersAreDone(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }

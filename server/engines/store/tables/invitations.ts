@@ -1,4 +1,4 @@
-// Invitations to applications. They are made and accepted under a lock of the application, as its members are changed.
+// Invitations to applications. Creating and accepting lock the application, as changes of its members do.
 import { sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

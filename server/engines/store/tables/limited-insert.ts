@@ -1,4 +1,4 @@
-// Inserts of which an owner may have a limited number: locking the owner makes concurrent inserts count each other.
+// Inserts with a limit for each owner. The owner is locked, so that concurrent inserts count each other.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

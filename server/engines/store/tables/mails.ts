@@ -1,4 +1,4 @@
-// Mails on their way.
+// Mails that are to be sent or were sent recently.
 import type { Db } from '../database.ts';
 import type { Mails } from '../rows/mails.ts';
 import { countAll } from './limited-insert.ts';

@@ -1,4 +1,4 @@
-// Members of applications. Changes lock the application, so that of several at once each sees the one before.
+// Members of applications. Changes lock the application, so that concurrent changes run one after the other.
 import { sql } from 'kysely';
 import type { ApplicationId, InvitationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

@@ -1,5 +1,5 @@
-// Filters of the list of sessions as conditions of SQL: a metadata term, which is containment that only a string leaf at that
-// path satisfies, and a word.
+// SQL conditions for the filters of the list of sessions: a metadata term and a word. A metadata term is a containment
+// that only a string at that path satisfies.
 import { type RawBuilder, sql } from 'kysely';
 import type { MetadataTerm } from '../rows/sessions.ts';
 
@@ -19,7 +19,7 @@ export function hasWord(word: string): RawBuilder<boolean> {
     or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
-/** jsonb can contain neither of these, so no row matches, and a query would fail. */
+/** jsonb can contain neither of these, so no row could match, and the query would fail. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** A computed key is always an own property, so that `__proto__` is a name like any other. */

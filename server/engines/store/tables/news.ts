@@ -1,11 +1,11 @@
-// Events about something else than the session's own row: written in the transaction of that change, also after the session
-// has ended.
+// Events about something other than the session's own row, written in the transaction of that change, also after the
+// session has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { SessionNews } from '../rows/contexts.ts';
 import { recorded } from './events.ts';
 
-/** Comes last in a transaction; see events.ts. */
+/** Must be the last statement of a transaction: see events.ts. */
 export async function recordNews(trx: Db, news: readonly SessionNews[]): Promise<void> {
   for (const { session, ...event } of news)
     await sql`

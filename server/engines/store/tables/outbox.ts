@@ -1,4 +1,5 @@
-// Files that wait to be stored. Tables with rows about such files insert here in their own transaction, with `intoOutbox`.
+// Staged files that are to be stored. Tables with rows about such files insert here in their own transaction, with
+// `intoOutbox`.
 import type { Db } from '../database.ts';
 import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';

@@ -51,7 +51,7 @@ interface Counts {
   readonly egressBytes: number;
 }
 
-/** Sessions that have not ended, those that were created after a time, and the bytes of the day. */
+/** Sessions that have not ended, sessions that were created after a time, and the bytes of the day. */
 export async function countOf(db: Db, application: ApplicationId, since: Date, now: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select
@@ -68,7 +68,7 @@ export async function countOf(db: Db, application: ApplicationId, since: Date, n
   return counts;
 }
 
-/** Ids begin with the time at which they were made, so the index on ids finds the recent ones. */
+/** Ids begin with the time of their generation, so the index on ids finds the recent ones. */
 function firstIdOf(time: Date): string {
   const hex = time.getTime().toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
@@ -92,7 +92,7 @@ async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used:
   return { slots, used };
 }
 
-/** From now on a repeated request finds the session, even if this process dies before it answers. */
+/** After the commit a repeated request finds the session, even if this process dies before it answers. */
 async function noteSession(trx: Db, run: IdempotencyRun, row: NewSession): Promise<void> {
   const noted = trx.updateTable('idempotency').set({ sessionId: row.id }).where(isOf(run)).returning('run');
   if ((await noted.execute()).length === 0) throw new Error('the idempotency key was taken over by another request');

@@ -29,7 +29,7 @@ export class Recorder {
     return rows;
   }
 
-  /** For what `writeRecorded` wrote in a transaction, once that is committed. */
+  /** Sends the notifications for what `writeRecorded` wrote, after the commit. */
   announce(row: SessionRow): void {
     this.#announcer.tell([row]);
   }

@@ -5,9 +5,9 @@ import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '.
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** The end of a span that is not over. */
+/** The end of a span that has not ended. */
 const OPEN_MS = 2 ** 31 - 1;
-/** Most omitted pages of a session that are stored. */
+/** The most omitted pages of a session that are stored. */
 const OMISSIONS_MAX = 1_000;
 
 export const recordings = (db: Db): RecordingRows => ({
@@ -42,7 +42,7 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   addSegment: async ({ samples, ...row }) => {
-    // After a kill a segment may be stored again with other bytes: the row describes the last ones.
+    // After a SIGKILL a segment may be stored again with other bytes. The row describes the last ones.
     const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')
@@ -98,7 +98,7 @@ export const recordings = (db: Db): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(fresh)
-          // A complete file stays: a recording that has ended does not change.
+          // A complete file is kept: the recording of an ended session does not change.
           .where('recordingFiles.state', '!=', 'COMPLETED'),
       )
       .execute();

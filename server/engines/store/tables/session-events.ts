@@ -21,7 +21,7 @@ export const created = (row: NewSession): Recording => ({
   },
 });
 
-/** A box that was started for its session has the session's id as its name; one from the warm pool has another. */
+/** A box that was started for its session is named with the session's id; a warm one has another name. */
 export const boxed = (id: SessionId, box: BoxJson, at: Date): Recording => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
@@ -46,7 +46,7 @@ export const updated = (change: Parameters<SessionRows['change']>[2], at: Date):
   },
 });
 
-/** `clients`: how many there are now. */
+/** `clients`: their number now. */
 export const connected = (clients: number, at: Date): Recording => ({
   type: 'client.connected',
   at,
@@ -63,7 +63,7 @@ export const disconnected = ({ clients, why, releaseAt }: Disconnection, at: Dat
 
 interface Disconnection {
   readonly clients: number;
-  /** Absent: it disconnected by itself. */
+  /** Absent: the client disconnected by itself. */
   readonly why: string | undefined;
   readonly releaseAt?: Date | undefined;
 }
@@ -77,7 +77,7 @@ export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at
   return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
 }
 
-/** Its actor is the one that decided the end. */
+/** The actor is the one that decided the end. */
 export const ended = (at: Date): Recording => ({
   type: 'session.ended',
   at,

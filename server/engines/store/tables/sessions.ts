@@ -1,5 +1,5 @@
-// Sessions. The conditions of each move between statuses are in the statement that makes it, so that processes cannot race; the
-// same statement writes the event.
+// Sessions. Each statement that changes a status contains the condition of the change, so that processes cannot race.
+// The same statement writes the event.
 import { type ExpressionBuilder, sql } from 'kysely';
 import { type Clock, plus } from '../../../kit/clock.ts';
 import { type ApplicationId, firstIdAt, type SessionId } from '../../../kit/ids.ts';
@@ -20,7 +20,7 @@ import { sessionRow } from './session-row.ts';
 
 type Where = ExpressionBuilder<Tables, 'sessions'>;
 
-/** The id of a session is made, and its row written, within less than this of each other: a create may wait. */
+/** A session's id is generated at most this long before its row is written: a create may wait in the queue. */
 const ID_AND_ROW_APART_MS = 3_600_000;
 
 const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
@@ -143,7 +143,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        // Bytes counted after the end was decided are kept.
+        // Bytes that were counted after the decision are kept.
         proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,
@@ -206,7 +206,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return (await living.execute()).map(sessionRow);
   },
 
-  // greatest() ignores nulls: a timer that did not run stays off.
+  // greatest() ignores nulls, so a timer that is off stays off.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
     const resumed = db
@@ -259,7 +259,7 @@ function listed(db: Db, application: ApplicationId, filter: SessionFilter) {
   return query.orderBy('id', 'desc').limit(limit);
 }
 
-/** The index of the list, by application and id, gives these in order. */
+/** The index on application and id returns the rows in this order. */
 function ranged(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
   let query = db.selectFrom('sessions').where('applicationId', '=', application);
   if (before) query = query.where('id', '<', before);
@@ -268,7 +268,7 @@ function ranged(db: Db, application: ApplicationId, { before, createdAfter, crea
   return query;
 }
 
-/** Bounds the index; the time itself decides. */
+/** Limits the part of the index that is read; the condition on the time is exact. */
 const idNear = (time: Date, side: 1 | -1): SessionId => firstIdAt(plus(time, side * ID_AND_ROW_APART_MS));
 
 async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
@@ -277,7 +277,7 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
   )[0];
 }
 
-/** An end is final, so a row that has ended now had already ended when the update matched nothing. */
+/** An end is final: if the row has ended now, it had already ended when the update matched nothing. */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);
   return (await one.execute()).map(sessionRow)[0];

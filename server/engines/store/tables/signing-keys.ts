@@ -1,4 +1,4 @@
-// The keys that sign. None is ever removed: what a retired key signed is verified with it.
+// Signing keys. None is removed, because a retired key still verifies what it signed.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { SigningKeyRow, SigningKeyRows } from '../rows/vault.ts';

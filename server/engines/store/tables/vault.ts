@@ -1,5 +1,5 @@
-// The wrapped data keys of the vault. Who adds a row shares the lock of the installation's row; who changes the master key has it
-// alone, so no row is left wrapped by a key that is no longer in use.
+// The wrapped data keys of the vault. An insert takes a shared lock on the installation's row, a change of the master
+// key an exclusive one, so no row stays wrapped by a key that is no longer in use.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { DataKeyRows } from '../rows/vault.ts';
@@ -32,7 +32,7 @@ export const vault = (db: Db): DataKeyRows => ({
     db.transaction().execute(async trx => {
       const all = trx.selectFrom('vaultKeys').selectAll();
       await all.where('owner', '=', INSTALLATION).forUpdate().execute();
-      // A statement of its own: it sees what others have committed while this one waited.
+      // In a statement of its own, to see what was committed while this one waited for the lock.
       for (const { owner, master, wrapped } of await work(await all.forUpdate().execute()))
         await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
     }),

@@ -4,6 +4,6 @@ export type WithoutNulls<T> = { [K in keyof T as null extends T[K] ? never : K]:
   [K in keyof T as null extends T[K] ? K : never]?: Exclude<T[K], null>;
 };
 
-/** The filter is what makes the type true. */
+/** The filter guarantees the type. */
 export const withoutNulls = <T extends object>(row: T): WithoutNulls<T> =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as WithoutNulls<T>;
