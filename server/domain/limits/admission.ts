@@ -1,5 +1,5 @@
-// Whether an application may have one more session: decided from its limits, what it uses of them, and what the create
-// asks for. Pure; the store calls it while both are locked.
+// Whether an application may have one more session, decided from its limits, its present use and the request. Pure. The
+// store calls it while the limits and the use are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
 import type { ApplicationUse } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
@@ -7,7 +7,7 @@ import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
 import { secondsToNextDay } from './utc-day.ts';
 
-/** `maxCreatesPerMinute` counts the creates of this time. */
+/** `maxCreatesPerMinute` counts the creates of this period. */
 export const CREATES_WINDOW_MS = 60_000;
 
 /** The limit that will be reached first, for the `x-ratelimit-*` headers. */
@@ -19,13 +19,13 @@ export interface Quota {
 
 export interface Admitted {
   readonly expiresAt: Date;
-  /** With the new session counted. */
+  /** The new session is counted. */
   readonly quota: Quota;
 }
 
 export type Admission = { readonly admitted: Admitted } | { readonly refused: Refusal };
 
-/** Throws where the time limit itself is not allowed, whatever is free. */
+/** Throws if the requested time limit is not allowed, whatever else is free. */
 export function decideAdmission(
   limits: BrowserLimits,
   use: ApplicationUse,
@@ -50,7 +50,7 @@ export function decideAdmission(
   return { admitted: { expiresAt, quota } };
 }
 
-/** The time limit of a session; throws when it is above the longest that the application may have. */
+/** The time limit of a session. Throws if it is above the maximum of the application. */
 export function timeoutSeconds(
   { maxTimeout, defaultTimeout }: Pick<BrowserLimits, 'maxTimeout' | 'defaultTimeout'>,
   requested?: number,

@@ -1,4 +1,5 @@
-// The limits of an application: what its owner configured, defaults for the rest, and the operator's ceiling. Pure.
+// The limits of an application: those that its owner configured, defaults for the others, and the operator's ceiling.
+// Pure.
 
 import type { Issue } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
@@ -6,7 +7,7 @@ import type { JsonObject } from '../../kit/json.ts';
 
 const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 
-/** What a row configures, with the default of each limit that it does not name. Only numbers are read. */
+/** The limits in a row, with the default of each limit that the row does not contain. Only numbers are read. */
 export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   const limits: { -readonly [Name in keyof BrowserLimits]: number } = { ...BROWSER_LIMITS_DEFAULT };
   const configured: Readonly<Record<string, unknown>> = Object(browsers);
@@ -17,7 +18,7 @@ export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   return limits;
 }
 
-/** A default time limit above the longest one is the longest one. */
+/** A default time limit above the maximum is reduced to the maximum. */
 export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserLimits): BrowserLimits {
   const capped = { ...configured };
   for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
@@ -25,8 +26,8 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserL
 }
 
 /**
- * What would not have the effect that was asked for: limits above the ceiling, unless they were configured before the operator
- * lowered it, and a default time limit above the longest one.
+ * Configured limits that would not have the requested effect: limits above the ceiling, unless they were configured
+ * before the operator lowered it, and a default time limit above the maximum.
  */
 export function ineffective(
   asked: SomeBrowserLimits,

@@ -1,4 +1,4 @@
-// The limits resource of an application: its owner configures it, and whoever may read it also sees what is used.
+// The limits resource of an application. Its owner configures it; everyone who may read it also sees the present use.
 import type {
   BrowserLimits,
   Limits as LimitsView,
@@ -29,7 +29,7 @@ export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Set by the operator; includes the slots of the installation. */
   readonly ceiling: SomeBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => number;
-  /** A limit may have been raised, so queued creates may be admitted. */
+  /** Called when a limit may have been raised, so that queued creates may be admitted. */
   readonly changed: () => void;
 }
 
@@ -45,7 +45,7 @@ export class Limits {
     return this.#view(await this.#row(id));
   }
 
-  /** A limit below what is used stops admissions; running sessions go on. */
+  /** A limit below the present use prevents new sessions; running ones continue. */
   async replace(
     caller: AccountCaller,
     appId: string,
@@ -75,7 +75,7 @@ export class Limits {
     return this.#view(row);
   }
 
-  /** The limits in force, without a check of who asks. */
+  /** The effective limits, without checking a caller. */
   async effective(id: ApplicationId): Promise<BrowserLimits> {
     const { configured } = await this.#row(id);
     return effectiveLimits(configuredLimits(configured), this.#parts.ceiling);

@@ -20,7 +20,7 @@ interface More {
   readonly most?: number;
 }
 
-/** What the database would say: so many places on the host, so many for each application. */
+/** Imitates the answers of the database: free slots on the host and for each application. */
 class Room {
   readonly clock = new TestClock();
   readonly queue = new AdmissionQueue<string>(this.clock);
@@ -42,7 +42,7 @@ class Room {
     return outcome;
   }
 
-  /** Somebody comes and is seen waiting. */
+  /** Enters the queue, and returns when the create is waiting. */
   async join(application: ApplicationId, name: string, more: More = {}): Promise<{ stands: Promise<Served> }> {
     const before = this.queue.size;
     const stands = this.come(application, name, { waitMs: 50 * SECOND, ...more });
@@ -70,7 +70,7 @@ class Room {
   }
 }
 
-/** Everything here is decided in memory, so it is decided after some turns of the loop. */
+/** All decisions are made in memory, so they are made after some turns of the event loop. */
 async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }

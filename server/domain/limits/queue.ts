@@ -1,12 +1,12 @@
-// Creates that wait for admission: one bounded queue for each application, first in, first out, and the applications take
-// turns when room appears. The queue decides nothing: it repeats the attempt of whoever is at the head.
+// Creates that wait for admission. Each application has one bounded queue, first in, first out, and the applications
+// take turns when a slot becomes free. The queue makes no decision: it repeats the attempt of the create at its head.
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { Turns } from '../../kit/turns.ts';
 import { fault } from '../faults.ts';
 import { type Refusal, refusal, type Waited } from './refusals.ts';
 
-/** Room that other processes make is found within this. */
+/** Slots that other processes free are noticed within this time. */
 const RETRY_MS = 1_000;
 
 export type Attempt<T> = { readonly got: T } | { readonly refused: Refusal };
@@ -17,11 +17,11 @@ export type Outcome<T> =
 export interface QueueRequest<T> {
   readonly application: ApplicationId;
   readonly attempt: () => Promise<Attempt<T>>;
-  /** Absent: does not wait. */
+  /** Absent: the create does not wait. */
   readonly waitMs?: number;
-  /** Longest queue of this application. */
+  /** The longest allowed queue of this application. */
   readonly maxWaiting: () => Promise<number>;
-  /** Aborted when the caller hangs up. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -37,21 +37,21 @@ interface Waiter<T> {
   readonly attempt: () => Promise<Attempt<T>>;
   readonly sinceMs: number;
   readonly done: PromiseWithResolvers<Outcome<T>>;
-  /** Its attempt is running. What would make it leave meanwhile waits for the result, which comes first. */
+  /** Its attempt is running. A timeout or disconnect meanwhile takes effect only if the attempt is refused. */
   isTrying: boolean;
   leave?: () => void;
 }
 
 export class AdmissionQueue<T> {
   readonly #clock: Clock;
-  /** In the order of turns: an application that got room goes to the end. */
+  /** In the order of turns: an application whose create was admitted moves to the end. */
   readonly #queues = new Map<ApplicationId, Queue<T>>();
   readonly #arrivals = new Turns<ApplicationId>();
   readonly #closing = new AbortController();
   #retrying: Promise<void> | undefined;
   #isServing = false;
   #serveAgain = false;
-  /** Counts how often room may have appeared. */
+  /** Incremented whenever a slot may have become free. */
   #changes = 0;
 
   constructor(clock: Clock) {
@@ -67,23 +67,23 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Attempts at once, and again while it waits. Nobody overtakes a create that waits for the same room. Rejects when the
-   * caller hangs up, when the attempt rejects, and when the queue is closed.
+   * Attempts at once, and again while the create waits. No later create that needs the same slot is admitted first.
+   * Rejects when the caller disconnects, when the attempt rejects, and when the queue is closed.
    */
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
-    // Attempting and joining are one step, so that creates wait in the order in which they were refused.
+    // The attempt and joining the queue are one step, so that creates wait in the order in which they were refused.
     const arrived = await this.#arrivals.take(request.application, () => this.#arrive(request, sinceMs));
     return 'waiter' in arrived ? this.#wait(request, arrived.waiter, arrived.waitMs) : arrived;
   }
 
-  /** Room may have appeared: a session ended, or a limit was raised. */
+  /** A slot may be free: a session ended, or a limit was raised. */
   freed(): void {
     this.#changes++;
     if (this.#queues.size > 0) void this.#serve();
   }
 
-  /** All that wait are rejected, and from now on nobody waits. */
+  /** Rejects all waiting creates, and lets no further ones wait. */
   close(reason: () => Error): void {
     this.#closing.abort(new Error('the queue is closing'));
     for (const { waiters } of [...this.#queues.values()])
@@ -107,12 +107,15 @@ export class AdmissionQueue<T> {
     const waiting = this.waitingOf(application);
     if (waiting >= most) return { refused: refusal('line', most, waiting) };
     const waiter = this.#join(application, attempt, tried.refused, sinceMs);
-    // The refusal may be out of date already, and nobody else would find out.
+    // The refusal may be outdated already, and nothing else would repeat the attempt.
     if (ahead || changes !== this.#changes) void this.#serve();
     return { waiter, waitMs };
   }
 
-  /** The refusal of who is ahead of a newcomer: others of its application, or anyone who waits for a slot of this host. */
+  /**
+   * The refusal of a create that is ahead of a new one: of the same application, or of any application that waits for a
+   * slot of this host.
+   */
   #ahead(application: ApplicationId): Refusal | undefined {
     const own = this.#queues.get(application);
     if (own) return own.refused;
@@ -177,7 +180,7 @@ export class AdmissionQueue<T> {
     this.#retrying = undefined;
   }
 
-  /** One round at a time, so that the order holds; a call during a round means another one. */
+  /** One round at a time, to keep the order. A call during a round causes another one. */
   async #serve(): Promise<void> {
     this.#serveAgain = true;
     if (this.#isServing) return;
@@ -189,7 +192,7 @@ export class AdmissionQueue<T> {
     this.#isServing = false;
   }
 
-  /** Turn by turn until each application's head was refused, or no slot is left for anyone. */
+  /** Attempts by turns until the head of each application was refused, or no slot is left. */
   async #round(): Promise<void> {
     const refused = new Set<ApplicationId>();
     for (;;) {
@@ -202,7 +205,7 @@ export class AdmissionQueue<T> {
     }
   }
 
-  /** False: it was refused, and stays at the head. */
+  /** False if the attempt was refused; the create stays at the head. */
   async #try(queue: Queue<T>, head: Waiter<T>): Promise<boolean> {
     head.isTrying = true;
     try {
@@ -229,5 +232,5 @@ export class AdmissionQueue<T> {
   }
 }
 
-/** Nobody reads this: it says that nothing was done for a caller who hung up. */
+/** Nobody receives this error, because the caller has disconnected. */
 const callerLeft = (): Error => fault('capacity', 'The caller went away. No session was created.');

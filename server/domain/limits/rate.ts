@@ -1,10 +1,10 @@
-// Limits the requests of an application for one thing in any 60 seconds, counted in this process.
+// Limits the requests of an application for one purpose in any 60 seconds, counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { fault } from '../faults.ts';
 
 const MINUTE_MS = 60_000;
-/** Applications that are remembered; beyond it those with the oldest latest request are forgotten. */
+/** The most applications in memory. Above it those with the oldest latest request are removed. */
 const APPLICATIONS_MAX = 10_000;
 
 export class Rate {

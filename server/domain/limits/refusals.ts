@@ -1,8 +1,8 @@
-// Why a create is not admitted: which limit is reached, how much of it is used, and when to ask again.
+// Why a create is not admitted: which limit is reached, the present use, and when to try again.
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { Fault } from '../../kit/fault.ts';
 
-/** When a session ends is unknown, so this is a fixed interval. */
+/** A fixed interval, because the time at which a session ends is unknown. */
 export const RETRY_AFTER_SECONDS = 5;
 
 /** What is full: the application's sessions, its creates per minute, its bytes of the day, its queue, or the slots of this host. */
@@ -16,9 +16,9 @@ export interface Refusal {
 /** How a create waited in the queue before it was refused. */
 export interface Waited {
   readonly waitedMs: number;
-  /** Its position when it left; 1 is the head. */
+  /** Its position when it left the queue; 1 is the head. */
   readonly position: number;
-  /** Length of the queue then, itself included. */
+  /** The length of the queue then, with this create. */
   readonly waiting: number;
 }
 

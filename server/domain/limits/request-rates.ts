@@ -3,13 +3,13 @@ import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller } from '../identity/caller.ts';
 
-/** Of each kind. Beyond it the credential whose latest request is the oldest is forgotten. */
+/** The most credentials of each kind. Above it the credential with the oldest latest request is removed. */
 const CREDENTIALS_MAX = 10_000;
 const MINUTE_MS = 60_000;
-/** Sums of fractions are not exact. */
+/** Tolerance for sums of fractions. */
 const INEXACT_MS = 0.001;
 
-/** Each is also the largest number of requests at once, after a minute without any. */
+/** Each is also the largest burst after a minute without requests. */
 export interface RequestsPerMinute {
   readonly reads: number;
   readonly writes: number;
@@ -28,7 +28,7 @@ export class RequestRates {
     this.#clock = clock;
   }
 
-  /** Counts a request of a credential that was found valid, or throws `rate_limited`. */
+  /** Counts a request of a valid credential, or throws `rate_limited`. */
   take(credential: Credential, isWrite: boolean): void {
     const id = credential.kind === 'agentKey' ? credential.keyId : credential.via.id;
     const buckets = isWrite ? this.#writes : this.#reads;

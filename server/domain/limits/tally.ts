@@ -1,8 +1,8 @@
-// Counts what an address or an account does within a time, and refuses more. Counted in this process.
+// Limits the attempts of an address or an account within a period. Counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 
-/** Beyond it the name whose latest attempt is the oldest is forgotten. */
+/** The most names. Above it the name with the oldest latest attempt is removed. */
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
@@ -25,8 +25,8 @@ export class Tally {
   }
 
   /**
-   * Counts an attempt before it is made, so that attempts at the same time count too. The function that it returns takes the
-   * attempt back. Throws `rate_limited`.
+   * Counts an attempt before it is made, so that concurrent attempts count too. The returned function takes the attempt
+   * back. Throws `rate_limited`.
    */
   take(name: string): () => void {
     const { max, withinMs } = this.#options;
@@ -57,7 +57,9 @@ export class Tally {
   }
 }
 
-/** Counts an attempt with each of these, or with none where one refuses. The function that it returns takes it back from all. */
+/**
+ * Counts an attempt with each tally, or with none if one of them refuses. The returned function takes it back from all.
+ */
 export function takeAll(...names: ReadonlyArray<readonly [Tally, string]>): () => void {
   const undo: Array<() => void> = [];
   const takeBack = (): void => {

@@ -1,4 +1,4 @@
-// Days in UTC, by which bytes are counted.
+// UTC days, the periods in which bytes are counted.
 const DAY_MS = 24 * 3600_000;
 
 /** `YYYY-MM-DD`. */

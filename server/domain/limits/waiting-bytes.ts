@@ -1,15 +1,18 @@
-// Bytes that are buffered for slow readers: CDP clients, viewers, HTTP responses. Where a session, an application or the process
-// holds more than its bound, the connection with the largest buffer is closed; the others stay.
+// Bytes that are buffered for slow readers: CDP clients, viewers, HTTP responses. If a session, an application or the
+// process exceeds its bound, the connection with the largest buffer is closed; the others stay open.
 import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } from '../../kit/totals.ts';
 
 const MIB = 1024 ** 2;
-/** The largest message to a client has 256 MiB, and a client may be 64 MiB behind: both must fit into a session. */
+/**
+ * The largest message to a client has 256 MiB, and a client may have 64 MiB unread: both must fit into the bound of a
+ * session.
+ */
 export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
 
 export interface WaitingSource {
   /** Bytes buffered now. Called often. */
   bytes(): number;
-  /** Called where it holds the most bytes of a level above its bound. */
+  /** Called if this buffer is the largest of a level that exceeds its bound. */
   close(bound: Bound): void;
 }
 
@@ -48,13 +51,13 @@ export class WaitingBytes {
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);
       const source = this.#sources.get(largest);
-      // It no longer counts: nothing is added to it until it is closed.
+      // The connection no longer counts: nothing is added to its buffer until it is closed.
       this.#leave(largest);
       source?.close(level.bound);
     }
   }
 
-  /** Its receivers may have read some bytes since the last note. */
+  /** The receivers may have read some bytes since the last call of note. */
   #lookAgain(level: Level): void {
     for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
   }

@@ -1,4 +1,4 @@
-// For the event list: who ends a session for each reason, and the reason in words.
+// For the event list: the actor of each end reason, and a description of the reason.
 import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
@@ -19,7 +19,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   service_restart: 'service',
 };
 
-/** Used where the code that ends the session gives no detail. */
+/** Used if the code that ends the session gives no detail. */
 const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',
@@ -29,7 +29,7 @@ const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   drained: 'the operator stopped the service and ended its sessions',
 };
 
-/** Adds the actor and the detail where the end has none. */
+/** Adds the actor and the detail if the end has none. */
 export function withActorAndDetail(end: SessionEnd): SessionEnd & { readonly by: Actor } {
   const known = END_REASONS.find(word => word === end.reason);
   const detail = end.detail ?? (known && WORDS[known]);

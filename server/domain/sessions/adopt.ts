@@ -1,5 +1,5 @@
-// Adoption, the first step of a starting server: every open session of the former process is either continued with its
-// running browser or ended with a reason, and boxes that belong to no session are removed.
+// Adoption, the first step of a starting server. Each open session of the former process is either continued with its
+// running browser or ended with a reason; boxes without a session are removed.
 
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -84,10 +84,10 @@ const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => 
       : 'the browser did not survive the restart'),
 });
 
-/** A box that was started for its session has the session's id as its name; one from the warm pool has another. */
+/** A box that was started for its session is named with the session's id; one from the warm pool has another name. */
 const boxIdOf = (row: SessionRow): SessionId => (typeof row.box?.id === 'string' ? (row.box.id as SessionId) : row.id);
 
-/** What engines/slots wrote into the row; undefined for anything else, which cannot be adopted. */
+/** What engines/slots wrote into the row. Undefined for anything else, which cannot be adopted. */
 function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {
   if (!box) return undefined;
   const { form, slot, pid, startTicks, bootId } = box;

@@ -19,7 +19,7 @@ test('refuses only the session whose adoption ended the process', async () => {
   const poison = Promise.withResolvers<() => void>();
   await notes.during(OTHER, async () => true);
   await notes.during(ID, async () => {
-    // What is begun during the adoption is of the session also when that is over.
+    // Work that starts during the adoption is attributed to the session even after the adoption.
     setImmediate(() => poison.resolve(() => {}));
     void poison.promise.then(() => notes.processEnds(new Error('it went wrong')));
   });

@@ -10,12 +10,15 @@ import type { SessionId } from '../../kit/ids.ts';
 
 /** A server that runs this long after an adoption was not ended by it. */
 export const STABLE_MS = 30_000;
-/** A server may also die of another cause that nobody notes (SIGKILL, no memory, no power), but not this often in a row. */
+/**
+ * A server may also be ended by a cause that leaves no note (SIGKILL, no memory, power loss), but not this often in a
+ * row.
+ */
 export const ATTEMPTS_MAX = 5;
 const REASON_CHARS_MAX = 500;
 
 interface Note {
-  /** Adoptions after which it did not become stable. */
+  /** Adoptions after which the server did not become stable. */
   readonly attempts: number;
   /** The error that ended the server during the adoption. */
   readonly ended?: string;
@@ -34,7 +37,7 @@ export class AdoptionNotes {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Why a session may not be adopted again; undefined: it may. */
+  /** Why the session may not be adopted again. Undefined: it may. */
   refusal(id: SessionId): string | undefined {
     const { attempts, ended } = this.#read(id);
     if (ended !== undefined) return `taking over its browser ended the service: ${ended}`;
@@ -54,13 +57,13 @@ export class AdoptionNotes {
     return taken;
   }
 
-  /** It is stable, or has ended. */
+  /** The session is stable, or has ended. */
   settle(id: SessionId): void {
     this.#open.delete(id);
     rmSync(this.#pathOf(id), { force: true });
   }
 
-  /** The process ends because of this error, which is attributed to the session in whose work it was thrown. */
+  /** The process is about to exit because of this error, which is attributed to the session whose work threw it. */
   processEnds(error: unknown): void {
     const id = this.#handled.getStore();
     const note = id === undefined ? undefined : this.#open.get(id);
@@ -82,7 +85,7 @@ export class AdoptionNotes {
     };
   }
 
-  /** Synchronous: at the start no request waits yet, and at the end of the process there is no later turn. */
+  /** Synchronous: at the start no request waits, and at the end of the process no asynchronous write would complete. */
   #write(id: SessionId, note: Note): void {
     writeFileSync(this.#pathOf(id), JSON.stringify(note), { mode: 0o600 });
   }

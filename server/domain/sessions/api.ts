@@ -10,7 +10,7 @@ import type { Quota } from '../limits/admission.ts';
 import type { Delivery } from './deliveries.ts';
 import type { KeptSettings, SettingsAt } from './settings.ts';
 
-/** A create body after validation: aliases merged, refusals made, defaults that are ours applied. */
+/** A create body after validation, with aliases merged and our defaults applied. */
 export interface SessionRequest {
   /** As sent; the domain compares it with the key's application. */
   readonly projectId?: string;
@@ -19,24 +19,24 @@ export interface SessionRequest {
   readonly keepAlive: boolean;
   /** One of our own regions. Absent: the default one. */
   readonly region?: string;
-  /** A region name of official clients that is not ours; kept with the session for the compatibility mount. */
+  /** A region name of official clients that is not ours. Kept for the compatibility mount. */
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
   readonly forWatchers: WatcherSettings;
-  /** Come first in the response's `warnings`; the domain appends its own. */
+  /** Placed first in the response's `warnings`; the domain appends its own. */
   readonly warnings: readonly Warning[];
 }
 
-/** What the create names that a watcher judges, as given; empty lists are left out. Never stored as it is. */
+/** Settings of the create that a watcher checks, as given, without empty lists. Never stored as they are. */
 export interface WatcherSettings extends SettingsAt<'check'> {
   readonly caCertificates?: readonly string[];
   readonly proxies?: NonNullable<CreateSession['proxies']>;
 }
 
-/** A session as the contract shows it. Connect fields are there only where this caller may see them. */
+/** A session as in the contract. Connect fields are present only if this caller may see them. */
 export type SessionView = Session & {
-  /** `SessionRequest.regionAsked` of its create. Never answered under this name. */
+  /** `SessionRequest.regionAsked` of the create. Never part of an answer under this name. */
   readonly regionAsked?: string;
 };
 
@@ -58,23 +58,23 @@ export interface SessionChange {
   readonly timeout?: number;
 }
 
-/** How a create is to be handled, beside what it requests. */
+/** How to handle a create, besides what it requests. */
 export interface CreateOptions {
-  /** Aborted when the caller hangs up. Before it is placed a create then ends; a session that was placed stays. */
+  /** Aborted when the caller disconnects. A create that is not yet placed then ends; a placed session is kept. */
   readonly signal: AbortSignal;
-  /** Seconds that the create may wait in the queue. Absent: it is refused at once. */
+  /** Seconds that the create may wait in the queue. Absent: if there is no room it is refused at once. */
   readonly waitSeconds?: number;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
-  /** Present when it has none and its client sends it again after a lost response. */
+  /** Present if the request has no such header and its client repeats it after a lost response. */
   readonly delivery?: Delivery;
 }
 
 export interface CreatedSession {
   readonly session: SessionView;
-  /** Those of the request, then the domain's own. */
+  /** Those of the request, followed by those of the domain. */
   readonly warnings: readonly Warning[];
-  /** Absent where an earlier create's session was given. */
+  /** Absent if the session of an earlier create was returned. */
   readonly quota?: Quota;
   /** Time in the queue. */
   readonly waitedMs: number;
@@ -82,7 +82,7 @@ export interface CreatedSession {
 
 export interface Sessions {
   create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
-  /** The session of an earlier create, as a create returns it: once its browser is up. */
+  /** The session of an earlier create, as a create returns it: when its browser runs. */
   again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;

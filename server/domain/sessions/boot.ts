@@ -17,16 +17,16 @@ export interface Booted {
 }
 
 export interface BootRequest {
-  /** Names the box; the session's own id, or one that no session has. */
+  /** The name of the box: the session's id, or an id that no session has. */
   readonly id: SessionId;
   readonly launch: LaunchSettings;
   readonly background: boolean;
   readonly preparation?: Preparation;
-  /** Called when the box runs and before anything is sent to the browser, so that the box can be recorded. */
+  /** Called when the box runs, before anything is sent to the browser, so that the box can be recorded. */
   readonly stands?: (box: Box) => Promise<void>;
 }
 
-/** What a session's row keeps of its box, so that the next process finds it. */
+/** What a session's row contains about its box, so that a later process can find it. */
 export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
 export async function boot(browserHost: BrowserHost, request: BootRequest, signal: AbortSignal): Promise<Booted> {
@@ -37,7 +37,7 @@ export async function boot(browserHost: BrowserHost, request: BootRequest, signa
   });
 }
 
-/** The same for the box of a former process. */
+/** As `equip`, for a box of a former process. */
 export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSignal): Promise<Booted> {
   return equip(browserHost, box, () => browserHost.adoptBrowser(box, signal));
 }

@@ -14,7 +14,7 @@ import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
-/** A create returns within this. */
+/** The most time that a create takes. */
 export const BROWSER_START_MS = 30_000;
 
 export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
@@ -32,7 +32,7 @@ export class BringUp {
     this.#parts = parts;
   }
 
-  /** Refuses a create while there is still disk space for the sessions that run. */
+  /** Refuses a create while enough disk space is left for the sessions that already run. */
   async demandDiskRoom(): Promise<void> {
     const room = await this.#parts.browserHost.slots.diskRoom();
     if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
@@ -50,7 +50,7 @@ export class BringUp {
     );
   }
 
-  /** Undefined when the browser is gone. */
+  /** Undefined if the browser has ended. */
   async adopt(row: SessionRow, boxId: SessionId, record: BoxRecord): Promise<LiveSession | undefined> {
     const { browserHost } = this.#parts;
     return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async inner => {
@@ -73,14 +73,17 @@ export class BringUp {
     return trace.during('session.launch', () => boot(browserHost, request, signal));
   }
 
-  /** Its box is written with the move to RUNNING: until then the next process does not adopt it, but removes it. */
+  /**
+   * The box is written in the same statement as RUNNING. Before that, a later process removes the box instead of
+   * adopting it.
+   */
   #claimed(row: SessionRow, warm: Booted): Booted {
     warm.box.raisePriority();
     this.#tellOf(row, warm.box);
     return warm;
   }
 
-  /** Before anything is sent to a browser that was started for the session. */
+  /** Called before anything is sent to a browser that was started for the session. */
   #note(row: SessionRow, box: Box): Promise<void> {
     this.#tellOf(row, box);
     return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());

@@ -1,4 +1,5 @@
-// What a session is made of, as the domain sees it: types of the engines, never their code. server/wiring/browser-host.ts hands the real ones in.
+// The parts of a session as the domain sees them: types of the engines, not their code. server/wiring/browser-host.ts
+// passes in the implementations.
 import type { Browser } from '../../engines/browser/browser.ts';
 import type { EgressCounters, EgressListener } from '../../engines/egress/egress.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
@@ -23,29 +24,29 @@ export type { BoxRecord, Browser };
 
 /** The egress proxy of one browser. */
 export interface SessionEgress extends Closeable {
-  /** Whose browser it is: from now on that session's own connect address leads to it. */
+  /** Assigns the browser to a session, whose own connect address then leads to it. */
   assign(session: SessionId): void;
-  /** The session's network is open from now on, with this policy. Before, nothing can be reached. */
+  /** Opens the network with this policy. Before this, no address can be reached. */
   open(policy: EgressPolicy, listener: EgressListener): void;
   replacePolicy(policy: EgressPolicy): void;
   counters(): EgressCounters;
 }
 
 export interface BoxStart {
-  /** Names the box. */
+  /** The name of the box. */
   readonly id: SessionId;
   readonly launch: LaunchSettings;
-  /** Nobody waits for it: it must not slow anything that somebody waits for. */
+  /** No caller waits for it, so it must not slow down others. */
   readonly background: boolean;
-  /** What watchers want it to find in its box. */
+  /** What watchers prepare in the box. */
   readonly preparation?: Pick<Preparation, 'mounts' | 'fill'>;
 }
 
 export interface BrowserHost {
   readonly slots: Slots;
-  /** Names the program that would be started now; undefined in the moment in which it is being replaced. */
+  /** Identifies the program that would be started now. Undefined while it is being replaced. */
   edition(launch: LaunchSettings): string | undefined;
-  /** Starts Chromium in a free slot; it is running when this returns, not yet asked anything. */
+  /** Starts Chromium in a free slot. Returns when it runs, before anything is sent to it. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
   meetBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   adoptBrowser(box: Box, signal: AbortSignal): Promise<Browser>;

@@ -1,5 +1,5 @@
-// Authorizes connections to a session: by the signing key in its connect address, or by an agent key of its application with
-// the connect scope; both only while that agent key is valid. Waits for a session that is still starting.
+// Authorizes connections to a session: by the signing key in its connect address, or by an agent key of its application
+// with the connect scope. Both require that the agent key is still valid. Waits for a session that is still starting.
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -13,7 +13,7 @@ import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { Starting } from './starting.ts';
 
-/** What a connecting client presents: the key in its address, or an agent key in its headers. */
+/** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
 export interface PresentedToConnect extends Presented {
   readonly signingKey?: string | undefined;
 }
@@ -28,7 +28,7 @@ export interface ConnectParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly callers: Pick<Callers, 'authenticate'>;
 }
 
-/** What was opened, and under which agent key. */
+/** The session that was opened, and the agent key that authorized it. */
 export interface Opened {
   readonly live: LiveSession;
   readonly keyId: KeyId;

@@ -1,5 +1,5 @@
-// A create, from top to bottom: check, wait for admission, place the row, bring up the browser, answer. Also what a create
-// that is sent again is answered with, and how creates end when the service stops.
+// A create, from top to bottom: check, wait for admission, place the row, start the browser, answer. Also the answer to
+// a repeated create, and how creates end when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
@@ -29,9 +29,9 @@ import type { Signing } from './signing.ts';
 import { StartCancelled, type Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
-/** A session without keepAlive that nobody connects to ends after this. */
+/** A session without keepAlive ends if no client connects within this time. */
 const FIRST_CONNECT_MS = 300_000;
-/** A service that stops must be gone in ten seconds; most browsers are up in one. */
+/** A stopping service must exit within ten seconds. Most browsers start in one. */
 const FINISH_MS = 3_000;
 
 const STOPPED = {
@@ -63,7 +63,7 @@ export interface CreatesParts extends Runtime {
   readonly signing: Signing;
   readonly watchers: Watchers;
   readonly defaultRegion: string;
-  /** How long a create took to a running browser, for the metrics. */
+  /** Called with the time from the create to the running browser, for the metrics. */
   readonly started: (row: SessionRow, seconds: number) => void;
   /** Called with each refusal, for the metrics. */
   readonly refused: (why: Refusal['why']) => void;
@@ -109,7 +109,7 @@ export class Creates {
 
   // ---- admission -----------------------------------------------------------------------------------------------------
 
-  /** Places the session, at once or after waiting in the queue; throws the refusal. */
+  /** Places the session, at once or after waiting in the queue. Throws the refusal. */
   async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
     const { queue, limits, refused } = this.#parts;
     const { signal, waitSeconds } = options;
@@ -134,7 +134,7 @@ export class Creates {
     const place = () =>
       rows.place(row, {
         createdAfter: plus(createdAt, -CREATES_WINDOW_MS),
-        // Without a ceiling: the slots of the host are counted by the host.
+        // No ceiling here: the transaction checks the slots of the host.
         decide: use =>
           decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, {
             createdAt,
@@ -143,13 +143,13 @@ export class Creates {
         ...(run ? { run } : {}),
       });
     const result = await trace.during('session.place', place).catch(async error => {
-      // The database may have committed the row and failed before it said so. A fault is our own refusal.
+      // The database may have committed the row before the error. A fault is a refusal of ours, so there is no row.
       if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
       throw error;
     });
     if ('refused' in result) {
       if (result.refused.why !== 'egress') return result;
-      refused('egress'); // No wait is long enough.
+      refused('egress'); // waiting does not help
       throw refusalFault(result.refused);
     }
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
@@ -157,7 +157,7 @@ export class Creates {
     return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };
   }
 
-  /** Made for each attempt: the times count from when the session is placed. */
+  /** Created for each attempt, because the times count from the placement. */
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,
@@ -188,7 +188,7 @@ export class Creates {
 
   // ---- the browser ---------------------------------------------------------------------------------------------------
 
-  /** PENDING to RUNNING. A release meanwhile cancels it, and the create answers with the session that was released. */
+  /** PENDING to RUNNING. A release meanwhile cancels the start, and the create returns the released session. */
   async #start(row: SessionRow): Promise<SessionRow> {
     const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
@@ -228,9 +228,10 @@ export class Creates {
     await this.#parts.endings.end(id, end).catch(() => {});
   }
 
-  // ---- the same create again -----------------------------------------------------------------------------------------
+  // ---- a repeated create
+  // ----------------------------------------------------------------------------------------------
 
-  /** The session of an earlier create, as that create answered it: not before its browser is up. */
+  /** The session of an earlier create, as that create returned it: when its browser runs. */
   async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
@@ -242,7 +243,7 @@ export class Creates {
     return this.#view(caller, await until(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
   }
 
-  /** The session of a create whose answer did not arrive; undefined where none runs. */
+  /** The session of a create whose answer did not arrive. Undefined if none is running. */
   async #findLost(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
     const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
     if (!row) return undefined;
@@ -257,13 +258,13 @@ export class Creates {
 
   // ---- the end of the service ----------------------------------------------------------------------------------------
 
-  /** From now on creates are refused; sessions go on. */
+  /** Refuses new creates. Running sessions continue. */
   stop(): void {
     this.#isStopping = true;
     this.#parts.queue.close(stopping);
   }
 
-  /** No successor adopts a browser that is still starting, so it gets a short time, and is then ended. */
+  /** The next server does not adopt a browser that is still starting, so it gets a short time and is then ended. */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
     const all = (): Promise<unknown> => Promise.allSettled(this.#running);
@@ -273,6 +274,6 @@ export class Creates {
   }
 }
 
-/** The request itself is at fault, which only the start has shown. */
+/** Whether the request itself is at fault, which only the start of the browser showed. */
 const isRefusal = (error: unknown): boolean =>
   isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

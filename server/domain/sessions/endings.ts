@@ -1,5 +1,5 @@
-// The only way in which a session ends: the decision is written, the browser is ended, and the row moves to its final status.
-// If the process dies in between, the task that ends due sessions completes the work from the row.
+// The only way in which a session ends: the decision is written, the browser is ended, and the row moves to its final
+// status. If the process dies in between, the task that ends due sessions completes the work from the row.
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -34,17 +34,20 @@ export class Endings {
     this.#parts = parts;
   }
 
-  /** Ends the session; the first decision stands. Returns the row in its final status, undefined if there is none. */
+  /**
+   * Ends the session, unless its end was already decided. Returns the row in its final status; undefined if there is no
+   * such session.
+   */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     return this.#running.run(id, () => this.#endOrOwe(id, end));
   }
 
-  /** Keeps a session that was started or adopted, and ends it when its browser ends. */
+  /** Tracks a session that was started or adopted, and ends it when its browser ends. */
   watch(live: LiveSession): void {
     this.#parts.lives.add(live);
     const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
     void Promise.race([live.box.gone, broken]).then(async end => {
-      if (live.stands) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // owed: see settle()
+      if (live.stands) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // settle() writes it later
     });
   }
 
@@ -99,7 +102,10 @@ export class Endings {
   }
 }
 
-/** The pipe often breaks shortly before the box reports its end; the box knows the reason, so it is given a moment. */
+/**
+ * The pipe often breaks shortly before the box reports its end. Only the box knows the reason, so it gets a moment to
+ * report it.
+ */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
   const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
   const { why, detail } = box ?? seen;

@@ -28,7 +28,7 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   return { ended: ends.length + settled };
 }
 
-/** The end that is due, if any. A client that is attached now counts more than the row, which may be older. */
+/** The end that is due, if any. An attached client counts more than the row, which may be older. */
 export function endOf(row: SessionRow, now: Date, clients: number): SessionEnd | undefined {
   if (row.end) return row.end;
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };

@@ -1,4 +1,4 @@
-// A session that runs in this process: its browser, box and clients; and the list of all such sessions.
+// A session that runs in this process, with its browser, box and clients, and the list of all such sessions.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -15,10 +15,10 @@ import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
 const LEAVE_MS = 5_000;
-/** CDP sockets at once on one session. */
+/** The most CDP sockets that one session may have at once. */
 export const CLIENTS_MAX = 20;
 
-/** Why a client's socket is closed: the WebSocket close code and its reason in words. */
+/** Why a client's socket is closed: the WebSocket close code and a description. */
 export interface Farewell {
   readonly code: number;
   readonly words: string;
@@ -51,7 +51,7 @@ interface Attending {
 type Call = (one: Attendance) => Promise<void> | void | undefined;
 
 export interface AttachedClient {
-  /** Whether it keeps the session alive; the session's own extensions do not. */
+  /** Whether the client keeps the session alive. The session's own extensions do not. */
   readonly counts: boolean;
   /** Closes its socket and its channel. */
   bye(farewell: Farewell): Promise<void>;
@@ -98,7 +98,7 @@ export class LiveSession {
     return this.#clients.size;
   }
 
-  /** False once it is being closed: the end of its browser is then expected. */
+  /** False once the session is being closed: the end of its browser is then expected. */
   get stands(): boolean {
     return !this.#leaving;
   }
@@ -114,7 +114,7 @@ export class LiveSession {
     if (client.counts) this.presence.came();
   }
 
-  /** `why`: in words, where the client did not disconnect by itself. */
+  /** `why`: a description, if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
     if (client.counts && !this.#leaving) this.presence.left(why);
@@ -128,7 +128,7 @@ export class LiveSession {
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
     await trace.during('session.goodbye', () => this.#sayGoodbye(farewellOf(end)));
-    // A dead browser answers nothing: calls that still wait for it are rejected at once.
+    // A dead browser does not answer, so pending calls are rejected at once.
     if (this.#browserIsDead) await this.browser.close();
     else
       await trace.during('session.last_words', () =>

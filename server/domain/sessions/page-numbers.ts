@@ -49,7 +49,10 @@ export class SessionPages {
     this.#appearedAt = new Map(known.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
   }
 
-  /** Of the page, or of the page that a frame or worker belongs to. Undefined without a page, and beyond PAGES_MAX. */
+  /**
+   * The number of the page, or of the page that a frame or worker belongs to. Undefined without a page, and beyond
+   * PAGES_MAX.
+   */
   of(target: ObservedTarget): number | undefined {
     let page: ObservedTarget | undefined = target;
     while (page && page.kind !== 'page') page = page.parent;
@@ -66,7 +69,7 @@ export class SessionPages {
     return this.#appearedAt.get(targetId);
   }
 
-  /** Resolves when every assigned number is written, or could not be written. */
+  /** Resolves when each assigned number was written or could not be written. */
   async written(): Promise<void> {
     await this.#writing;
   }
@@ -95,7 +98,7 @@ export class SessionPages {
       try {
         await rows.add(applicationId, id, pages);
       } catch (error) {
-        // They are written with the next page.
+        // Written together with the next page.
         this.#unwritten = [...pages, ...this.#unwritten];
         log.warn('session.pages_not_written', { sessionId: id, reason: reason(error) });
         return;

@@ -1,5 +1,6 @@
-// Counts the clients of a session and writes each change to its row, in order: a client that connects clears the timers, and
-// the last one that disconnects starts the grace period. The due time in the row is what ends the session; see expire.ts.
+// Counts the clients of a session and writes each change to its row, in order. A connecting client clears the timers;
+// the disconnect of the last one starts the grace period. The due time in the row is what ends the session; see
+// expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -37,7 +38,7 @@ export class Presence {
     this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
-  /** `why`: in words, where the client did not disconnect by itself. */
+  /** `why`: a description, if the client did not disconnect by itself. */
   left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];

@@ -1,14 +1,14 @@
-// How many creates asked for a warm browser just now. From some on, the demand counts as continuous: the next create is expected,
-// so browsers are started ahead of it instead of when the machine is at rest.
+// Counts the creates that recently asked for a warm browser. Above a threshold the demand counts as continuous:
+// browsers are then started ahead of the next create instead of when the machine is idle.
 import type { Clock } from '../../kit/clock.ts';
 
 const WINDOW_MS = 10_000;
-/** Fewer are a person, or a program that creates some sessions and then works with them. */
+/** Fewer come from a person, or from a program that creates some sessions and then works with them. */
 const CONTINUOUS_FROM = 5;
 
 export class RecentClaims {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  /** When they came; oldest first, at most CONTINUOUS_FROM. */
+  /** Times of the creates, oldest first, at most CONTINUOUS_FROM. */
   #atMs: readonly number[] = [];
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -6,7 +6,7 @@ import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 const KEPT_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-/** Types that servers send for unknown content, or to have it saved. */
+/** Types that servers send for unknown content, or to make the browser save it. */
 const SAYS_NOTHING = new Set([
   ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
   ...['application/download', 'application/force-download', 'application/x-download', 'application/x-force-download'],
@@ -29,7 +29,7 @@ export class ResponseTypes {
     if (this.#types.size > KEPT_MAX && oldest !== undefined) this.#types.delete(oldest);
   }
 
-  /** Of a download from this address; undefined where its server sent no plausible type. */
+  /** The type of a download from this address. Undefined if its server sent no plausible type. */
   of(url: string): string | undefined {
     return this.#types.get(url);
   }

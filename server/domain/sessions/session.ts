@@ -1,4 +1,5 @@
-// The statuses of a session and the moves between them, how a session is found, and how a row is shown to callers.
+// The statuses of a session and the transitions between them, how a session is found, and how a row is shown to
+// callers.
 import type { Warning } from '../../../contract/common.ts';
 import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -7,7 +8,7 @@ import { isObject, textAt } from '../../kit/json.ts';
 import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
-/** The moves that are possible from each status. The database enforces the same rule; a final status has none. */
+/** The possible transitions from each status; none from a final status. The database enforces the same rule. */
 export const MOVES = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
   RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
@@ -16,7 +17,7 @@ export const MOVES = {
   ERROR: [],
 } as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
 
-/** The session, or `not_found` where the application has none with this id. */
+/** The session, or `not_found` if the application has none with this id. */
 export async function requireSession(
   rows: Pick<SessionRows, 'get'>,
   application: ApplicationId,
@@ -62,7 +63,7 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
   };
 }
 
-/** What the create was warned of, from the row. */
+/** The warnings of the create, from the row. */
 export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
   return (Array.isArray(warnings) ? warnings : []).filter(isObject).flatMap(one => {
     const [code, path, message] = [textAt(one, 'code'), textAt(one, 'path'), textAt(one, 'message')];

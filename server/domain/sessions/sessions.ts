@@ -1,5 +1,5 @@
-// The verbs of the API on sessions. A create is create.ts; how browsers start and end is bring-up.ts and endings.ts; who is
-// attached is presence.ts; what is due is expire.ts.
+// The operations of the API on sessions. create.ts creates them, bring-up.ts and endings.ts start and end browsers,
+// presence.ts counts clients, expire.ts ends what is due.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -95,7 +95,7 @@ export class SessionService implements Sessions {
     return this.#parts.rows.usage(caller.applicationId);
   }
 
-  /** From now on creates are refused; sessions go on. */
+  /** Refuses new creates. Running sessions continue. */
   stopCreating(): void {
     this.#parts.creates.stop();
   }
@@ -106,7 +106,7 @@ export class SessionService implements Sessions {
     await Promise.all(this.#parts.lives.all.map(live => this.#parts.endings.end(live.id, end)));
   }
 
-  /** Leaves every session running: the successor adopts them. */
+  /** Leaves every session running for the next server, which adopts them. */
   async abandonAll(): Promise<void> {
     await this.#parts.creates.finish();
     await Promise.all(this.#parts.lives.all.map(live => live.abandon()));

@@ -5,15 +5,18 @@ import { type BrowserSettings, type Engine, VIEWPORT_DEFAULT } from '../../../co
 import type { Browser } from '../../engines/browser/browser.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
-/** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
+/** The settings with which Chromium is started. Sessions with equal launch settings can use the same warm browser. */
 export interface LaunchSettings {
   /** Absent: `chromium`. */
   readonly engine?: Engine;
-  /** Not only a switch: Chromium also needs a variable and a file of texts, which are made for the locale. */
+  /**
+   * Not only a switch: Chromium also needs an environment variable and a file of texts, which is created for the
+   * locale.
+   */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly switches?: readonly string[];
-  /** Managed policies beside those of every browser. */
+  /** Managed policies in addition to those of every browser. */
   readonly policies?: JsonObject;
 }
 
@@ -25,13 +28,13 @@ type Setting<Value> = Effect<Value> & { readonly lacks?: Lacks };
 export type Lacks = Readonly<Partial<Record<Engine, string>>>;
 
 type Effect<Value> =
-  /** Given to Chromium at its start, so that it holds in every page and worker. */
+  /** Passed to Chromium at its start, so that it applies to every page and worker. */
   | { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings }
-  /** Applied to the running browser when a session takes it, before the first client message. */
+  /** Applied to the running browser when a session claims it, before the first client message. */
   | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
   /** Read from the session's row by a watcher. */
   | { readonly at: 'watcher' }
-  /** Checked by a watcher before the session exists; it keeps its own form of it in the row. */
+  /** Checked by a watcher before the session exists. The row keeps the watcher's form of it. */
   | { readonly at: 'check' }
   /** Merged into another setting while the request is read. */
   | { readonly at: 'alias' }
@@ -89,7 +92,7 @@ export type SettingsAt<P extends Place> = Readonly<Pick<BrowserSettings, NameAt<
 
 const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
 
-/** What a session's row keeps as it was given. */
+/** The part of a session's settings that its row stores as given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
 /** The table again, for loops: with this type an entry of any name takes the value of that name. */
@@ -104,27 +107,27 @@ interface AnySetting<Value> {
   readonly lacks?: Lacks;
 }
 
-/** Those of the given settings that take effect in one of these places. */
+/** The given settings that take effect in one of these places. */
 export function settingsAt<P extends Place>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
   const names = NAMES.filter(name => settings[name] !== undefined && places.some(place => place === TABLE[name].at));
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
 }
 
 const DEFAULTS: JsonObject = {
-  // Sessions from before there was a choice have no engine in their row.
+  // The rows of older sessions have no engine.
   engine: 'chromium',
   ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
   ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
 };
 
-/** Those of the settings of a row that callers gave and that take effect, with the defaults of the others. */
+/** The settings of a row that callers gave and that take effect, and the defaults of the others. */
 export function effectiveSettings(kept: JsonObject): JsonObject {
   const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && kept[name] !== undefined);
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(kept.viewport) ? kept.viewport : {}) };
   return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, kept[name]])), viewport };
 }
 
-/** Given settings that have no effect, or are refused, in the order of the table. `false` asks for nothing. */
+/** Given settings that have no effect or are refused, in the order of the table. `false` requests nothing. */
 export const settingsWithoutEffect = (settings: BrowserSettings) =>
   NAMES.flatMap(name => {
     const { at, warning } = TABLE[name];
@@ -132,7 +135,7 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
     return warning && isAsked ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
   });
 
-/** Given settings that this engine does not have. `false` and an empty list ask for nothing. */
+/** Given settings that this engine does not support. `false` and an empty list request nothing. */
 export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engine) =>
   NAMES.flatMap(name => {
     const [value, why] = [settings[name], TABLE[name].lacks?.[engine]];
@@ -143,7 +146,7 @@ export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engin
 export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
   joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), windowOf(kept), prepared]);
 
-/** Headless shell opens new pages in the size of its start, not in that of the first page. */
+/** Headless shell opens new pages with the window size of its start, not with that of the first page. */
 function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
   if (engine !== 'headless-shell') return {};
   const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };
@@ -163,7 +166,7 @@ function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimS
   return (value !== undefined && TABLE[name].claim?.(value)) || {};
 }
 
-/** Of several values of one variable or policy the last holds. What nobody sets is left out. */
+/** Of several values of a variable or policy the last one is used. Unset ones are omitted. */
 export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
   const engine = parts.find(part => part.engine !== undefined)?.engine;
   const locale = parts.find(part => part.locale !== undefined)?.locale;
@@ -179,8 +182,8 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
   };
 }
 
-/** Of an empty create, on an installation with this engine. */
+/** The launch settings of an empty create on an installation with this engine. */
 export const defaultLaunch = (engine: Engine): LaunchSettings => launchSettings({ engine });
 
-/** Equal for equal settings: members always come in the order above. */
+/** Equal for equal settings, because members are always in the order above. */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

@@ -1,5 +1,6 @@
-// The signing key of a session's connect address: derived from the session, the agent key that it is issued to and the server's
-// secret, so that it can be issued again without being stored. It is valid as long as the session and the agent key.
+// The signing key in a session's connect address. It is derived from the session, the agent key that it is issued to
+// and the server's secret, so that it can be issued again without being stored. It is valid as long as the session and
+// the agent key.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -25,7 +26,7 @@ export class Signing {
     return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
   }
 
-  /** The agent key that it was issued to; undefined if it is not a signing key of this session. */
+  /** The agent key that it was issued to. Undefined if it is not a signing key of this session. */
   agentKeyOf(id: SessionId, key: string): KeyId | undefined {
     const [, ...parts] = FORM.exec(key) ?? [];
     if (parts.length === 0) return undefined;
@@ -35,7 +36,7 @@ export class Signing {
     return given.length === expected.length && timingSafeEqual(given, expected) ? agentKey : undefined;
   }
 
-  /** Undefined where this caller may not connect. */
+  /** Undefined if this caller may not connect. */
   fieldsFor({ scopes, keyId }: AgentCaller, id: SessionId): ConnectFields | undefined {
     return scopes.has(CONNECT_SCOPE) ? this.fieldsOf(id, keyId) : undefined;
   }

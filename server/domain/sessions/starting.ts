@@ -8,7 +8,7 @@ export class StartCancelled extends Error {
 
 interface Start {
   readonly control: AbortController;
-  /** Never rejects: undefined when the start failed or was cancelled. */
+  /** Never rejects. Undefined if the start failed or was cancelled. */
   readonly settled: Promise<LiveSession | undefined>;
 }
 
@@ -21,7 +21,7 @@ export class Starting {
     this.#onOver = onOver;
   }
 
-  /** Runs the start; waiting clients get its outcome too. */
+  /** Runs the start. Waiting clients get the same result. */
   async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
     const control = new AbortController();
     const started = start(control.signal);
