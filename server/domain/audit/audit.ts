@@ -1,4 +1,4 @@
-// Writes the audit log. What an entry may hold is bounded here; that it is never changed is the database's work.
+// Writes the audit log. Bounds what an entry may contain; the database prevents changes.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -6,7 +6,9 @@ import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
 import type { Json } from '../../kit/json.ts';
 
-/** A fact about the action: ids, names, numbers. Never a secret, and no value that a caller sent to be stored elsewhere. */
+/**
+ * A fact about the action: an id, a name or a number. Never a secret, and no content that a caller stores elsewhere.
+ */
 export type Detail = string | number | boolean | readonly string[];
 
 export interface AuditSource {
@@ -20,7 +22,7 @@ export interface AuditSource {
 
 export interface AuditEvent extends AuditSource {
   readonly action: AuditAction;
-  /** Absent: it concerns no application. */
+  /** Absent: the entry concerns no application. */
   readonly applicationId?: ApplicationId;
   readonly accountId?: AccountId;
   readonly target?: Named;
@@ -28,7 +30,7 @@ export interface AuditEvent extends AuditSource {
   readonly details?: Readonly<Record<string, Detail>>;
 }
 
-/** What `Store.atomically` gives. */
+/** The transaction that `Store.atomically` provides. */
 export interface AuditTransaction {
   readonly audit: Pick<Store['audit'], 'insert'>;
 }
@@ -36,7 +38,7 @@ export interface AuditTransaction {
 const TEXT_CHARACTERS_MAX = 200;
 const LIST_MAX = 32;
 const DETAILS_MAX = 16;
-/** Agent keys, tokens, and every other credential that we issue. */
+/** Agent keys, tokens, and all other credentials that we issue. */
 const CREDENTIAL = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
 
 export class Audit {
@@ -83,7 +85,7 @@ function boundedDetail(value: Detail): Json {
   return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(bounded);
 }
 
-/** What is not printable, or looks like a credential, is taken out. A character that is cut in half would not be valid text. */
+/** Removes unprintable characters and text that looks like a credential. Does not cut a surrogate pair in half. */
 const bounded = (text: string): string =>
   text
     .toWellFormed()

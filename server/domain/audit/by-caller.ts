@@ -1,4 +1,4 @@
-// Who an audit entry names: the caller of a request, or the operator at the command line.
+// The actor of an audit entry: the caller of a request, or the operator at the command line.
 import type { AccountCaller } from '../identity/caller.ts';
 import type { AuditSource } from './audit.ts';
 

@@ -1,4 +1,4 @@
-// The person's side of a device authorization: read what is asked for, which claims it, and approve or deny it.
+// The person's side of a device authorization: read the request, which claims it, and approve or deny it.
 import type { DecideDevice, DecidedDevice, DeviceRequest } from '../../../contract/device.ts';
 import { hasRight } from '../../../contract/roles.ts';
 import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
@@ -42,7 +42,7 @@ export class Approval {
     this.#wrongByAddress = new Tally({ ...limit, scope: 'address' }, parts.clock);
   }
 
-  /** Returns what is asked for. The first person who asks claims it. */
+  /** Returns the request. The first person who reads it claims it. */
   async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
     const { store, clock, audit } = this.#parts;
     const claimed = await this.#guessing(caller, userCode, digest =>
@@ -75,7 +75,9 @@ export class Approval {
     return { id: row.id, status: decision.status };
   }
 
-  /** Finds by a user code. Every miss counts, for the person and for the address, and does the same work as a hit. */
+  /**
+   * Looks up by a user code. Every miss counts, for the person and for the address, and does the same work as a hit.
+   */
   async #guessing<Found>(
     { accountId, source }: HumanCaller,
     userCode: string,
@@ -88,7 +90,7 @@ export class Approval {
     return found;
   }
 
-  /** What is granted: some of the scopes asked for, and applications that the person may give access to. */
+  /** What is granted: some of the requested scopes, and applications to which the person may give access. */
   async #approved(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const wider = scopes.filter(scope => !row.scopes.includes(scope));

@@ -1,4 +1,4 @@
-// The two codes of a device authorization, and how they are stored: as digests only.
+// The two codes of a device authorization. Only digests of them are stored.
 import { createHash, createHmac, randomInt, timingSafeEqual } from 'node:crypto';
 import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -15,10 +15,10 @@ export const newUserCode = (): string =>
 /** `KQTM-7HXD`. */
 export const shownUserCode = (code: string): string => `${code.slice(0, SHOWN_GROUP)}-${code.slice(SHOWN_GROUP)}`;
 
-/** What a person typed, with case, blanks and dashes made equal. */
+/** Normalizes a typed user code: case, spaces and dashes do not matter. */
 export const typedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
 
-/** Keyed: all user codes can be tried in hours, so a plain digest would be as good as the code. */
+/** Keyed, because all user codes can be tried in hours: a plain digest would reveal the code. */
 export const userCodeDigest = (secret: Secret, code: string): Buffer =>
   createHmac('sha256', secret.reveal()).update(`device user code:${code}`).digest();
 

@@ -1,4 +1,5 @@
-// The program's side of a device authorization: the token, once, to whoever has the device code and started it.
+// The program's side of a device authorization: issues the token, once, to the client that started it and has the
+// device code.
 import {
   type CollectedToken,
   type CollectToken,
@@ -33,7 +34,7 @@ export interface CollectingParts {
   readonly audit: DeviceAudit;
 }
 
-/** What a request does, and what it is answered with if not with the token. */
+/** The effect of a token request, and the error to answer if no token is issued. */
 type Verdict = Collection & { readonly answers?: ErrorCode; readonly minted?: Minted };
 
 export class Collecting {
@@ -75,7 +76,7 @@ export class Collecting {
     };
   }
 
-  /** The code was sent again after its token was issued: one of the two who have it has stolen it. */
+  /** The code was sent again after its token was issued, so somebody else may have the code. The token is revoked. */
   async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
     const { store, forget } = this.#parts;
     const token = accountId && (await store.tokens.get(accountId, tokenId));
@@ -96,8 +97,8 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 }
 
 /**
- * Who has neither the client id nor the verifier changes nothing. After that the interval comes first: requests that were sent at
- * the same time are one client's, and only a code that is sent again later has been stolen.
+ * A request without the client id and the verifier changes nothing. The interval is checked next: concurrent requests
+ * come from one client, and only a later request after the redemption indicates theft.
  */
 function judged(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isOfStarter(row, verifier))

@@ -1,5 +1,5 @@
-// What of device authorizations goes into the audit log, in the transaction that changes them. A program is anonymous until it has a
-// token.
+// Audit entries of device authorizations, written in the transaction of the change. A program is anonymous until it has
+// a token.
 import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Audit, AuditEvent, AuditTransaction } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
@@ -23,8 +23,8 @@ export class DeviceAudit {
   }
 
   /**
-   * An entry for each application, so that its members see it. In the order of their ids: each entry locks the log of its
-   * application until the commit.
+   * One entry for each application, so that its members see it. In the order of their ids, because each entry locks the
+   * chain of its application until the commit.
    */
   async decided(
     row: DeviceRow,

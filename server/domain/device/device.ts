@@ -1,4 +1,4 @@
-// Device authorizations (RFC 8628): what handlers may call, and what is removed when it is over.
+// Device authorizations (RFC 8628): the operations for HTTP handlers, and the removal of expired ones.
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -10,7 +10,7 @@ import { DeviceAudit } from './device-audit.ts';
 import { Following } from './following.ts';
 import { Starting, type StartingParts } from './starting.ts';
 
-/** For the audit, and so that a code that is sent again is recognised. */
+/** For the audit log, and to recognise a code that is sent again. */
 const KEPT_MS = 24 * 3_600_000;
 const FORGET_MS = 600_000;
 

@@ -11,7 +11,7 @@ import { Following } from './following.ts';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const SOURCE = { ip: '203.0.113.7' };
 
-/** A row that a test changes, and the notice of its change. */
+/** A row that a test changes, and the notification of its change. */
 async function opened() {
   const clock = new HandClock();
   const { hash, text } = mint('device_code');
@@ -50,7 +50,7 @@ async function opened() {
   return { clock, row, heard, following, read, signal };
 }
 
-/** Lets what is due run. */
+/** Runs the callbacks that are due. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
 test('a change is answered when its notice comes, at the same time', async () => {

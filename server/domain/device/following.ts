@@ -12,9 +12,9 @@ import { lastInTime, stateAt, statusAt } from './state.ts';
 
 const READS_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
-/** Requests that wait at once. Further ones are answered at once. */
+/** The most requests that wait at once. Further ones are answered at once. */
 const WAITING_MAX = 1_000;
-/** A notification may be lost, and an authorization expires without one. */
+/** How often the row is read, because a notification may be lost and an authorization expires without one. */
 const LOOK_MS = 5_000;
 
 export interface FollowingParts {
@@ -116,7 +116,7 @@ export class Following implements Closeable {
   }
 }
 
-/** A notice that comes while nobody sleeps is not lost. */
+/** A notification that arrives while nobody waits is not lost. */
 class Notices {
   readonly #clock: Clock;
   #isNoted = false;
@@ -131,11 +131,11 @@ class Notices {
     this.#sleep?.abort();
   }
 
-  /** Resolves when woken since it last did, or after `ms`. */
+  /** Resolves when a notification has arrived since the last call, or after `ms`. */
   async next(ms: number): Promise<void> {
     if (!this.#isNoted) {
       this.#sleep = new AbortController();
-      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // Woken.
+      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // resolved by a notification
     }
     this.#isNoted = false;
   }

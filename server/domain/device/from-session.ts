@@ -1,11 +1,11 @@
-// Whether a request was sent by the browser of a session of ours: an agent must not approve its own device.
+// Whether a request was sent by the browser of one of our sessions: an agent must not approve its own device.
 
-/** Where a request came from. */
+/** The origin of a request. */
 export interface Peer {
   /** The other end of the connection: the caller, or a proxy in front of this service. */
   readonly address: string;
   readonly port?: number | undefined;
-  /** The caller as the proxy reports it; equal to `address` without one. */
+  /** The client's address as the proxy reports it; without a proxy equal to `address`. */
   readonly client: string;
 }
 
@@ -19,8 +19,8 @@ export interface FromSessionParts {
 }
 
 /**
- * Without a proxy in front, the other end of the connection is one of our own connections to the outside. With one, only the
- * address is known: sessions reach it from an address of this machine.
+ * Without a proxy in front, the peer is compared with the outgoing connections of sessions. Behind a proxy only the
+ * address is known, and a session reaches the proxy from an address of this machine.
  */
 export const fromSession =
   ({ hasDeparture, isThisMachine }: FromSessionParts): IsFromSession =>

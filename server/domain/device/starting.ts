@@ -21,7 +21,7 @@ import type { DeviceAudit } from './device-audit.ts';
 
 const STARTS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
-/** Authorizations of everybody that are not expired. */
+/** The most authorizations, of all clients, that are not expired. */
 export const LIVING_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
 const USER_AGENT_CHARACTERS_MAX = 200;
@@ -81,7 +81,7 @@ export class Starting {
     };
   }
 
-  /** Two programs hardly ever get the same code; the second then gets another. */
+  /** Two programs rarely get the same code; the second then gets another. */
   async #insert(start: Omit<DeviceRow, 'userCodeHash'>): Promise<{ row: DeviceRow; userCode: string }> {
     const { store, secret } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
@@ -120,7 +120,7 @@ function assertResource(resource: string | undefined, publicUrl: string): void {
   });
 }
 
-/** Characters that a page would not show, or that would change the direction of what stands beside them, are taken out. */
+/** Removes characters that a page would not show, or that change the direction of the text beside them. */
 const shown = (text: string): string =>
   text
     .toWellFormed()

@@ -1,10 +1,12 @@
-// The state of a device authorization at a time: what was not collected expires by the clock.
+// The state of a device authorization at a given time. An authorization that is not redeemed expires by the clock.
 import { type DeviceState, type DeviceStatus, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 
 const SLOWER_BY_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 30;
-/** A client that waits exactly as long as it was told may arrive a little earlier than that, by the clocks of two machines. */
+/**
+ * Tolerance for a client that waits exactly the interval: by the clocks of two machines it may arrive slightly early.
+ */
 const EARLY_MS = 500;
 
 export const isExpired = ({ expiresAt }: DeviceRow, now: Date): boolean => expiresAt <= now;
@@ -21,13 +23,16 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** Requests before this time are far enough back. */
+/** Earlier requests than this respect the interval. */
 export const lastInTime = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_MS);
 
 export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
   row.polledAt !== undefined && row.polledAt > lastInTime(row, now);
 
-/** After a request that was too soon (RFC 8628, 3.5), within bounds: one impatient client must not stop a patient one. */
+/**
+ * The interval after a request that came too soon (RFC 8628, 3.5). Bounded, so that an impatient client cannot block a
+ * patient one.
+ */
 export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceRow): number =>
   Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOWER_BY_SECONDS);

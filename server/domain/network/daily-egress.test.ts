@@ -14,7 +14,7 @@ const USED_UP: EgressPolicy = Object.create(null);
 class Scene {
   now = new Date('2026-11-23T23:59:58Z');
   isDown = false;
-  /** In the database, by day and application. */
+  /** The rows of the database, by day and application. */
   readonly stored = new Map<string, number>();
   readonly ended: Array<[SessionId, SessionEnd]> = [];
   readonly limits = new Map<ApplicationId, number>();

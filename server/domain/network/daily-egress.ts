@@ -1,5 +1,5 @@
-// Counts the bytes of each application's sessions by UTC day, and ends them when their application has spent its day. The counts of
-// the egress proxies are added to the database in batches.
+// Counts the bytes of each application's sessions by UTC day, and ends the sessions of an application that has used up
+// its daily bytes. The counts of the egress proxies are added to the database in batches.
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EgressDays } from '../../engines/store/rows/egress-days.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
@@ -11,12 +11,12 @@ import { utcDay } from '../limits/utc-day.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
-/** Between two counts. A process that is killed loses the bytes since the last one. */
+/** The interval of the counts. A process that is killed loses the bytes since the last one. */
 export const EGRESS_COUNT_MS = 5_000;
 
 export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;
-  /** Refuses everything, with the reason that the bytes are spent. */
+  /** Refuses every connection, with the reason that the bytes are used up. */
   readonly usedUp: EgressPolicy;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }
@@ -25,7 +25,7 @@ interface Counted {
   readonly id: SessionId;
   readonly application: ApplicationId;
   readonly egress: LiveSession['egress'];
-  /** Of its bytes, those that were counted. */
+  /** The part of the session's bytes that was counted. */
   bytes: number;
 }
 
@@ -33,20 +33,22 @@ export class DailyEgress implements Watcher {
   readonly name = 'dailyEgress';
   readonly #parts: DailyEgressParts;
   readonly #sessions = new Map<SessionId, Counted>();
-  /** Counted, and not yet in the database. */
+  /** Counted and not yet written to the database. */
   #unwritten = new Map<ApplicationId, number>();
 
   constructor(parts: DailyEgressParts) {
     this.#parts = parts;
   }
 
-  /** What an earlier process counted of an adopted session is in the database; its proxy begins anew. */
+  /**
+   * The bytes that an earlier process counted for an adopted session are in the database; the new proxy starts at 0.
+   */
   async attend({ id, egress }: Pick<LiveSession, 'id' | 'egress'>, row: Pick<SessionRow, 'applicationId'>) {
     this.#sessions.set(id, { id, application: row.applicationId, egress, bytes: 0 });
     return undefined;
   }
 
-  /** What the browser moved while it was being closed counts too. */
+  /** The bytes that the browser transferred while it was being closed count too. */
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
     this.#leave(id);
   }
@@ -55,7 +57,10 @@ export class DailyEgress implements Watcher {
     this.#leave(id);
   }
 
-  /** Writes what is new, and ends the sessions of applications that have spent their day. Returns how many those were. */
+  /**
+   * Writes the new bytes, and ends the sessions of applications that have used up their day. Returns the number of
+   * sessions.
+   */
   async count(): Promise<{ ended: number }> {
     const { rows, clock } = this.#parts;
     for (const session of this.#sessions.values()) this.#take(session);

@@ -29,7 +29,7 @@ export interface HostRules {
   readonly default: 'allow' | 'deny';
 }
 
-/** What the egress policy of a session is made from. */
+/** The parts of a session's egress policy. */
 export interface PolicyOptions {
   readonly hosts?: HostRules | undefined;
   readonly blockAds: boolean;
@@ -40,14 +40,14 @@ export interface PolicyOptions {
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
-  /** Refuses everything, with the reason that the budget is used up. */
+  /** Refuses every connection, with the reason that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;
   /** Browsers run in a jail, so that the proxy is their only way out. */
   readonly jailed: boolean;
   patternError(pattern: string): string | undefined;
-  /** What is wrong with a proxy, or undefined if it works. */
+  /** The problem with a proxy, or undefined if it works. */
   probe(
     by: RouteBy,
     signal: AbortSignal,

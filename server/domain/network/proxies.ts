@@ -17,7 +17,7 @@ type External = Extract<Rule, { type: 'external' }>;
 
 export interface ProxyParts {
   readonly pools: readonly ProxyPool[];
-  /** What is wrong with a pattern, or undefined. */
+  /** The problem with a pattern, or undefined. */
   readonly patternError: (pattern: string) => string | undefined;
 }
 

@@ -1,4 +1,5 @@
-// Codes of six digits sent by e-mail: they sign in, and they verify an address. A ticket has one code, five tries and ten minutes.
+// Codes of six digits sent by e-mail, to sign in and to verify an address. A ticket has one code, five tries and ten
+// minutes.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { CODE_MINUTES } from '../../../contract/sign-in.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
@@ -15,7 +16,7 @@ export const TRIES_MAX = 5;
 const CODES = 1_000_000;
 
 export interface Mail {
-  /** Resolved when it is durable that it will be sent. */
+  /** Resolves when the mail is durably queued. */
   queue(mail: { readonly to: string; readonly subject: string; readonly text: string }): Promise<unknown>;
 }
 
@@ -32,7 +33,7 @@ export class EmailCodes {
     this.#parts = parts;
   }
 
-  /** Without an account nothing is sent, and the answer is the same. */
+  /** Without an account no mail is sent, and the answer is the same. */
   async send(email: string, accountId: AccountId | undefined): Promise<TicketId> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
@@ -53,7 +54,7 @@ export class EmailCodes {
   async accept(ticket: string, code: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const id = ticket as TicketId; // Looked at below.
+    const id = ticket as TicketId; // Compared below.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'email_code', now, TRIES_MAX) : undefined;
     const isRight = timingSafeEqual(hashOf(id, code), row?.hash ?? hashOf(id, ''));
     const { accountId } = row ?? {};

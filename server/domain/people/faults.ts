@@ -1,4 +1,4 @@
-// The refusals of signing in. They do not say what was wrong, so that they tell nothing about accounts.
+// The refusals of sign-in. They do not say what was wrong, so that they reveal nothing about accounts.
 import { fault } from '../faults.ts';
 
 export const wrongPassword = (): Error =>

@@ -1,4 +1,4 @@
-// Sessions of people in browsers: begun by a sign-in, given a new cookie by each proof, listed and ended.
+// Sessions of people in browsers: created by a sign-in, given a new cookie by each proof, listed and ended.
 import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
 import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -45,8 +45,8 @@ export class HumanSessions {
   }
 
   /**
-   * The new cookie after a proof. The session is as strong as this proof: one that was stronger, but is older, does not count
-   * for a step-up.
+   * Returns the new cookie after a proof. The session has the strength of this proof: a stronger but older one does not
+   * count for a step-up.
    */
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();
@@ -90,12 +90,12 @@ export class HumanSessions {
     this.#dropped(ended);
   }
 
-  /** Ends all sessions of the account but this one. Without one, all. */
+  /** Ends all sessions of the account except this one; without one, all. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }
 
-  /** Has caches forget what the account was able to prove. */
+  /** Removes the account's sessions from the caches, because the proofs that it can give have changed. */
   async refresh(accountId: AccountId): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.announce(accountId));
   }

@@ -1,4 +1,4 @@
-// What a person may do with the account that is signed in: see it, prove who they are, and change what it signs in with.
+// What people may do with their own account: read it, prove their identity, and change how they sign in.
 
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { CurrentAccount, StepUp } from '../../../contract/sign-in.ts';
@@ -82,7 +82,7 @@ export class OwnAccount {
     return cookie;
   }
 
-  /** What the proof is worth. @throws Fault `sign_in_failed`. */
+  /** The strength of the proof. @throws Fault `sign_in_failed`. */
   async #prove(id: AccountId, proof: StepUp, origin: URL): Promise<'berth:1' | 'berth:2' | 'phr'> {
     const { passwords, secondFactors, passkeys } = this.#parts;
     const { method, password, code, ticket, response } = proof;
@@ -103,7 +103,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginAuthentication(origin, accountId);
   }
 
-  /** Whoever is signed in elsewhere is signed out, because a password is often changed after it became known. */
+  /** Signs out all other browsers, because a password is often changed after it became known. */
   async changePassword(caller: HumanCaller, password: string): Promise<CurrentAccount> {
     const { store, clock, passwords, sessions } = this.#parts;
     const passwordHash = await passwords.hash(password);
@@ -117,7 +117,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginRegistration(await this.#get(accountId), origin);
   }
 
-  /** Adding a passkey proves it, with user verification. Returns the new cookie. */
+  /** Adding a passkey is a proof with user verification. Returns the new cookie. */
   async addPasskey(
     caller: HumanCaller,
     given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
@@ -140,7 +140,7 @@ export class OwnAccount {
     return this.#parts.secondFactors.begin(await this.#get(accountId));
   }
 
-  /** Returns the recovery codes, and a new cookie where the code is the strongest proof that the account is able to give. */
+  /** Returns the recovery codes, and a new cookie if the code is the strongest proof that the account can give. */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
     const takeBack = this.#failures.take(caller.accountId);

@@ -1,4 +1,4 @@
-// Passkeys: the two ceremonies of WebAuthn, each with a challenge that is used once.
+// Passkeys: the two ceremonies of WebAuthn, each with a single-use challenge.
 import { isIP } from 'node:net';
 import type { readAuthentication, readRegistration } from '../../engines/authenticators/passkey-response.ts';
 import type * as engine from '../../engines/authenticators/passkeys.ts';
@@ -14,7 +14,7 @@ import { signInFailed } from './faults.ts';
 
 export const PASSKEYS_PER_ACCOUNT_MAX = 20;
 const CHALLENGE_MS = 300_000;
-/** A challenge is looked at once. */
+/** A challenge allows one attempt. */
 const TRIES_MAX = 1;
 
 export interface PasskeysParts {
@@ -38,7 +38,7 @@ export class Passkeys {
     this.#parts = parts;
   }
 
-  /** To add one to the account. */
+  /** Starts adding a passkey to the account. */
   async beginRegistration(account: AccountRow, origin: URL): Promise<PasskeyChallengeView> {
     const { id, email = '', name } = account;
     const existing = await this.#parts.store.passkeys.list(id);
@@ -60,13 +60,13 @@ export class Passkeys {
     if (outcome === 'exists') throw signInFailed('passkey');
   }
 
-  /** Of this account, or, without one, any that the browser has. */
+  /** Starts a sign-in with a passkey of this account; without one, with any passkey that the browser has. */
   async beginAuthentication(origin: URL, account?: AccountId): Promise<PasskeyChallengeView> {
     const allowed = account ? await this.#parts.store.passkeys.list(account) : [];
     return this.#ticket(await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowed), account);
   }
 
-  /** The account whose passkey has signed the challenge. `account`: the only one that it may be. */
+  /** The account whose passkey signed the challenge. `account`: the only account that is accepted. */
   async authenticate(origin: URL, ticket: string, response: JsonObject, account?: AccountId): Promise<AccountId> {
     const { store, clock, webauthn } = this.#parts;
     const { challenge } = await this.#take(ticket, account);
@@ -91,13 +91,13 @@ export class Passkeys {
       ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: plus(now, CHALLENGE_MS) },
       ...(account ? { accountId: account } : {}),
     });
-    return { ticket, publicKey: publicKey as JsonObject }; // The library makes options that are sent as JSON.
+    return { ticket, publicKey: publicKey as JsonObject }; // The library returns options that are sent as JSON.
   }
 
   /** Uses the challenge up. */
   async #take(ticket: string, account: AccountId | undefined): Promise<TicketRow & { readonly challenge: string }> {
     const { store, clock } = this.#parts;
-    const id = ticket as TicketId; // Looked at here.
+    const id = ticket as TicketId; // Compared here.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'passkey', clock.now(), TRIES_MAX) : undefined;
     if (!row?.challenge || row.accountId !== account) throw signInFailed('passkey');
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('passkey');

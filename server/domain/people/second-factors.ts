@@ -1,4 +1,4 @@
-// Codes of an authenticator app, and recovery codes for its loss.
+// Codes of an authenticator app, and recovery codes in case it is lost.
 import { createHash, randomBytes } from 'node:crypto';
 import type { newSeed, stepOf } from '../../engines/authenticators/one-time-codes.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
@@ -31,7 +31,7 @@ export class SecondFactors {
     this.#parts = parts;
   }
 
-  /** Makes a seed, which takes effect with `confirm`. */
+  /** Creates a seed, which takes effect with `confirm`. */
   async begin(account: AccountRow): Promise<{ secret: string; uri: string }> {
     if (account.totpEnabledAt)
       throw notReady('The account has an authenticator app.', 'Remove it first, then add the new one.');
@@ -41,7 +41,7 @@ export class SecondFactors {
     return { secret: seed.reveal(), uri: uriFor(account.email ?? account.name).reveal() };
   }
 
-  /** Takes a code of the new seed; from then on codes are required. Returns the recovery codes. */
+  /** Accepts a code of the new seed; from then on codes are required. Returns the recovery codes. */
   async confirm(account: AccountRow, code: string): Promise<string[]> {
     if (!account.totpSealed || account.totpEnabledAt)
       throw notReady('There is no new authenticator app to confirm.', 'Begin with POST /v1/account/totp.');
@@ -70,7 +70,7 @@ export class SecondFactors {
     if (!(await store.accounts.spendRecoveryCode(account.id, hashOf(code), clock.now()))) throw signInFailed('code');
   }
 
-  /** No code is accepted twice, and none of an earlier step than one that was. */
+  /** Each code is accepted once, and no code of an earlier step than the last accepted one. */
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
     const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));
@@ -79,7 +79,7 @@ export class SecondFactors {
   }
 }
 
-/** People type codes with blanks and dashes. */
+/** People type codes with spaces and dashes. */
 const plainCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();
 
 /** 80 random bits in base 32, in groups of four. */

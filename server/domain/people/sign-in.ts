@@ -1,4 +1,5 @@
-// Signing in: each way gives a first proof; an account with an authenticator app gives a second one, except after a passkey.
+// Sign-in. Each method gives a first proof. An account with an authenticator app needs a second one, except after a
+// passkey.
 
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Acr, SignInResult } from '../../../contract/sign-in.ts';
@@ -24,9 +25,9 @@ import type { SecondFactors } from './second-factors.ts';
 import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
-/** Of one account from one address. */
+/** For one account and one address. */
 const FAILURES_OF_ACCOUNT = { what: 'Failed sign-ins', max: 10, withinMs: 10 * MINUTE_MS, scope: 'account' } as const;
-/** From one address, for all accounts. */
+/** For one address and all accounts. */
 const FAILURES_OF_ADDRESS = { what: 'Failed sign-ins', max: 50, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
 /** Codes, challenges and registrations that one address may request. */
 const REQUESTS_OF_ADDRESS = { what: 'Requests', max: 60, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
@@ -34,7 +35,7 @@ const SECOND_FACTOR_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
 
-/** A step of a sign-in; with the cookie once it is complete. */
+/** A step of a sign-in. Has the cookie if the sign-in is complete. */
 export interface SignInStep {
   readonly result: SignInResult;
   readonly cookie?: Secret;
@@ -67,7 +68,7 @@ export class SignIn {
     this.#requests = new Tally(REQUESTS_OF_ADDRESS, parts.clock);
   }
 
-  // ---- accounts that begin ---------------------------------------------------------------------------------------
+  // ---- new accounts ------------------------------------------------------------------------------------------------
 
   async setUp(
     request: { readonly token: string; readonly name: string; readonly email: string; readonly password: string },
@@ -82,11 +83,11 @@ export class SignIn {
     const passwordHash = await passwords.hash(request.password);
     const now = clock.now();
     if (!(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
-    // Another address than before was not verified.
+    // A changed address is not verified.
     const emailVerifiedAt = email === before.email ? before.emailVerifiedAt : undefined;
     const change = { name, email, passwordHash, passwordChangedAt: now, emailVerifiedAt };
     if ((await store.accounts.change(before.id, change)) === 'email_taken') throw emailTaken();
-    // Whoever was signed in before the link was used is not any more.
+    // Ends the sessions from before the link was used.
     await sessions.endOthers(before.id, undefined);
     const action = before.email === undefined ? 'account.created' : 'account.password_changed';
     await this.#note(action, before.id, source);
@@ -149,7 +150,7 @@ export class SignIn {
     const account = await this.#limited('code', source, async () => {
       const { accountId, email } = await emailCodes.accept(given.ticket, given.code);
       const found = await this.#get(accountId);
-      // The account may have another address since the code was sent.
+      // The address of the account may have changed since the code was sent.
       if (found.email !== email) throw signInFailed('code');
       return found;
     });
@@ -179,7 +180,7 @@ export class SignIn {
     source: RequestSource,
   ): Promise<SignInStep> {
     const { store, clock, secondFactors } = this.#parts;
-    const id = given.ticket as TicketId; // Looked at here.
+    const id = given.ticket as TicketId; // Compared here.
     const ticket = isUuid(given.ticket)
       ? await store.signInTickets.attempt(id, 'second_factor', clock.now(), TRIES_MAX)
       : undefined;
@@ -191,7 +192,7 @@ export class SignIn {
     return this.#complete(account.id, 'berth:2', source);
   }
 
-  // ---- what they have in common ----------------------------------------------------------------------------------
+  // ---- common steps ------------------------------------------------------------------------------------------------
 
   async #afterFirstFactor(account: AccountRow, source: RequestSource): Promise<SignInStep> {
     if (!account.totpEnabledAt) return this.#complete(account.id, 'berth:1', source);
@@ -224,7 +225,9 @@ export class SignIn {
     return account;
   }
 
-  /** Bounds the failures of this name from this address, and of the address. Attempts at the same time count as failures. */
+  /**
+   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures.
+   */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const takeBack = takeAll([this.#ofAccount, `${name} ${source.ip}`], [this.#ofAddress, source.ip]);
     try {

@@ -1,4 +1,4 @@
-// Addresses of stored parts of recordings, and the data that they lead to. They work without a credential until they expire.
+// Addresses of stored parts of recordings, and the data behind them. They work without a credential until they expire.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -70,7 +70,7 @@ export class Addresses {
 function storedOf(id: string): Stored | undefined {
   const [, session, page, kind, name] = OBJECT.exec(id) ?? [];
   if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
-  return { session: session as SessionId, page: Number(page), kind, name }; // Signed by us.
+  return { session: session as SessionId, page: Number(page), kind, name }; // Signed by this service.
 }
 
 const fileNameOf = ({ session, page, kind, name }: Stored): string =>

@@ -1,4 +1,4 @@
-// What the HTTP side may ask about recordings.
+// The operations on recordings that HTTP handlers may call.
 import type { NotRecorded, RecordingDownload, Replay } from '../../../contract/recordings.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 

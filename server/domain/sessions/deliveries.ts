@@ -43,14 +43,16 @@ export class Deliveries {
     });
   }
 
-  /** The open session whose response this client did not get; from now on this request owes it. */
+  /** The open session whose response this client did not receive. This request now delivers it. */
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);
     return this.#parts.rows.claimLost(key, digest, plus(this.#parts.clock.now(), -RESEND_MS));
   }
 
-  /** If it cannot be written the response stays owed: at worst a resend creates another session. */
+  /**
+   * If the write fails the response still counts as undelivered: at worst a repeated request creates another session.
+   */
   async #write(id: SessionId, delivered: boolean): Promise<void> {
     await this.#parts.rows.answered(id, delivered).catch(error => {
       this.#parts.log.warn('session.delivery_not_written', { sessionId: id, reason: reason(error) });

@@ -11,14 +11,14 @@ import type { BrowserHost } from './browser-host.ts';
 import type { RecentClaims } from './recent-claims.ts';
 import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
 
-/** A browser that waited this long is replaced. */
+/** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
-/** Settings that were not requested for this long are forgotten. */
+/** Settings that were not requested for this long are no longer started ahead. */
 const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
 const BACKOFF_LEAST_MS = 1_000;
 const BACKOFF_MOST_MS = 60_000;
-/** Failed starts in a row after which /readyz reports it. */
+/** Consecutive failed starts after which /readyz reports the pool as failing. */
 const FAILURES_SICK = 3;
 
 interface Waiting {
@@ -34,7 +34,7 @@ interface Waiting {
 interface Coming {
   readonly print: string;
   readonly arrived: PromiseWithResolvers<Booted | undefined>;
-  /** With low priority, which can be raised only once its box stands. */
+  /** The box has low priority, which can be raised only when it runs. */
   readonly background: boolean;
   box?: Box;
   isPromised: boolean;
@@ -43,13 +43,13 @@ interface Coming {
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Browsers with the settings of an empty create; at most as many more have recent settings. */
   readonly size: number;
-  /** Of an empty create. */
+  /** The launch settings of an empty create. */
   readonly usual: LaunchSettings;
   readonly browserHost: BrowserHost;
-  /** Sessions that are being started; tend() is called when one is done. */
+  /** The number of sessions that are being started; tend() is called when one has started. */
   readonly starting: () => number;
   readonly claims: RecentClaims;
-  /** At most as many browsers are started ahead at once. */
+  /** The most browsers that are started ahead at the same time. */
   readonly processors: number;
   readonly counted: (outcome: 'hit' | 'miss') => void;
 }
@@ -75,7 +75,7 @@ export class WarmPool {
     return this.#waiting.length;
   }
 
-  /** Browsers that are being started ahead, whether or not a create waits for them already. */
+  /** Browsers that are being started ahead, including those that a create already waits for. */
   get coming(): number {
     return this.#coming.length;
   }
@@ -85,7 +85,7 @@ export class WarmPool {
     return this.#parts.claims.areContinuous;
   }
 
-  /** Whether browsers start. */
+  /** Whether starts succeed. */
   get health(): { ok: boolean; detail: string } {
     const ok = this.#failures < FAILURES_SICK;
     return {
@@ -94,7 +94,7 @@ export class WarmPool {
     };
   }
 
-  /** A browser with these settings, which the caller now owns; undefined if there is none. */
+  /** A browser with these settings, which the caller then owns. Undefined if there is none. */
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<Booted | undefined> {
     if (this.#parts.size === 0) return undefined;
     this.#parts.claims.add();
@@ -105,7 +105,7 @@ export class WarmPool {
     return taken;
   }
 
-  /** Reconciles: ends browsers that are old or no longer wanted, and starts missing ones. */
+  /** Ends browsers that are old or no longer wanted, and starts missing ones. */
   async tend(): Promise<{ started: number; ended: number }> {
     const ended = await this.#endUnwanted();
     return { started: this.#fill(), ended };
@@ -117,7 +117,7 @@ export class WarmPool {
     await Promise.all(this.#waiting.splice(0).map(one => one.booted.scope.close()));
   }
 
-  /** Starts what is missing now. Each start looks again at its end, so that the next one follows it. */
+  /** Starts the missing browsers. Called again at the end of each start. */
   #fill(): number {
     let started = 0;
     for (let missing = this.#next(); missing; missing = this.#next()) {
@@ -137,8 +137,8 @@ export class WarmPool {
   }
 
   /**
-   * A browser that is being started is ready sooner than a new one, the oldest first. One with low priority is not claimed before
-   * its box stands, because its priority cannot be raised until then. Undefined also when its start fails.
+   * A browser that is being started is ready sooner than a new one, the oldest first. One with low priority can be
+   * claimed only when its box runs, because its priority cannot be raised before. Undefined also if its start fails.
    */
   async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
     const coming = this.#coming.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
@@ -150,7 +150,7 @@ export class WarmPool {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {
       coming.isPromised = false;
-      // It may have arrived meanwhile.
+      // It may have started meanwhile.
       void coming.arrived.promise.then(booted => booted?.scope.close());
       throw error;
     }
@@ -162,8 +162,9 @@ export class WarmPool {
   }
 
   /**
-   * One browser is started at a time, and none while a session is being started, which needs the processor time. Under continuous
-   * demand that would leave every create to start its own: then each processor starts one, those of creates included.
+   * One browser is started at a time, and none while a session is being started, which needs the processor time. Under
+   * continuous demand every create would then have to start its own: therefore each processor starts one, including
+   * those for creates.
    */
   #hasProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
@@ -211,7 +212,7 @@ export class WarmPool {
     }
   }
 
-  /** A browser that dies while it waits is dropped at once, so that no session gets it. */
+  /** A browser that dies while it waits is removed at once, so that no session gets it. */
   #keep(waiting: Waiting): void {
     this.#waiting.push(waiting);
     const { box, browser, scope } = waiting.booted;

@@ -1,5 +1,5 @@
-// What goes along with sessions without the session domain knowing it: contexts, files, the network, extensions,
-// recordings, logs. Each is a watcher; wiring/families.ts has the list, and its order is the order in which they are asked.
+// Parts of a session that the session domain does not know: contexts, files, the network, extensions, recordings, logs.
+// Each is a watcher. wiring/families.ts has the list, in the order in which they are called.
 
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -19,7 +19,9 @@ const SALVAGE_MS = 30_000;
 export interface Watcher {
   /** Key of its part of `SessionRow.settings`. */
   readonly name: string;
-  /** Before the row is written: checks what the create requests. Throws the fault that is returned. */
+  /**
+   * Called before the row is written: checks what the create requests. Throws the fault that is returned to the caller.
+   */
   check?(
     caller: AgentCaller,
     request: SessionRequest,
@@ -27,34 +29,35 @@ export interface Watcher {
     signal: AbortSignal,
   ): Promise<Checked | undefined>;
   /**
-   * What this session's browser needs at its start. Undefined: any warm browser will do. A preparation of launch settings
-   * alone can be met by a warm browser that was started with the same ones.
+   * What this session's browser needs at its start. Undefined: any warm browser. If the preparation consists of launch
+   * settings only, a warm browser that was started with the same settings can be used.
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * The browser is up and no client has connected yet; also called after an adoption. Watchers are called concurrently in
-   * order: what one does before its first await is done before the next is called. A failure fails the start.
+   * Called when the browser runs and before a client connects, also after an adoption. Watchers are called concurrently
+   * in order: what one does before its first await is done before the next is called. A failure fails the start.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
-   * After every end, also of a session of a former process: no process of the box runs, and its folder, which is hostile, is
-   * about to be removed. Must be safe to repeat, since the process may die before the end is written.
+   * Called after every end, also for a session of a former process: all processes of the box have ended, and its
+   * hostile folder is about to be removed. Must be safe to repeat, because the process may die before the end is
+   * written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
-  /** The row has reached its final status. Only a prompt: what must happen is also found from rows. */
+  /** The row has its final status. May be missed after a crash, so required work must also be found from rows. */
   ended?(row: SessionRow): void;
-  /** Fields that it adds to `GET /sessions/{id}`. */
+  /** Fields that the watcher adds to `GET /sessions/{id}`. */
   describe?(row: SessionRow): Promise<Partial<SessionView>>;
 }
 
 export interface Checked {
-  /** Kept in the row's settings under the watcher's name. No secret in clear. */
+  /** Stored in the row's settings under the watcher's name. No unencrypted secret. */
   readonly kept?: JsonObject;
-  /** Called when the session is not created after all. */
+  /** Called if the session is not created after all. */
   undo?(): Promise<void>;
 }
 
-/** The list, called as one. */
+/** Calls all watchers of the list. */
 export class Watchers {
   readonly #list: readonly Watcher[];
   readonly #log: Log;
@@ -64,7 +67,7 @@ export class Watchers {
     this.#log = log;
   }
 
-  /** One after the other; when one refuses, what the ones before it did is undone. */
+  /** Calls one after the other. If one refuses, the effects of those before it are undone. */
   async check(
     caller: AgentCaller,
     request: SessionRequest,
