@@ -1,4 +1,4 @@
-// Applications: what owns keys, sessions and usage. An application is called a project by the browser family.
+// Applications, which own keys, sessions and usage. The browser routes call an application a project.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
@@ -6,7 +6,7 @@ import { ROLES } from './roles.ts';
 export const APPLICATIONS_PER_ACCOUNT_MAX = 50;
 export const NAME_MAX_CHARACTERS = 64;
 
-/** A name for people: trimmed by us, not empty, without control characters. */
+/** A display name: trimmed by the service, not empty, without control characters. */
 export const Name = (description: string) =>
   Type.String({
     description: `${description} 1–${NAME_MAX_CHARACTERS} characters after trimming, without control characters.`,

@@ -1,8 +1,8 @@
-// The audit log of an application: who did what, when, from where, and whether it was allowed.
+// The audit log of an application: actions, with actor, time, address and outcome.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 
-/** Everything that is recorded. Actions are promises: they are added, never renamed. */
+/** All recorded actions. Actions may be added but not renamed. */
 export const AUDIT_ACTIONS = [
   'token.created',
   'token.revoked',

@@ -25,7 +25,7 @@ const Ref = (description = 'Reference of the element in the newest snapshot of t
 const Text = (description: string) => Type.String({ maxLength: TEXT_CHARACTERS_MAX, description });
 const Url = (description: string) => Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX, description });
 
-/** Every tool may name its session. Unknown fields are refused: a misspelt one would change what is done. */
+/** Every tool has an optional session. Unknown fields are refused, because a misspelt field would change the effect. */
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object({ sessionId: SessionIdField, ...fields }, { additionalProperties: false });
 
@@ -61,9 +61,9 @@ interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: TSchema;
-  /** Changes nothing outside the browser by itself. */
+  /** Has no effect outside the browser by itself. */
   readonly isReadOnly: boolean;
-  /** Scope that the agent key needs beside `browsers:connect`. */
+  /** The scope that the agent key needs in addition to `browsers:connect`. */
   readonly scope?: 'browsers:write' | 'browsers:read';
 }
 

@@ -1,12 +1,12 @@
-// Certificate authorities that sessions can be told to trust. What was uploaded is never shown again, only what it says.
+// Certificate authorities that sessions can trust. Only the details of an upload are shown later, never its content.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid, Warning } from './common.ts';
 
 export const CERTIFICATES_PER_SESSION_MAX = 50;
 export const CERTIFICATES_PER_APPLICATION_MAX = 1000;
-/** A PEM bundle of every public root is far below this. */
+/** More than a PEM bundle of all public roots. */
 export const CERTIFICATE_UPLOAD_BYTES_MAX = 1_000_000;
-/** What one session may trust, all its uploads together. */
+/** Maximum for one session, over all its uploads. */
 export const TRUSTED_BYTES_MAX = 2_000_000;
 
 export const Certificate = Type.Object(

@@ -1,4 +1,4 @@
-// Shapes that every noun shares: ids, times, errors, warnings, lists. The nouns themselves have a file each.
+// Shapes that all nouns share: ids, times, errors, warnings, lists. Each noun has a file of its own.
 import { type Static, type TSchema, Type } from 'typebox';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -9,7 +9,7 @@ export const Uuid = (description: string) => Type.String({ format: 'uuid', descr
 export const Time = (description: string) =>
   Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
 
-/** Any JSON object; what may be in it is said by the description and checked by code. */
+/** Any JSON object. Its content is described by `description` and checked in code. */
 export const AnyObject = (description: string, more: { default?: JsonObject } = {}) =>
   Type.Unsafe<JsonObject>({ type: 'object', description, ...more });
 
@@ -90,7 +90,7 @@ export const IfMatchHeader = Type.Object({
   ),
 });
 
-/** Headers that may be sent or left out, named as they come. */
+/** Optional headers, by name. */
 export const IdempotencyHeader = {
   'idempotency-key': Type.Optional(
     Type.String({

@@ -1,4 +1,4 @@
-// What the service says of itself to clients: where to sign in, and how a device is authorized. Only what is built appears.
+// How the service describes itself to clients: where to sign in, and how to authorize a device.
 import { type Static, Type } from 'typebox';
 import { SIGN_IN_METHODS } from './sign-in.ts';
 

@@ -5,7 +5,7 @@ import { Time, Uuid, Warning } from './common.ts';
 export const CONTEXTS_PER_APPLICATION_MAX = 10_000;
 export const CONTEXT_LIST_MAX = 1000;
 export const CONTEXT_NAME_MAX_CHARACTERS = 128;
-/** Versions behind the newest one that are kept, and for how long. */
+/** How many versions before the newest one are kept, and for how long. */
 export const EARLIER_VERSIONS_MAX = 5;
 export const EARLIER_VERSIONS_DAYS = 7;
 

@@ -8,10 +8,10 @@ import { TOKEN_SCOPES } from './tokens.ts';
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const DEVICE_CODE_SECONDS = 600;
 export const POLL_INTERVAL_SECONDS = 5;
-/** A developer token lives as long as a working day, and cannot be renewed. */
+/** A developer token is valid for a working day and cannot be renewed. */
 export const DEVELOPER_TOKEN_SECONDS = 8 * 3600;
 export const DEFAULT_DEVICE_SCOPES = ['applications:read', 'keys:write'] as const;
-/** Without letters that are read as others, and without vowels, which make words. */
+/** Without letters that are easily confused, and without vowels, which form words. */
 export const USER_CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ23456789';
 export const STATUS_WAIT_SECONDS_MAX = 55;
 
@@ -185,7 +185,7 @@ export type DecidedDevice = Static<typeof DecidedDevice>;
 
 const Sent = (description: string) => Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
 
-/** Only the type of grant is required by the schema: another grant has other parameters, and its own error. */
+/** The schema requires only the type of grant: other grants have other parameters and an error of their own. */
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
   device_code: Sent('Required: the device code.'),

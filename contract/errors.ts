@@ -1,9 +1,9 @@
-// Every error code, its HTTP status, whether a client may send a refused write again, and what to do about it.
-// Codes are promises: they are added, never renamed.
+// Every error code with its HTTP status, whether a client may repeat a refused write, and what to do about it. Codes
+// may be added but not renamed.
 
 export interface CatalogueEntry {
   readonly status: number;
-  /** `x-should-retry` on a refused write. `yes` only where nothing was done and waiting can help. */
+  /** `x-should-retry` of a refused write. `yes` only if nothing was done and waiting can help. */
   readonly retry: 'yes' | 'no';
   /** Sent as `retry-after`. */
   readonly retryAfterSeconds?: number;

@@ -1,11 +1,11 @@
-// What happened to sessions, as callers read it: as a list, or as it happens.
+// Events of sessions, as a list or as a stream.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Time, Uuid } from './common.ts';
 
 export const EVENT_LIMIT_DEFAULT = 100;
 export const EVENT_LIMIT_MAX = 1000;
 
-/** Every type of event, and what it tells. */
+/** Every type of event and its description. */
 export const EVENTS = {
   'session.created': 'the session was accepted and has a slot',
   'session.launched': 'a browser was started for the session',

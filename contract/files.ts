@@ -1,4 +1,4 @@
-// Files of sessions: what callers upload into them, what their browsers download, and links to it.
+// Files of sessions: uploads of callers, downloads of browsers, and links to them.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 

@@ -1,13 +1,13 @@
-// What a 429 says of its limit in headers, over HTTP and in the refusal of an upgrade alike.
+// Headers of a 429 answer, over HTTP and in the refusal of an upgrade.
 
-/** What the refusals of limits say in their details. */
+/** The details of refusals by a limit. */
 export interface LimitDetails {
   readonly limit?: number;
   readonly used?: number;
   readonly retryAfterSeconds?: number;
 }
 
-/** Empty where the refusal has no number. */
+/** Empty if the refusal has no number. */
 export function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
   if (limit === undefined || used === undefined) return {};
   return {

@@ -1,10 +1,11 @@
-// Limits of an application: what it may use at once, in a minute and in all. Configured by its owner, capped by the operator.
+// Limits of an application: concurrent sessions, creates in a minute, bytes. The owner configures them below the
+// operator's ceiling.
 import { type Static, Type } from 'typebox';
 import { TIMEOUT_DEFAULT_SECONDS, TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
 
 const GIB = 1024 ** 3;
 
-/** What holds for an application that has configured nothing. */
+/** The limits of an application that has configured none. */
 export const BROWSER_LIMITS_DEFAULT = {
   maxConcurrent: 10,
   maxCreatesPerMinute: 60,

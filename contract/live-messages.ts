@@ -1,5 +1,5 @@
-// What a live view page and the server say to each other over its WebSocket. Text messages are JSON as below; binary ones
-// from the server are frames: two bytes, the length of the JSON head that follows (`FrameHead`), then the JPEG.
+// Messages between a live view page and the server over a WebSocket. Text messages are JSON as below. Binary messages
+// of the server are frames: two bytes with the length of the JSON head (`FrameHead`), the head, then the JPEG.
 import { type Static, type TSchema, Type } from 'typebox';
 
 export const TEXT_CHARACTERS_MAX = 1_000_000;
@@ -18,17 +18,17 @@ const message = <const Name extends string, T extends Record<string, TSchema>>(t
 const driving = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
   message(type, { fence: Fence, page: Page, ...members });
 
-/** Any viewer may say these. */
+/** Messages of any viewer. */
 export const WatchMessage = Type.Union([
-  /** Look at this page. It comes to the front for nobody. */
+  /** Watch this page. The page is not brought to the front. */
   message('watch', { page: Page }),
-  /** The newest frame was drawn: the next may come. */
+  /** The newest frame was drawn: the server may send the next. */
   message('drawn', {}),
   message('take', {}),
   message('give', { fence: Fence }),
 ]);
 
-/** Only under the fence of the control that the viewer holds. */
+/** Messages of the viewer in control, with the fence of that control. */
 export const DriveMessage = Type.Union([
   driving('mouse', {
     action: Type.Enum(['move', 'down', 'up']),
@@ -50,12 +50,12 @@ export const DriveMessage = Type.Union([
     key: Word,
     code: Word,
     keyCode: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    /** What it types, if anything. */
+    /** The text that the key types, if any. */
     text: Word,
     location: Type.Integer({ minimum: 0, maximum: 3 }),
     repeats: Type.Boolean(),
     modifiers: Modifiers,
-    /** The viewer's machine is a Mac: its shortcuts are Cmd where ours are Ctrl. */
+    /** The viewer uses a Mac, whose shortcuts have Cmd instead of Ctrl. */
     mac: Type.Boolean(),
   }),
   /** Typed without keys: pasted, dictated, from an on-screen keyboard, or a finished composition. */
@@ -81,7 +81,7 @@ export type ViewerMessage = Static<typeof ViewerMessage>;
 
 export interface FrameHead {
   readonly page: string;
-  /** CSS pixels of the page that the picture shows. */
+  /** The size of the shown part of the page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
 }
@@ -91,7 +91,7 @@ export interface TabState {
   readonly url: string;
   readonly title: string;
   readonly faviconUrl: string;
-  /** False: it is behind another tab, and its picture is its last one. */
+  /** False: the page is behind another tab, and this is its last picture. */
   readonly visible: boolean;
 }
 
@@ -115,11 +115,11 @@ export interface SelectState {
 export type ServerMessage =
   | { readonly type: 'welcome'; readonly right: 'view' | 'control'; readonly holder: string }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
-  /** The icon at a `faviconUrl`, as a data URL: told once, as soon as it is known. */
+  /** The icon at a `faviconUrl` as a data URL, sent once when it is loaded. */
   | { readonly type: 'icon'; readonly url: string; readonly data: string }
   | {
       readonly type: 'control';
-      /** `you` with the fence to drive under; `other`; `agent`: nobody took over. */
+      /** `you`: with the fence for input. `other`: another viewer. `agent`: no viewer has control. */
       readonly who: 'you' | 'other' | 'agent';
       readonly fence: number;
     }
@@ -134,12 +134,12 @@ export type ServerMessage =
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;
     }
-  /** What the viewer in control did opened this page, and it is shown now. `from`: the page that opened it. */
+  /** Input of the viewer in control opened this page, which is shown now. `from`: the page that opened it. */
   | { readonly type: 'opened'; readonly page: string; readonly from: string }
-  /** The page that was shown has closed, and the one that opened it is shown again. */
+  /** The shown page was closed, and the page that opened it is shown again. */
   | { readonly type: 'returned'; readonly page: string }
   | { readonly type: 'cursor'; readonly cursor: string }
   | { readonly type: 'copied'; readonly text: string }
-  /** A page has downloaded something, and whoever may drive may have it. */
+  /** A page downloaded a file, which the viewer in control may load. */
   | { readonly type: 'download'; readonly name: string; readonly size: number; readonly url: string }
   | { readonly type: 'ended'; readonly why: string };

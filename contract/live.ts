@@ -1,4 +1,4 @@
-// Addresses at which people watch and drive a running session.
+// Addresses of the live view of a running session.
 import { type Static, Type } from 'typebox';
 
 export const DEBUG_EXPIRES_MAX_SECONDS = 21_600;

@@ -1,4 +1,4 @@
-// What happened inside a session's browser, as callers read it: as a list, as it happens, or as a HAR file.
+// The log of a session's browser, as a list, a stream or a HAR file.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Uuid } from './common.ts';
 
@@ -6,7 +6,7 @@ export const LOG_LIMIT_MAX = 10_000;
 export const LOG_KINDS = ['console', 'network', 'page', 'command'] as const;
 export type LogKind = (typeof LOG_KINDS)[number];
 
-/** Of entries that belong to no page: the browser itself, service and shared workers. */
+/** The page of entries that belong to none: the browser itself, service and shared workers. */
 export const NO_PAGE = -1;
 
 export const HAR_TYPE = 'application/har+json';

@@ -1,4 +1,4 @@
-// Mails to people: what the operator sees where no mail server sends them, or where one did not arrive.
+// Mails to people, for an operator without a mail server, or if a mail did not arrive.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 

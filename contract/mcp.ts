@@ -1,4 +1,5 @@
-// The MCP endpoint: one JSON-RPC message in, its answer out. The messages themselves are the Model Context Protocol's.
+// The MCP endpoint: one JSON-RPC message in the request, its answer in the response. The Model Context Protocol defines
+// the messages.
 import { Type } from 'typebox';
 import { AnyObject, Uuid } from './common.ts';
 

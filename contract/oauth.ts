@@ -1,4 +1,4 @@
-// Errors of the OAuth routes: the fields of RFC 6749, and those of every other error, in one object.
+// Errors of the OAuth routes: the fields of RFC 6749 and those of all other errors, in one object.
 import { type Static, Type } from 'typebox';
 import { ErrorBody } from './common.ts';
 import { catalogueEntry, type ErrorCode } from './errors.ts';

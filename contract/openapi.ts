@@ -1,4 +1,4 @@
-// Operations -> an OpenAPI 3.1 document. The schemas are the very ones that validate requests.
+// Converts the operations into an OpenAPI 3.1 document. Its schemas are those that validate requests.
 import type { TSchema } from 'typebox';
 import { AgentKey, ChangeAgentKey, CreateAgentKey, RotateAgentKey } from './agent-keys.ts';
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
@@ -34,7 +34,7 @@ import { CreateToken, Token } from './tokens.ts';
 type JsonValue = unknown;
 type JsonMap = Record<string, JsonValue>;
 
-/** Schemas that get a name of their own in the document; all others are written where they are used. */
+/** Schemas with a name in the document. All others are written where they are used. */
 export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Session,
   CreateSession,
@@ -84,10 +84,10 @@ const header = (description: string, more: JsonMap = {}): JsonMap => ({
   schema: { type: 'string' },
 });
 
-/** A type that only the file itself knows. */
+/** The type depends on the file. */
 const ANY_TYPE = '*/*';
 
-/** Headers of many answers; those that are required stand on every answer that names them. */
+/** Headers of many answers. A required one is present on every answer that names it. */
 const COMMON_HEADERS = {
   'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
@@ -150,7 +150,7 @@ function paths(): JsonMap {
   const found: Record<string, JsonMap> = {};
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, true)) {
-      if (path.startsWith('/v1/browsers/v1/')) continue; // A second door to the same rooms; one is enough to describe.
+      if (path.startsWith('/v1/browsers/v1/')) continue; // The compatibility mount has the same operations, so it is not described again.
       found[path] ??= {};
       found[path][operation(id).method.toLowerCase()] = describe(id, mount);
     }
@@ -246,14 +246,14 @@ function content(id: OperationId, { schema, contentType, orBytes, otherTypes = {
   return Object.keys(types).length > 0 ? { content: types } : {};
 }
 
-/** The answer to a repetition has no secrets. */
+/** A repeated answer contains no secrets. */
 function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
   const secret = new Set(operation(id).secretFields ?? []);
   if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
   return { ...Object(plain(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
 }
 
-/** What answers may carry because of how the operation is called. */
+/** Headers that depend on how the operation is called. */
 function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields } = operation(id);
   return {
@@ -283,7 +283,7 @@ function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
   return protocolError ? { anyOf: [ours, protocolError] } : ours;
 }
 
-/** Failures grouped by status: OpenAPI has one entry a status, we have several codes in some. */
+/** Errors grouped by status, because OpenAPI has one entry for each status. */
 function failures(id: OperationId): JsonMap {
   const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
@@ -324,7 +324,7 @@ export const propertiesOf = (schema: TSchema): Readonly<Record<string, TSchema>>
 export const requiredNames = (schema: TSchema): readonly string[] =>
   'required' in schema ? (schema.required as string[]) : [];
 
-/** The schema as JSON, with named ones replaced by references; `asItself` is written out although it is named. */
+/** The schema as JSON, with named schemas replaced by references, except `asItself`. */
 function plain(value: unknown, asItself?: string): JsonValue {
   if (Array.isArray(value)) return value.map(item => plain(item));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,4 @@
-// What is said of an operation: enough to validate, route, describe and authorize it.
+// The description of an operation, sufficient to validate, route, document and authorize it.
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from './errors.ts';
 
@@ -11,7 +11,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  */
 export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect' | 'deviceCode';
 
-/** Native paths stand under /v1/browsers; `both` means also where official clients look, under /v1 and /v1/browsers/v1. */
+/**
+ * Native paths are under /v1/browsers. `both`: also under /v1 and /v1/browsers/v1, where official clients send
+ * requests.
+ */
 export type Mount = 'native' | 'both' | 'compat';
 
 export const TAGS = {
@@ -40,21 +43,21 @@ export type Tag = keyof typeof TAGS;
 export interface Answer {
   readonly description: string;
   readonly schema?: TSchema;
-  /** JSON unless named. */
+  /** Default: JSON. */
   readonly contentType?: string;
-  /** It may also be the bytes of a file of any type, where the caller accepts those. */
+  /** The answer may also be a file of any type, if the caller accepts it. */
   readonly orBytes?: true;
-  /** Other types it may have, where the caller accepts those, and what they hold. */
+  /** Other content types of the answer that a caller may accept, with their schemas. */
   readonly otherTypes?: Readonly<Record<string, TSchema>>;
-  /** What a caller gets who accepts server-sent events. */
+  /** The description of the answer for a caller who accepts server-sent events. */
   readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Upload {
-  /** Absent: what the application's limits allow. */
+  /** Absent: the limits of the application decide. */
   readonly maxBytes?: number;
-  /** A name such a file has. */
+  /** An example of a file name. */
   readonly example: string;
   readonly description: string;
 }
@@ -70,24 +73,24 @@ export interface Operation {
   readonly ownPageOnly?: true;
   /** One of these is enough. */
   readonly scopes?: readonly string[];
-  /** A person must have proved recently, and as strongly as the account is able to, who they are (RFC 9470). */
+  /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
   /** Not counted as a read or write of the credential: it creates, releases or drives a session. */
   readonly isUncounted?: true;
   readonly mount: Mount;
-  /** Served with a slash at the end of the path too. */
+  /** Also served with a slash at the end of the path. */
   readonly alsoWithSlash?: boolean;
-  /** What happens to body fields that the schema does not know. */
+  /** How body fields that are not in the schema are handled. */
   readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
   /**
    * Fields that restrict what is created, by path, each with other names that callers give it. An unknown field that may be one
    * of them, or stands inside one, is refused.
    */
   readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
-  /** An OAuth endpoint: it takes forms too, and its errors have the fields of RFC 6749. */
+  /** An OAuth endpoint: it also accepts forms, and its errors have the fields of RFC 6749. */
   readonly oauth?: true;
-  /** Errors of the protocol inside the body are JSON-RPC errors, which have this schema; those of the API are as everywhere. */
+  /** The schema of JSON-RPC errors in the body. API errors are the same as everywhere. */
   readonly protocolError?: TSchema;
   readonly params?: TSchema;
   readonly query?: TSchema;
@@ -96,9 +99,9 @@ export interface Operation {
   readonly bodyExample?: unknown;
   /** The body is multipart/form-data with one part, a file named `file`. */
   readonly upload?: Upload;
-  /** It may be queued: `Prefer: wait=SECONDS`. */
+  /** A request may be queued: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
-  /** Fields of the answer that are never kept for a repetition. */
+  /** Fields of the answer that are not stored for a repeated request. */
   readonly secretFields?: readonly string[];
   readonly responses: Readonly<Record<number, Answer>>;
   readonly errors: readonly ErrorCode[];

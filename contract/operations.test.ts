@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
 
-/** Fields of answers that open something. */
+/** Fields of answers that grant access. */
 const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl'];
-/** Answer a session, but never with the fields that open it. */
+/** Operations that answer a session without its connect fields. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];
 
 test('no repeatable operation keeps a secret of its answer', () => {

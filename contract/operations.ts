@@ -70,7 +70,7 @@ type Part<
   ? Static<Schema>
   : undefined;
 
-/** What a validated request of an operation holds. */
+/** The parts of a validated request. */
 export interface Asked<Id extends OperationId> {
   readonly params: Part<Id, 'params'>;
   readonly query: Part<Id, 'query'>;
@@ -84,7 +84,7 @@ export function isRepeatable(id: OperationId): boolean {
   return method === 'POST' && (credential === 'agentKey' || credential === 'account');
 }
 
-/** Headers that any request may have, whatever the operation: described, and read by who honours them. */
+/** Headers that any request may have, whatever the operation. */
 export function optionalHeadersOf(id: OperationId): TSchema {
   const { mayWait, unknownFields } = operation(id);
   return Type.Object({
@@ -93,7 +93,7 @@ export function optionalHeadersOf(id: OperationId): TSchema {
   });
 }
 
-/** Every code an operation can answer: its own, and those that follow from how it is called. */
+/** All error codes of an operation: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
   const { tag, method, mount, upload, params, body, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
@@ -102,7 +102,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (body || query || headers || params) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
   if (upload || isCounted(id)) codes.add('rate_limited');
-  // A body is read, and may be wrong, whether or not the operation has one.
+  // A body is parsed, and may be invalid, even if the operation has none.
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
@@ -113,7 +113,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }
 
-/** Whether a request counts as a read or write of its credential, whose number in a minute is limited. */
+/** Whether a request counts against the rate limits of its credential. */
 export function isCounted(id: OperationId): boolean {
   const { credential, isUncounted = false } = operation(id);
   return !isUncounted && (credential === 'agentKey' || credential === 'account' || credential === 'human');
@@ -122,7 +122,7 @@ export function isCounted(id: OperationId): boolean {
 const NATIVE_PREFIX = '/v1/browsers/';
 export const COMPAT_PREFIXES = ['/v1/', '/v1/browsers/v1/'] as const;
 
-/** Every path an operation is served at; the native one first. */
+/** All paths of an operation; the native one first. */
 export function pathsOf(id: OperationId, compat: boolean): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
   const { path, mount } = operation(id);
   const native = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];

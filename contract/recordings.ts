@@ -1,4 +1,4 @@
-// What was to be seen in a session: replays of its pages, and files of them.
+// Recordings of sessions: replays of their pages, and MP4 files of them.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 

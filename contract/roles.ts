@@ -8,13 +8,13 @@ export const ROLE_NEEDED = {
   /** Configuration, metadata, limits and usage, the audit log. */
   read: 'viewer',
   agentKeys: 'developer',
-  /** Give a program on another device access. */
+  /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',
-  /** Members and invitations; nobody gives or takes a role above their own. */
+  /** Manage members and invitations; no member gives or takes a role above their own. */
   members: 'admin',
   limits: 'owner',
-  /** Make owners, and change or remove other owners. */
+  /** Make members owners, and change or remove other owners. */
   owners: 'owner',
 } as const satisfies Readonly<Record<string, Role>>;
 export type Right = keyof typeof ROLE_NEEDED;

@@ -1,4 +1,4 @@
-// What the service says of itself: health, readiness, its own description.
+// Health, readiness, and the description of the service.
 import { type Static, Type } from 'typebox';
 
 export const Health = Type.Object({ status: Type.Enum(['ok']) });

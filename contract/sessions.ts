@@ -1,4 +1,4 @@
-// Browser sessions as callers see them: what may be asked at create, what is answered, with units, defaults and limits.
+// Browser sessions as callers see them: settings of a create and fields of the answer, with units, defaults and limits.
 import { type Static, Type } from 'typebox';
 import { CERTIFICATES_PER_SESSION_MAX } from './certificates.ts';
 import { AnyObject, Time, Uuid, Warning } from './common.ts';
@@ -11,7 +11,7 @@ export const USER_METADATA_MAX_CHARACTERS = 512;
 export const SESSION_LIST_MAX = 1000;
 export const VIEWPORT_DEFAULT = { width: 1280, height: 720 } as const;
 
-/** Region names that official clients have built in. They are accepted everywhere and run in the default region. */
+/** Region names that official clients contain. They are accepted everywhere and mean the default region. */
 export const FOREIGN_REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'] as const;
 
 export const SESSION_STATUSES = ['PENDING', 'RUNNING', 'ERROR', 'TIMED_OUT', 'COMPLETED'] as const;
@@ -43,7 +43,7 @@ export const EndReason = Type.Enum([...END_REASONS], {
 });
 export type EndReason = (typeof END_REASONS)[number];
 
-/** The programs that a session's browser can be: see docs/engines.md. */
+/** The browsers that a session can run: see docs/engines.md. */
 export const ENGINES = ['chromium', 'headless-shell'] as const;
 export type Engine = (typeof ENGINES)[number];
 

@@ -1,5 +1,5 @@
-// Signing in with a browser: by password, passkey or a code by e-mail, with a second factor where the account has one. The answer
-// that completes a sign-in sets the cookie.
+// Sign-in with a browser: by password, passkey or a code by e-mail, with a second factor if the account has one. The
+// answer that completes a sign-in sets the cookie.
 import { type Static, Type } from 'typebox';
 import { Name } from './applications.ts';
 import { AnyObject, Time, Uuid } from './common.ts';
@@ -14,7 +14,7 @@ export type Acr = (typeof ACRS)[number];
 /** A step-up needs a proof that is at most this old. */
 export const STEP_UP_MAX_AGE_SECONDS = 300;
 
-/** What a sign-in can begin with. */
+/** The possible first steps of a sign-in. */
 export const SIGN_IN_METHODS = ['password', 'passkey', 'email_code'] as const;
 
 export const PASSWORD_CHARACTERS_MIN = 12;
@@ -25,7 +25,7 @@ export const CODE_MINUTES = 10;
 export const Email = (description: string) =>
   Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });
 
-/** A password that is checked. A new one has a least length as well. */
+/** A password to check. A new password has a minimum length too. */
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const NewPassword = Type.String({
@@ -34,7 +34,7 @@ export const NewPassword = Type.String({
   description: `The new password: ${PASSWORD_CHARACTERS_MIN} to ${PASSWORD_CHARACTERS_MAX} characters, of any kind.`,
 });
 
-/** A code of the authenticator app, an e-mail, or a recovery code; blanks and dashes are ignored. */
+/** A code of the authenticator app or an e-mail, or a recovery code. Spaces and dashes are ignored. */
 export const Code = Type.String({
   minLength: 6,
   maxLength: 32,

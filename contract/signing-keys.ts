@@ -1,4 +1,4 @@
-// The public keys with which anybody verifies what Berth has signed.
+// The public keys with which anybody can verify what Berth has signed.
 import { type Static, Type } from 'typebox';
 import { Time } from './common.ts';
 

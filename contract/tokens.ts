@@ -1,4 +1,4 @@
-// Personal access tokens: the credential of people's scripts for accounts and applications. They open no browser.
+// Personal access tokens: credentials of people's scripts, for accounts and applications. They cannot open browsers.
 import { type Static, Type } from 'typebox';
 import { CredentialStatus } from './agent-keys.ts';
 import { Name } from './applications.ts';
@@ -29,10 +29,10 @@ export const TOKEN_SCOPES = [
 ] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** Lists, issues and revokes tokens of the account. Never handed on. */
+/** Allows listing, issuing and revoking tokens of the account. Cannot be passed on. */
 export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
 
-/** What the web console needs of the token that signs in to it. */
+/** The scopes that the web console needs from the token that signs in. */
 export const CONSOLE_SCOPES = [
   'applications:read',
   'applications:write',

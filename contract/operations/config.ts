@@ -1,4 +1,4 @@
-// What the service says of itself to clients.
+// How the service describes itself to clients.
 import { AuthorizationServer, CachedHeader, ConfigQuery, ServiceConfig } from '../config.ts';
 import type { Operation } from '../operation.ts';
 import { FOR_ANY_ORIGIN } from './shared.ts';

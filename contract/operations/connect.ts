@@ -1,4 +1,4 @@
-// The ways to a browser over CDP.
+// CDP addresses of browsers.
 
 import type { Operation } from '../operation.ts';
 import { BrowserVersion, ConnectQuery, SessionParams } from '../sessions.ts';

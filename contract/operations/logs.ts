@@ -1,4 +1,4 @@
-// What pages and browsers said.
+// Logs of sessions.
 
 import { Type } from 'typebox';
 import { AnyObject } from '../common.ts';

@@ -1,4 +1,4 @@
-// Replays, pictures and films of pages.
+// Replays, pictures and MP4 files of pages.
 
 import type { Operation } from '../operation.ts';
 import { PICTURE_TYPE, REPLAY_TYPE, RecordingDownloads, ReplayParams, Replays } from '../recordings.ts';

@@ -1,4 +1,4 @@
-// Health, metrics and the welcome.
+// Health, metrics and the landing page.
 
 import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';

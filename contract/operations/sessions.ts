@@ -1,4 +1,4 @@
-// Sessions: created, found again, changed, released, given files.
+// Sessions: create, read, list, update, release, upload files.
 
 import { Type } from 'typebox';
 import { UploadAnswer } from '../files.ts';
@@ -6,7 +6,7 @@ import type { Operation } from '../operation.ts';
 import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
 import { ADMITTED } from './shared.ts';
 
-/** Without one of these a session may reach, keep or show more than its caller intends. */
+/** Settings without which a session could reach, keep or show more than its caller intends. */
 const PROTECTING_FIELDS = {
   'browserSettings.networkPolicy': ['network'],
   'browserSettings.allowedDomains': ['domains', 'allowedHosts'],

@@ -1,4 +1,4 @@
-// What several families of operations say.
+// Parts that several families of operations share.
 export const READ_APPLICATIONS = ['applications:read', 'applications:write', 'keys:write'] as const;
 
 export const ETAG = { ETag: 'The revision in double quotes. Send it as `If-Match` with a change.' } as const;
@@ -14,7 +14,7 @@ export const UNBUFFERED = {
   'x-accel-buffering': 'Of a stream: `no`, which tells reverse proxies not to buffer.',
 } as const;
 
-/** Of a file that may be asked for in parts. */
+/** Headers of a file that may be requested in ranges. */
 export const FILE = {
   ETag: 'SHA-256 of the content in double quotes. Send it as `If-None-Match` or `If-Range`.',
   'accept-ranges': '`bytes`.',
@@ -24,7 +24,7 @@ export const FILE = {
 
 export const PART = { ...FILE, 'content-range': 'Which bytes are returned, and the total size.' } as const;
 
-/** Of what a page of any origin may read. */
+/** Headers of answers that pages of any origin may read. */
 export const FOR_ANY_ORIGIN = {
   'access-control-allow-origin': '`*`.',
   'access-control-expose-headers': 'Headers that scripts of other origins may read.',

@@ -1,6 +1,6 @@
-// Records what is noticed of credentials while requests are authenticated: the first use of a token, and that an agent key was sent
-// from an address that it may not be used from. The latter once a minute for each key, so that a caller who repeats it does not fill
-// the audit log. The answer does not wait for either.
+// Records two findings of authentication: the first use of a token, and an agent key that was sent from an address that
+// it may not be used from. The latter at most once a minute for each key, so that repeated requests do not fill the
+// audit log.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';
@@ -9,7 +9,7 @@ import type { RequestSource, TokenProof } from '../identity/caller.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 
 const EVERY_MS = 60_000;
-/** Keys that were refused in the last minute. More are recorded each time. */
+/** The most keys that are remembered for a minute. Refusals of further keys are recorded each time. */
 const KNOWN_MAX = 10_000;
 
 export interface CredentialNoticesParts {
@@ -20,7 +20,7 @@ export interface CredentialNoticesParts {
 
 export class CredentialNotices {
   readonly #parts: CredentialNoticesParts;
-  /** By key, oldest first. */
+  /** Times by key, oldest first. */
   readonly #recordedMs = new Map<KeyId, number>();
 
   constructor(parts: CredentialNoticesParts) {

@@ -1,4 +1,5 @@
-// What a seal says, and how entries come into it. A seal is a compact JWS over the canonical JSON of its content.
+// The content of a seal, and how the entries are part of it. A seal is a compact JWS over the canonical JSON of its
+// content.
 import type { AuditRow } from '../../engines/store/rows/audit.ts';
 import { digestOf, sha256 } from '../../kit/canonical-json.ts';
 
@@ -8,7 +9,7 @@ export interface SealContent {
   /** The application; the nil id for entries of none. */
   readonly chain: string;
   readonly number: number;
-  /** Digest of the seal before. Absent in the first. */
+  /** Digest of the previous seal. Absent in the first. */
   readonly previous?: string;
   readonly first: number;
   readonly firstId: string;

@@ -1,5 +1,5 @@
-// The newest seal of each chain, in a file of the data folder: outside the database, so that seals which are removed from its end are
-// missed too. An older file than the database, after a restore, is no complaint.
+// The newest seal of each chain, in a file of the data folder: outside the database, so that the removal of the last
+// seals is noticed too. If the file is older than the database, as after a restore, that is no problem.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';
@@ -33,7 +33,7 @@ export class SealHeads {
     );
   }
 
-  /** Adds these to what stands. */
+  /** Adds these heads to the stored ones. */
   async advance(heads: ReadonlyMap<string, SealHead>): Promise<void> {
     const all = new Map([...(await this.read()), ...heads]);
     const fresh = `${this.#path}.${crypto.randomUUID()}`;

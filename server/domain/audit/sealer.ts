@@ -1,5 +1,5 @@
-// Seals the new entries of each chain: a signature over their digests and over the seal before. What is then changed or removed
-// no longer fits.
+// Seals the new entries of each chain: a signature over their digests and over the previous seal. A later change or
+// removal no longer matches the seal.
 import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';
@@ -9,7 +9,7 @@ import type { SigningKeys } from '../signing/signing-keys.ts';
 import { entryDigest, listDigest, SEAL_TYPE, type SealContent, sealDigest } from './seal-content.ts';
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
-/** Of one seal. */
+/** The most entries in one seal. */
 const ENTRIES_MAX = 1_000;
 const DIGEST_PREFIX = 'sha256:';
 
@@ -36,7 +36,7 @@ export class Sealer {
     const made = new Map<string, SealHead>();
     let sealed = 0;
     for (const chain of await store.audit.unsealed()) {
-      // The head of a chain that has lost seals stays where it was, so that this shows for ever.
+      // If a chain has lost seals, its stored head is not changed, so that the loss stays visible.
       const isIntact = await this.#has(chain, standing.get(chain));
       if (!isIntact) log.error('audit.seals_missing', { chain });
       for (;;) {
@@ -77,7 +77,7 @@ export class Sealer {
   }
 }
 
-/** Up to the first gap: an entry that was removed before it was sealed must show. */
+/** The entries before the first gap. An entry that was removed before it was sealed must be noticed. */
 function unbroken(rows: readonly AuditRow[]): readonly AuditRow[] {
   const start = rows[0]?.number ?? 0;
   const gap = rows.findIndex(({ number }, index) => number !== start + index);

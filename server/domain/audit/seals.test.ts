@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-seals-'));
 after(() => rmSync(folder, { recursive: true }));
 let count = 0;
 
-/** One chain, in arrays, and keys of which the newest signs. */
+/** A log with one chain, in arrays, and signing keys of which the newest is active. */
 async function aLog() {
   const entries: AuditRow[] = [];
   const seals: SealRow[] = [];
@@ -99,7 +99,7 @@ test('holds when what is older than 400 days was removed, and only then', async 
     await log.sealer.seal();
     log.time.now = new Date(log.time.now.getTime() + 100 * DAY_MS);
   }
-  // Now the seals are 400, 300, 200 and 100 days old.
+  // The seals are now 400, 300, 200 and 100 days old.
   log.time.now = new Date(log.time.now.getTime() + 101 * DAY_MS);
   const [first] = log.seals.splice(0, 1);
   const gone = log.entries.splice(0, 4);

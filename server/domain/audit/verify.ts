@@ -1,5 +1,5 @@
-// Walks the seals of every chain and says what is missing or changed first. Trusts the signing keys in the vault, and nothing else
-// in the database.
+// Checks the seals of every chain and reports the first entry that is missing or changed. Trusts the signing keys in
+// the vault, and nothing else in the database.
 import type { SealRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -8,7 +8,7 @@ import type { SigningKeys } from '../signing/signing-keys.ts';
 import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.ts';
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
-/** After so many days entries may have been removed, and all older seals but one. */
+/** Entries older than this may have been removed, together with all older seals but one. */
 const KEPT_DAYS = 400;
 const DAY_MS = 24 * 3600_000;
 const SEALS_AT_ONCE = 10;
@@ -28,7 +28,7 @@ export interface AuditVerdict {
   readonly entries: number;
   /** Entries that are too new to have a seal. */
   readonly unsealed: number;
-  /** The first of each chain. */
+  /** The first problem of each chain. */
   readonly problems: readonly AuditProblem[];
 }
 
@@ -76,7 +76,7 @@ class Walk {
     this.#forgotten = plus(parts.clock.now(), -KEPT_DAYS * DAY_MS);
   }
 
-  /** Ends at the first problem. */
+  /** Stops at the first problem. */
   async run(): Promise<void> {
     const { audit } = this.#parts.store;
     for (;;) {
@@ -92,7 +92,7 @@ class Walk {
   async #accepts(seal: SealRow): Promise<boolean> {
     const before = this.#before;
     const isOld = seal.at < this.#forgotten;
-    // The first may be another than number 1 only if those before it were old enough to be removed.
+    // Numbers may begin above 1 only if the entries before were old enough to be removed.
     const expected = before ? before.number + 1 : isOld ? seal.number : 1;
     if (seal.number !== expected) this.#found('seal', expected, 'missing');
     else if (!(await this.#isGenuine(seal, isOld))) this.#found('seal', seal.number, 'changed');
@@ -103,7 +103,7 @@ class Walk {
     return true;
   }
 
-  /** The signature, and that row and content say the same. */
+  /** Whether the signature is valid and the row agrees with the signed content. */
   async #isGenuine(seal: SealRow, isOld: boolean): Promise<boolean> {
     const signed = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
     const content = signed && contentOf(signed);
@@ -142,7 +142,7 @@ class Walk {
     }
   }
 
-  /** Numbers have no gaps, also where there is no seal yet. */
+  /** Numbers have no gaps, also among entries without a seal. */
   async #walkUnsealed(): Promise<void> {
     let number = this.#before?.lastNumber ?? 0;
     for (;;) {
@@ -165,7 +165,7 @@ class Walk {
 const digestsOf = ({ rowDigests }: SealRow): readonly string[] =>
   rowDigests.map(digest => `sha256:${digest.toString('hex')}`);
 
-/** Signed by us, so it has the form that we gave it. */
+/** The content was signed by this installation, so it has the expected form. */
 function contentOf(signed: Buffer): { readonly [name: string]: Json } | undefined {
   const content: unknown = JSON.parse(signed.toString());
   return isObject(content) ? content : undefined;

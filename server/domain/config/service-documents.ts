@@ -1,4 +1,4 @@
-// The documents in which the service describes itself to clients. Both are made from the same facts.
+// The documents in which the service describes itself to clients. Both are made from the same values.
 import { isIP } from 'node:net';
 import type { AuthorizationServer, ServiceConfig } from '../../../contract/config.ts';
 import { DEVICE_CODE_SECONDS, DEVICE_GRANT, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
@@ -23,7 +23,7 @@ export interface ServiceDocuments {
   authorizationServer(): AuthorizationServer;
 }
 
-/** Programs have no secret: what proves that they may have a token is the device code. */
+/** Programs have no client secret: the device code authorizes the token request. */
 const NO_CLIENT_SECRET = ['none'];
 
 export function serviceDocuments({ publicUrl, version, regions, signIn }: ServiceFacts): ServiceDocuments {

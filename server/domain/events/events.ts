@@ -13,7 +13,7 @@ import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
 
-/** A stream is woken by notifications; this is for one that was lost. */
+/** Streams are woken by notifications. This interval is for a notification that was lost. */
 const LOOK_MS = 2_000;
 const BATCH = 100;
 /** As many digits as the largest integer in JSON, so that ids sort as text too. */

@@ -25,11 +25,16 @@ export interface Write {
   readonly operation: string;
   readonly path: string;
   readonly body: unknown;
-  /** Its effect is written in one transaction with the row, so that an interrupted run left all of it or nothing. */
+  /**
+   * The effect is written in one transaction with the row, so that an interrupted run has left all of it or nothing.
+   */
   readonly isAtomic: boolean;
 }
 
-/** What an equal request is answered from. Without `kept` the first run was interrupted after it created the session. */
+/**
+ * What the answer to an equal request is made from. Without `kept` the first run was interrupted after it created the
+ * session.
+ */
 export interface Again {
   readonly sessionId?: SessionId;
   readonly kept?: JsonObject;
@@ -37,14 +42,14 @@ export interface Again {
 
 export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
-  /** Runs of this host that this process does not know ended with a former process. */
+  /** A run of this host that this process does not know belongs to a former process and has ended. */
   readonly host: HostId;
   readonly secret: Secret;
   readonly clock: Clock;
 }
 
 interface Running {
-  /** Of the request that runs; absent while its row is being read. */
+  /** The digest of the running request. Absent while its row is being read. */
   digest?: Buffer;
   readonly ended: Promise<void>;
 }
@@ -57,7 +62,7 @@ export class Idempotency {
     this.#parts = parts;
   }
 
-  /** A run, which the caller must end, or what to answer from. Waits for an equal request that is running. */
+  /** Returns a run, which the caller must end, or the stored answer. Waits for an equal request that is running. */
   async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: Again }> {
     const { clock } = this.#parts;
     const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
@@ -74,7 +79,7 @@ export class Idempotency {
     }
   }
 
-  /** Equal for equal requests; for creates that are recognised without a key. */
+  /** Equal for equal requests. For creates that are recognised without a key. */
   digestOf(operation: string, body: unknown): Buffer {
     return requestDigest(this.#parts.secret, [operation, body]);
   }
@@ -160,17 +165,17 @@ export class Run {
     this.#forget = forget;
   }
 
-  /** It took effect: equal requests are answered from this. */
+  /** The request took effect: equal requests get this answer. */
   keep(kept: JsonObject): Promise<void> {
     return this.#end(() => this.#rows.keep(this.row, kept));
   }
 
-  /** It was refused and had no effect: the key can be used again. */
+  /** The request was refused and had no effect: the key can be used again. */
   release(): Promise<void> {
     return this.#end(() => this.#rows.release(this.row));
   }
 
-  /** Unknown whether it took effect: the row decides, as after a crash. */
+  /** It is unknown whether the request took effect: the row decides, as after a crash. */
   abandon(): void {
     this.#forget();
   }

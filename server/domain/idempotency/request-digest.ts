@@ -1,8 +1,11 @@
-// A keyed digest that identifies a request where the request itself must not be stored.
+// A keyed digest that identifies a request that must not be stored.
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../../kit/secret.ts';
 
-/** Keyed, because a body may hold a password that could be guessed from a plain digest. The order of fields does not count. */
+/**
+ * Keyed, because a body may contain a password that could be guessed from a plain digest. The order of fields does not
+ * matter.
+ */
 export const requestDigest = (secret: Secret, request: unknown): Buffer =>
   createHmac('sha256', secret.reveal())
     .update(`request:${canonical(request)}`)

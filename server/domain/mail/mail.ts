@@ -1,5 +1,5 @@
-// Mail to people: a row first, then sent by a clock task, tried again with growing pauses, given up after a day. Without a mail
-// server the rows are the operator's outbox: `berth outbox`.
+// Mail to people: stored as a row first, then sent by a clock task, retried with growing intervals, and given up after
+// a day. Without a mail server the rows are the operator's outbox: `berth outbox`.
 import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
 import type { MailRow } from '../../engines/store/rows/mails.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -14,9 +14,9 @@ import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
-/** No other process sends the mail in this time. Longer than one attempt may take. */
+/** For this time no other process sends the mail. Longer than an attempt can take. */
 const ATTEMPT_MS = 60_000;
-/** One attempt, however slowly the mail server answers. */
+/** The time limit of an attempt. */
 const SEND_MS = 45_000;
 const FIRST_PAUSE_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
@@ -31,7 +31,7 @@ const FAILURE_CHARACTERS_MAX = 300;
 
 export interface MailParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'mails'>;
-  /** Absent: there is no mail server. */
+  /** Absent if there is no mail server. */
   readonly sender?: MailSender;
   /** Runs the task of this name soon. */
   readonly prompt: (task: string) => void;
@@ -47,7 +47,7 @@ export class Mail {
     this.tasks = [...(parts.sender ? [this.#sending(parts.sender)] : []), forget];
   }
 
-  /** Resolved when the row is durable. @throws Fault `rate_limited` for too many to one address. */
+  /** Resolves when the row is durable. @throws Fault `rate_limited` for too many mails to one address. */
   async queue({ to, subject, text }: { to: string; subject: string; text: string }): Promise<void> {
     const { store, clock, sender, prompt } = this.#parts;
     if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail has a line break');

@@ -15,7 +15,7 @@ import { commandOf, type PageTool } from './commands.ts';
 const OPENED_BY = 'mcpKey';
 const SESSIONS_SHOWN = 100;
 const HAND_OVER_MINUTES = 30;
-/** How long after a lost connection the end of its session is waited for. */
+/** After a lost connection, how long to wait for the end of the session. */
 const END_SEEN_MS = 3_000;
 const END_LOOK_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
@@ -25,7 +25,7 @@ export interface ToolImage {
   readonly mimeType: string;
 }
 
-/** What a tool answers. `addresses` are for the program around the model, and not for the model. */
+/** The result of a tool. `addresses` are for the client program, not for the model. */
 export interface ToolResult {
   readonly text: string;
   readonly image?: ToolImage;
@@ -36,7 +36,7 @@ export interface ToolResult {
 
 export interface BrowserToolsParts {
   readonly sessions: Pick<Sessions, 'create' | 'list' | 'read' | 'update'>;
-  /** The request that a create body means. */
+  /** Converts a create body into a request. */
   readonly requestOf: (
     body: BrowserToolInput<'browser_open'>,
     metadata: Readonly<Record<string, string>>,
@@ -48,7 +48,7 @@ export interface BrowserToolsParts {
     forget(session: string): void;
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
-  /** Where the driver reaches the browser of a session, with the right of this caller. */
+  /** The address at which the driver reaches the browser of a session, with the rights of this caller. */
   readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
 }
 
@@ -59,7 +59,7 @@ export class BrowserTools {
     this.#parts = parts;
   }
 
-  /** The input was validated for this tool. What fails is a result that says so, for the model to read. */
+  /** The input was validated for this tool. A failure is returned as a result that describes it for the model. */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
     try {
       assertScope(caller, name);
@@ -135,7 +135,7 @@ export class BrowserTools {
     }
   }
 
-  /** The session that a call means. A session that has ended is reported, and never replaced by a new one. */
+  /** The session of a call. A session that has ended is reported and never replaced by a new one. */
   async #session(caller: AgentCaller, input: unknown): Promise<SessionView> {
     const { sessionId } = input as { readonly sessionId?: string };
     if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);
@@ -166,7 +166,7 @@ export class BrowserTools {
     );
   }
 
-  /** Throws if the session has ended. Its browser leaves a moment before the session says so. */
+  /** Throws if the session has ended. The browser ends slightly before the status of the session changes. */
   async #reportEnd(caller: AgentCaller, id: string): Promise<void> {
     const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
     await until(END_SEEN_MS, `session ${id} to end`, running, END_LOOK_MS).catch(error => {
@@ -217,7 +217,7 @@ const listed = (sessions: readonly SessionView[]): string =>
         .map(({ id, createdAt, expiresAt }) => `- ${id}, opened at ${createdAt}, ends at ${expiresAt}`)
         .join('\n');
 
-/** As Markdown, in the order in which a model needs it. */
+/** As Markdown, with the most important part first. */
 function described({ text, page, tabs, blockedBy }: CommandResult): string {
   const parts = [
     text,

@@ -1,4 +1,4 @@
-// What each tool that works on a page asks of the driver.
+// The driver command for each tool that works on a page.
 import type { BrowserToolInput, BrowserToolName } from '../../../contract/browser-tools.ts';
 import type { Command, Field, FileContent } from '../../engines/driver/command.ts';
 import { invalidRequest } from '../faults.ts';
@@ -6,7 +6,7 @@ import { invalidRequest } from '../faults.ts';
 export type SessionTool = 'browser_open' | 'browser_close' | 'browser_sessions' | 'browser_hand_over';
 export type PageTool = Exclude<BrowserToolName, SessionTool>;
 
-/** Reads the files of a call, which may have been uploaded before. */
+/** Reads the files of a call, including files that were uploaded earlier. */
 export type ReadFiles = (files: BrowserToolInput<'browser_file_upload'>['files']) => Promise<readonly FileContent[]>;
 
 type CommandOf<Name extends PageTool> = (input: BrowserToolInput<Name>, files: ReadFiles) => Command | Promise<Command>;

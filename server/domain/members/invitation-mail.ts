@@ -1,4 +1,5 @@
-// The mail that invites, and the address that accepts. The secret stands in the fragment, which browsers send to no server.
+// The text of an invitation mail, and the address to accept it. The secret is in the fragment, which browsers do not
+// send to a server.
 import type { InvitationRow } from '../../engines/store/rows/invitations.ts';
 import type { Secret } from '../../kit/secret.ts';
 

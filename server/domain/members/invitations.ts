@@ -33,9 +33,9 @@ import { mayGive } from './membership-rules.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Lists show an invitation for this long after it has ended; then it is removed. */
+/** An ended invitation is listed for this long, then removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
-/** Of one account that accepts what it cannot accept. */
+/** For one account, attempts to accept an invitation that it cannot accept. */
 const FAILURES = { what: 'Failed acceptances', max: 20, withinMs: 10 * 60_000, scope: 'account' } as const;
 
 type InvitationAction = `invitation.${'created' | 'revoked' | 'accepted' | 'refused'}`;
@@ -129,7 +129,7 @@ export class Invitations {
     });
   }
 
-  /** For anybody but the account whose verified address was invited, the invitation does not exist. */
+  /** For an account whose verified address was not invited, the invitation does not exist. */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
     const takeBack = this.#failures.take(caller.accountId);
@@ -147,7 +147,7 @@ export class Invitations {
     return { applicationId: row.applicationId, role };
   }
 
-  /** Undefined: it is no longer pending. */
+  /** Undefined if it is no longer pending. */
   #accept(caller: HumanCaller, row: InvitationRow): Promise<Role | undefined> {
     const { store, clock } = this.#parts;
     return store.atomically(async within => {
@@ -159,7 +159,7 @@ export class Invitations {
     });
   }
 
-  /** The address that a pending invitation was sent to: who has its secret may register with it. */
+  /** The address that a pending invitation was sent to. A person with its secret may register with this address. */
   async invitedEmail(secret: string): Promise<string | undefined> {
     const row = await this.#find(secret);
     return row && this.#statusOf(row) === 'pending' ? row.email : undefined;
@@ -205,7 +205,7 @@ export class Invitations {
   }
 }
 
-/** While the application is locked: who lost the right meanwhile invites nobody. */
+/** Called while the application is locked: a member who meanwhile lost the right cannot invite. */
 function assertMayInvite({ role, pending, recent }: InvitingState, row: InvitationRow): void {
   if (!role) throw notFound('Application', row.applicationId);
   if (!mayGive(role, row.role)) throw roleMissing(ROLE_NEEDED[row.role === 'owner' ? 'owners' : 'members']);

@@ -53,7 +53,7 @@ export class Members {
   async change(caller: HumanCaller, appId: string, accountId: string, { role }: ChangeMember): Promise<Member> {
     const { store, applications } = this.#parts;
     const { id, role: own } = await applications.require(caller, appId, 'members');
-    const account = accountId as AccountId; // Validated as the format of an id; looked for among the members.
+    const account = accountId as AccountId; // Validated as an id; looked up among the members.
     await this.#apply(caller, id, account, role);
     const row = await store.members.get(id, account);
     if (!row) throw notFound('Member', accountId);
@@ -68,7 +68,7 @@ export class Members {
     await this.#apply(caller, id, account, undefined);
   }
 
-  /** Gives a member this role, or none. */
+  /** Gives a member this role, or removes the member. */
   #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
     return this.#parts.store.atomically(async within => {
       const { member, revoked } = await this.#change(within, caller, application, account, role);
@@ -130,7 +130,7 @@ export class Members {
   }
 }
 
-/** Members have no ids of their own: a list goes on after the time and the account. */
+/** Members have no ids of their own, so a cursor has the time and the account. */
 const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.getTime()}/${accountId}`;
 
 function positionIn(text: string): Pick<MemberRow, 'joinedAt' | 'accountId'> {

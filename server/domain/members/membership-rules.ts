@@ -1,14 +1,14 @@
-// Who may change whose role: nobody gives or takes a role above their own, and an application keeps an owner.
+// Who may change whose role: no member gives or takes a role above their own, and an application always has an owner.
 import { hasRight, ROLE_NEEDED, ROLES, type Role } from '../../../contract/roles.ts';
 import type { MembershipState } from '../../engines/store/rows/members.ts';
 import { fault, notFound, roleMissing } from '../faults.ts';
 
 export interface AskedChange {
   readonly account: string;
-  /** Absent: to be removed. */
+  /** Absent: the member is removed. */
   readonly role?: Role;
   readonly isOwn: boolean;
-  /** Throws if the caller has not proved recently who they are. */
+  /** Throws unless the caller has recently proved their identity. */
   readonly assertSteppedUp: () => void;
 }
 

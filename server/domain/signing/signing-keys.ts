@@ -1,4 +1,5 @@
-// The installation's signing keys: one signs, the retired ones verify. The private part is sealed in the vault.
+// The installation's signing keys: the active one signs, the retired ones only verify. The private keys are sealed in
+// the vault.
 import type { JsonWebKeySet } from '../../../contract/signing-keys.ts';
 import type { SigningKeyRow } from '../../engines/store/rows/vault.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -10,7 +11,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** After its end, a key is published for as long as what it signed is kept. */
+/** A retired key is published as long as anything it signed is kept. */
 const PUBLISHED_MS = 400 * DAY_MS;
 
 export interface SigningKeysParts {
@@ -22,7 +23,7 @@ export interface SigningKeysParts {
     readonly sign: typeof sign;
     readonly verified: typeof verified;
   };
-  /** The owner, in the vault, of what belongs to no application. */
+  /** The owner, in the vault, of data of no application. */
   readonly installation: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,18 +39,18 @@ export class SigningKeys {
     this.#parts = parts;
   }
 
-  /** Signs with the key that is in use now. */
+  /** Signs with the active key. */
   async sign(typ: string, payload: Uint8Array): Promise<string> {
     return this.#parts.engine.sign(await this.#current(), typ, payload);
   }
 
-  /** What was signed, or undefined if none of our keys signed it as this type. */
+  /** The signed payload. Undefined if none of our keys signed it as this type. */
   async verified(jws: string, typ: string): Promise<Buffer | undefined> {
     const keys = await this.#keys();
     return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
   }
 
-  /** Returns the id of the key that signs from now on. */
+  /** Returns the id of the new active key. */
   async rotate(): Promise<{ readonly kid: string }> {
     await this.#standing();
     const row = await this.#newRow();
@@ -64,7 +65,9 @@ export class SigningKeys {
     return { keys: published.map(publicView) };
   }
 
-  /** The public keys are made from the sealed private ones: who can write to the database cannot add a key of their own. */
+  /**
+   * The public keys are derived from the sealed private ones, so that a key inserted into the database is not trusted.
+   */
   async #keys(): Promise<ReadonlyArray<PublicKey & { readonly retiredAt?: Date }>> {
     const rows = await this.#parts.store.signingKeys.all();
     const keys = await Promise.all(
@@ -99,7 +102,7 @@ export class SigningKeys {
     return this.#signer;
   }
 
-  /** The key that signs; the first use makes it. */
+  /** The active key; created at the first use. */
   async #standing(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const standing = await signingKeys.active();
