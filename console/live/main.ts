@@ -26,7 +26,7 @@ const POINTED: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 't
 
 const hasControl = (): boolean => who === 'you';
 const sendInput = (message: InputMessage): void => {
-  // After a change of tabs the picture is for a moment still that of the other page: the click was meant for that one.
+  // After a change of tabs the picture still shows the other page for a moment, so the click was meant for that page.
   if (POINTED.has(message.type) && view.page !== shown) return;
   if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };

@@ -1,7 +1,9 @@
-// JSON in the one form of RFC 8785, in which equal values are equal bytes; and digests of it.
+// JSON in the canonical form of RFC 8785, in which equal values have equal bytes, and digests of it.
 import { createHash } from 'node:crypto';
 
-/** Throws for what I-JSON (RFC 7493) does not allow: numbers that are not finite, and texts with half a character. */
+/**
+ * Throws for values that I-JSON (RFC 7493) does not allow: numbers that are not finite, and texts with lone surrogates.
+ */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value === 'object' && value !== null) return canonicalObject(value);
@@ -22,5 +24,5 @@ function canonicalObject(value: object): string {
 /** `sha256:` and lower-case hex, of the canonical form. */
 export const digestOf = (value: unknown): string => sha256(canonicalJson(value));
 
-/** The same, of a text as it stands. */
+/** The same for a text, unchanged. */
 export const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -1,4 +1,4 @@
-// The only file that reads the time. Everything with a deadline takes a Clock, so that a test can move it.
+// The only file that reads the time. Everything with a deadline takes a Clock, so that a test can advance it.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as timer } from 'node:timers/promises';
 
@@ -24,11 +24,11 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `act` at this time of the clock, at once where it is past, unless it is closed before. */
+/** Calls `act` at this time of the clock, or at once if it has passed, unless it is closed before. */
 export function callAt(clock: Clock, time: Date, act: () => void): { close(): void } {
   const closing = new AbortController();
   const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
-  untilThen.then(act, () => {}); // It rejects when it is closed.
+  untilThen.then(act, () => {}); // The sleep rejects when it is closed.
   return { close: () => closing.abort() };
 }
 

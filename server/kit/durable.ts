@@ -1,8 +1,8 @@
-// Writes files that survive a power cut: written under another name, synced, renamed, and their folder synced too.
+// Writes files that survive a power loss: written under another name, synced, renamed, and the folder synced too.
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Attempts, because an empty folder may be pruned at the same moment and is then made again. */
+/** The most attempts, because an empty folder may be removed at the same time and must then be created again. */
 const TRIES_MAX = 5;
 
 /** Makes the names in a folder as durable as the files that they name. */
@@ -30,7 +30,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
       await rename(from, to);
       return await syncFolder(dirname(to));
     } catch (error) {
-      // The folder was empty for a moment, and was taken away. A missing `from` fails every time.
+      // The folder was empty and has been removed meanwhile. If `from` is missing, every attempt fails.
       if (!isCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
     }
 }

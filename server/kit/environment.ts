@@ -1,15 +1,15 @@
-// Reads settings out of the environment by name. It keeps every complaint, so that one start names all that is wrong, and
-// it knows which names were asked for, so that a misspelt one does not stay silent.
+// Reads settings from the environment by name. It collects all errors, so that one start reports everything that is
+// wrong, and it knows which names were read, so that a misspelt name is reported.
 import { nearest } from './nearest.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'BERTH_';
-/** What users of the API keep in the same shell; they are no settings of the server. */
+/** Variables that users of the API have in the same shell. They are not settings of the server. */
 const OF_CLIENTS: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
 
 export class BadConfig extends Error {
-  /** One sentence or two for each thing that is wrong. */
+  /** One or two sentences for each error. */
   constructor(complaints: readonly string[]) {
     super(complaints.join('\n'));
     this.name = 'BadConfig';
@@ -37,7 +37,7 @@ export class Environment {
     return this.#variables[name]?.trim() || undefined;
   }
 
-  /** Items that commas separate. */
+  /** Values separated by commas. */
   list(name: string): string[] {
     return (this.text(name) ?? '')
       .split(',')
@@ -65,7 +65,7 @@ export class Environment {
     return this.oneOf(name, fallback, ['on', 'off']) === 'on';
   }
 
-  /** Notes that a value is bad; reading goes on, so that the others are looked at too. */
+  /** Records an invalid value. Reading continues, so that all errors are reported. */
   refuse(name: string, value: string, expected: string): void {
     this.#complaints.push(complaint(name, value, expected));
   }

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-/** What was written, seen while it passed. */
+/** The size and the digest of what was written. */
 export interface Stored {
   readonly size: number;
   /** SHA-256 in lower-case hex. */
   readonly checksum: string;
 }
 
-/** Held in memory at most twice: being collected, and being written. */
+/** Twice this is held in memory at most: one part is collected while another is written. */
 const GATHERED_BYTES = 1024 * 1024;
 
 export async function writeHashed(

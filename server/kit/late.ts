@@ -1,12 +1,13 @@
-// A function that must be handed on before what it calls exists: for the rare circle that no order of starting resolves.
+// A function that must be passed on before its target exists, for circular dependencies that no order of construction
+// resolves.
 
 export interface Late<Params extends readonly unknown[], Result> {
   readonly call: (...params: Params) => Result;
-  /** Once, before anything is served. */
+  /** Called once, before anything is served. */
   bind(target: (...params: Params) => Result): void;
 }
 
-/** `name` is for the error of a call that comes before `bind`, which is a bug. */
+/** `name` is for the error of a call before `bind`, which is a bug. */
 export function late<Params extends readonly unknown[], Result>(name: string): Late<Params, Result> {
   let bound: ((...params: Params) => Result) | undefined;
   return {

@@ -7,7 +7,7 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** Most concurrent works that a report names. */
+/** The most concurrent works that a report names. */
 const UNDER_WAY_MAX = 10;
 
 /** Never contains data of a caller or a page. */

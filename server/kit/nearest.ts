@@ -1,12 +1,12 @@
-// Which of some words is nearest to one that is not among them: by the letters to add, leave out or exchange.
+// Finds the most similar of some words, by the number of letters to add, remove or replace.
 
-/** How many letters a misspelt word has for each that is wrong, at least. */
+/** A misspelt word has at least this many letters for each mistake. */
 const LETTERS_PER_MISTAKE = 4;
 
-/** The first of those that are equally near; undefined where there are none. */
+/** The first of several equally similar words. Undefined if there are no words. */
 export const nearest = (word: string, words: readonly string[]): string | undefined => measured(word, words)?.one;
 
-/** The word that this is a misspelling of: case, `_` and `-` do not count, and one letter in four may be wrong. */
+/** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function misspelt(word: string, words: readonly string[]): string | undefined {
   const found = measured(word.replaceAll(/[_-]/g, ''), words);
   return found && found.distance <= Math.floor(found.one.length / LETTERS_PER_MISTAKE) ? found.one : undefined;

@@ -4,7 +4,7 @@ import { Places, PlacesFull } from './places.ts';
 
 const limits = { name: 'try', atOnce: { session: 1, application: 2, process: 3 }, waiting: 2, withinMs: 60_000 };
 
-/** Work that goes on until it is ended. */
+/** Work that runs until the test ends it. */
 function begin(places: Places, application: string, session: string, signal?: AbortSignal) {
   const ended = Promise.withResolvers<void>();
   let runs = false;

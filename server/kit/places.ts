@@ -21,7 +21,7 @@ export class PlacesFull extends Error {
 export class Places {
   readonly #limits: PlacesLimits;
   readonly #totals: Totals;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #waiting = new Map<Share, () => void>();
 
   constructor(limits: PlacesLimits) {
@@ -29,7 +29,7 @@ export class Places {
     this.#totals = new Totals(limits.atOnce);
   }
 
-  /** Rejects with `PlacesFull` where the queue is full, or no place was free in time. */
+  /** Rejects with `PlacesFull` if the queue is full or no place became free in time. */
   async run<T>(owner: Owner, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const share = this.#totals.open(owner);
     try {

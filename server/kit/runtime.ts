@@ -1,4 +1,4 @@
-// What everything that runs is given: the time, the log of the server, spans, and which host it is.
+// The common dependencies of everything that runs: the clock, the server's log, spans, and the id of the host.
 import type { Clock } from './clock.ts';
 import type { HostId } from './ids.ts';
 import type { Log } from './log.ts';

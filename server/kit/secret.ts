@@ -10,7 +10,7 @@ export class Secret<T extends string | Buffer = string> {
     this.#value = value;
   }
 
-  /** The value itself. Every call deserves a look in a review. */
+  /** The value itself. Reviewers should check every call. */
   reveal(): T {
     return this.#value;
   }

@@ -9,7 +9,7 @@ interface Begun {
   readonly ends: unknown[];
 }
 
-/** A source that remembers what was begun. */
+/** A source that records which spans were started. */
 function remembering(): { tracer: Tracer; spans: Begun[] } {
   const spans: Begun[] = [];
   const names = new Map<RawSpan, string>();

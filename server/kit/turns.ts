@@ -1,4 +1,4 @@
-// Work under the same key is done one after the other, in the order in which it came; other keys do not wait for it.
+// Work with the same key runs one after the other, in order of arrival. Other keys do not wait for it.
 
 export class Turns<Key> {
   readonly #last = new Map<Key, Promise<unknown>>();

@@ -57,7 +57,7 @@ export async function until<T>(
   );
 }
 
-/** Like `within`, for work that heeds the signal and cleans up after itself: returns only once the work has settled. */
+/** Like `within`, for work that observes the signal and cleans up: returns only when the work has settled. */
 export async function withDeadline<T>(
   ms: number,
   what: string,
@@ -71,7 +71,7 @@ export async function withDeadline<T>(
     signal.throwIfAborted();
     return await work(signal);
   } catch (error) {
-    // Why it was stopped says more than what it was doing then.
+    // The reason of the abort is more useful than the error that it caused.
     signal.throwIfAborted();
     throw error;
   } finally {

@@ -1,4 +1,4 @@
-// Whether bytes have their buffer to themselves, so that it can be moved or freed without taking other bytes along.
+// Whether bytes occupy a whole buffer, so that it can be transferred or freed without affecting other bytes.
 
 /** For lists of buffers to move: empty where other bytes share the buffer. */
 export const wholeBufferOf = ({ buffer, byteLength }: Uint8Array): readonly ArrayBuffer[] =>

@@ -1,4 +1,4 @@
-// The wiring of what a session's browser is made of: its box, Chromium in it, and its egress proxy.
+// The wiring of a session's browser: its box, Chromium in it, and its egress proxy.
 import type { BrowserHost } from '../domain/sessions/browser-host.ts';
 import { Browser } from '../engines/browser/browser.ts';
 import type { CdpEntry } from '../entry/cdp/upgrade.ts';

@@ -1,4 +1,4 @@
-// The wiring of the bytes of a day: their watcher, and the tasks that count and forget them.
+// The wiring of daily byte counts: their watcher, and the tasks that write and remove them.
 
 import { utcDay } from '../domain/limits/utc-day.ts';
 import { DailyEgress, type DailyEgressParts, EGRESS_COUNT_MS } from '../domain/network/daily-egress.ts';
@@ -20,7 +20,7 @@ export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, 
       { name: 'count_egress', everyMs: EGRESS_COUNT_MS, run: () => watcher.count() },
       { name: 'forget_egress', everyMs: HOUR_MS, run: forget },
     ],
-    /** What was not counted yet, of sessions that go on. */
+    /** Writes the bytes of sessions that continue under the next server. */
     close: async () => void (await watcher.count().catch(() => {})),
   };
 }

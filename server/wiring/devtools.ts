@@ -7,7 +7,9 @@ import type { BrowserHost } from '../domain/sessions/browser-host.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-/** In sessions `devtools:` addresses are blocked. This browser opens nothing else. Headless shell has no such addresses. */
+/**
+ * In sessions `devtools:` addresses are blocked. This browser opens no others. Headless shell has no such addresses.
+ */
 const LAUNCH = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
 
 export const openFrontEnd = (

@@ -1,11 +1,11 @@
-// The wiring of events: the service that lists and streams them, and the task that forgets old ones.
+// The wiring of events: the service that lists and streams them, and the task that deletes old ones.
 import { EventService } from '../domain/events/events.ts';
 import { forgetEnded } from '../domain/forget-ended.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
-/** Sessions in one statement, and statements in one run. */
+/** The sessions of one statement, and the statements of one run. */
 const FORGET = { batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {

@@ -1,4 +1,4 @@
-// The wiring of extensions: uploads, the watcher that loads them, and the task that forgets unused ones.
+// The wiring of extensions: uploads, the watcher that loads them, and the task that deletes unused ones.
 import { join } from 'node:path';
 import { Extensions } from '../domain/extensions/extensions.ts';
 import { extensionsWatcher } from '../domain/extensions/loading.ts';

@@ -1,5 +1,5 @@
-// The families of the API. They are returned in the order in which their watchers attend: what guards the network comes first.
-// A new family is its file beside this one, and a line here.
+// The families of the API, in the order in which their watchers attend: those that guard the network come first. To add
+// a family, add its file to this folder and a line here.
 
 import type { Identity } from '../domain/identity/identity.ts';
 import { openLogs } from '../domain/logs/open-logs.ts';

@@ -1,12 +1,14 @@
-// What each family offers the rest of the server, as far as it has it. Each returns its `service` as well, with its own type.
+// The parts that a family offers to the rest of the server. Each family also returns its `service`, with its own type.
 import type { Watcher } from '../domain/sessions/watchers.ts';
 import type { Task } from '../kit/task.ts';
 
 export interface Family {
   readonly watcher?: Watcher;
   readonly tasks?: readonly Task[];
-  /** After adoption: takes up what an earlier process left of sessions that have ended. */
+  /** Called after adoption: continues the work that an earlier process left for ended sessions. */
   recover?(): Promise<void>;
-  /** Ends its work and its streams. The HTTP server closes afterwards, because it waits for its answers to end. */
+  /**
+   * Ends the family's work and streams. The HTTP server closes afterwards, because it waits for the end of its answers.
+   */
   close?(): Promise<void> | void;
 }

@@ -1,4 +1,4 @@
-// The wiring of the files of sessions: uploads, downloads and links, and what is removed when it is due.
+// The wiring of the files of sessions: uploads, downloads and links, and their removal.
 import { Downloads } from '../domain/files/downloads.ts';
 import { Keeper, type KeeperParts } from '../domain/files/keeper.ts';
 import { takeLeftBehind } from '../domain/files/left-behind.ts';
@@ -19,7 +19,7 @@ const LEFT_BEHIND = 'take_left_behind';
 const LEFT_BEHIND_MS = 5_000;
 const SWEEP_MS = 600_000;
 
-/** `finders`: who else has bytes for signed links, by the kind of their objects. */
+/** `finders`: other families whose files signed links can serve, by the kind of their objects. */
 export const openDownloads = (
   { store, artifacts, outbox, links }: Foundation,
   finders: Readonly<Record<string, FileFinder>>,
@@ -33,7 +33,7 @@ export interface FilesDeps {
   readonly lives: LiveSessions;
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
-  /** A download of a running session was stored. */
+  /** Called when a download of a running session was stored. */
   readonly downloaded: KeeperParts['kept'];
 }
 

@@ -1,5 +1,5 @@
-// What all families are built on: the database, the slots, the storage for files, worker threads. Opened before them and closed
-// after them.
+// The parts that all families use: the database, the slots, the storage of files, worker threads. Opened before the
+// families and closed after them.
 import type { Config } from '../config.ts';
 import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
@@ -24,9 +24,9 @@ const FOLDER_WAIT_MS = 10_000;
 
 export interface Basics {
   readonly config: Config;
-  /** Of the installation. */
+  /** The secret of the installation. */
   readonly secret: Secret;
-  /** Closes what families leave open until the very end. */
+  /** Closes what families leave open until the end. */
   readonly scope: Scope;
   /** Runs the task of this name after this time, or at once. */
   readonly prompt: (task: string, ms?: number) => void;
@@ -49,7 +49,8 @@ export interface Foundation extends Basics, KeptFiles {
 export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
   const { config, secret, scope } = basics;
   const { clock, host } = runtime;
-  // The embedded database locks the folder. With another database the server does: there is one server for each folder.
+  // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
+  // server.
   if (config.databaseUrl) scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));
   const vault = await openVault(config, store, clock);

@@ -1,4 +1,4 @@
-// The wiring of the HTTP server: the services of the families, and what it needs beside them.
+// The wiring of the HTTP server: the services of the families, and its other parts.
 import { join } from 'node:path';
 import type { Identity } from '../domain/identity/identity.ts';
 import { type Http, openHttp } from '../entry/http/server.ts';
@@ -15,7 +15,7 @@ import { readiness } from './readiness.ts';
 import { openServiceDocuments } from './service-documents.ts';
 import type { OpenedSessions } from './sessions.ts';
 
-/** What tools/build-web.ts has built. */
+/** The output folder of tools/build-web.ts. */
 const WEB_FOLDER = join(import.meta.dirname, '../../.berth/web');
 
 export interface WebDeps {

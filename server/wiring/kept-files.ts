@@ -1,5 +1,5 @@
-// Where files are kept: artifacts in the configured bucket or in the data folder, and the outbox that leads there. The server and
-// `berth sweep` open the same.
+// The storage of files: artifacts in the configured bucket or in the data folder, and the outbox in front of it. The
+// server and `berth sweep` open the same.
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { Outbox } from '../domain/files/outbox.ts';
@@ -30,7 +30,7 @@ export interface KeptFiles {
   readonly staging: Staging;
   readonly outbox: Outbox;
   readonly tasks: readonly Task[];
-  /** Of a server that starts: removes what its predecessor left unfinished. */
+  /** Called at the start of a server: removes the unfinished files of an earlier process. */
   recover(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
   };
 }
 
-/** The client of S3 is loaded only where a bucket is configured. */
+/** The S3 client is loaded only if a bucket is configured. */
 async function openArtifacts({ s3, dataDir }: KeptFilesDeps['config'], clock: Clock): Promise<Artifacts> {
   if (!s3) return openDisk(join(dataDir, 'artifacts'));
   const { openS3 } = await import('../engines/artifacts/s3.ts');

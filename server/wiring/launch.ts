@@ -12,7 +12,9 @@ import { Fault } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-/** After this Chromium is killed from outside: the longest session, and time for the server to end it properly. */
+/**
+ * After this time Chromium is killed from outside: the longest session, plus time for the server to end it properly.
+ */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
 /** Folders that a browser reads while it runs. Released when it has ended. */
@@ -76,7 +78,7 @@ export function openLaunch(
   };
 }
 
-/** The version costs a process, so it is asked once for each edition. */
+/** Reading the version starts a process, so it is done once for each edition. */
 function openIdentities() {
   const known = new Map<string, Promise<readonly string[]>>();
   return {
@@ -99,7 +101,7 @@ function programOf(
 ): Program {
   return {
     executable,
-    // Of several values of one switch the last holds.
+    // Of several values of one switch Chromium uses the last.
     args: [
       ...identity,
       ...(launch.switches ?? []),

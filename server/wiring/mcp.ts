@@ -12,7 +12,7 @@ import { offeredBy } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
   readonly signing: Signing;
-  /** The address listened on, once the server does. */
+  /** The listening address, once the server listens. */
   readonly localUrl: () => string;
 }
 
@@ -26,7 +26,7 @@ export function openMcp({ log }: Runtime, foundation: Foundation, deps: McpDeps)
       normaliseCreate(
         {
           ...(timeout === undefined ? {} : { timeout }),
-          // The driver disconnects when it has nothing to do.
+          // The driver disconnects when it is idle.
           keepAlive: true,
           userMetadata: metadata,
           ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),

@@ -1,5 +1,5 @@
-// The wiring of a session's network: the rules of the operator, those of the session, and the engine that holds both. The files
-// that the operator supplies are read here once, at the start.
+// The wiring of a session's network: the operator's rules, those of the session, and the egress engine. The operator's
+// files are read here once, at the start.
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
@@ -24,7 +24,7 @@ import { routeSeal } from './vault.ts';
 
 export interface NetworkDeps {
   readonly endSession: NetworkParts['end'];
-  /** A navigation was refused. */
+  /** Called when a navigation was refused. */
   readonly blocked: NetworkParts['blocked'];
 }
 

@@ -1,4 +1,4 @@
-// What creates can choose from: regions of the settings, and the engines that passed the probe.
+// The choices of a create: the configured regions, and the engines that passed the probe.
 import type { Offered } from '../entry/http/normalise-create.ts';
 import type { Foundation } from './foundation.ts';
 

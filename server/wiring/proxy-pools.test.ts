@@ -1,4 +1,4 @@
-// The operator's file of proxies: what is read, and that each mistake is named by its place without what is secret.
+// The operator's proxy file: what is read, and that each mistake is reported by its place without secret values.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// The operator's file of proxies (BERTH_PROXY_POOLS): JSON, a list of pools. Each mistake is named by its place; no value
-// of the file stands in a message, since some of them are passwords.
+// The operator's proxy file (BERTH_PROXY_POOLS): JSON, a list of pools. Each mistake is reported by its place. No value
+// of the file is part of a message, because some are passwords.
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';

@@ -1,4 +1,5 @@
-// What /readyz looks at: the database, the slots, whether browsers start, and the disk. It also says what the machine can hold.
+// The checks of /readyz: the database, the slots, whether browsers start, and the disk. Also the capacity of the
+// machine.
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { capacityInWords, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';

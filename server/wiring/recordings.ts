@@ -81,7 +81,7 @@ const keysIn = (artifacts: Artifacts): RecordingKeys => ({
   all: (app, session) => artifacts.list(recordingPrefix(app, session)),
 });
 
-/** Forgets the recording of a session whose files were removed. */
+/** Deletes the rows of a recording whose files were removed. */
 export const forgetRecording =
   ({ recordings }: Pick<Store, 'recordings'>): Forget =>
   async (_app, session) =>

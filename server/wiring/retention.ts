@@ -1,4 +1,4 @@
-// What is removed of ended sessions, and when: for the server, `berth sweep` and `berth stop`.
+// The removal of data of ended sessions: for the server, `berth sweep` and `berth stop`.
 import type { Config } from '../config.ts';
 import { dueTimes, type Forget, type RetentionParts } from '../domain/files/retention.ts';
 import { sessionPrefix } from '../engines/artifacts/keys.ts';
@@ -11,7 +11,7 @@ export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
   readonly store: Store;
 }
 
-/** A family with rows about a session's files adds to `forgets` how they are forgotten. */
+/** A family with rows about a session's files adds the function that deletes them to `forgets`. */
 export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
   const forgets: readonly Forget[] = [forgetRecording(store)];
   const { retention: rows, outbox: waiting } = store;

@@ -1,4 +1,5 @@
-// The runtime of a server, and what opens the parts of an installation that the operator's commands share with it.
+// The runtime of a server, and the functions that open the parts of an installation for the server and the operator's
+// commands.
 import type { Config } from '../config.ts';
 import { openStore } from '../engines/store/open-store.ts';
 import type { Store } from '../engines/store/store.ts';
@@ -14,7 +15,7 @@ export interface Opened extends Pick<Installation, 'secret'> {
   readonly runtime: Runtime;
 }
 
-/** Of a command: without spans. */
+/** The runtime of a command, which records no spans. */
 export function commandRuntime(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock, log: Log): Opened {
   const { host, secret } = readInstallation(config, clock);
   return { runtime: { clock, log, host, trace: noTracer }, secret };
@@ -25,7 +26,7 @@ export async function serverRuntime(config: Config, clock: Clock, log: Log, scop
   return { runtime: { ...runtime, trace: await openTracer(config, runtime, scope) }, secret };
 }
 
-/** OpenTelemetry is loaded only where spans are wanted. */
+/** OpenTelemetry is loaded only if spans are exported. */
 async function openTracer({ otlp }: Config, { host, clock, log }: Runtime, scope: Scope): Promise<Tracer> {
   if (!otlp) return noTracer;
   const { openOtel } = await import('../otel-trace.ts');

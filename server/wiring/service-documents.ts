@@ -1,4 +1,4 @@
-// The wiring of what the service says of itself to clients.
+// The wiring of the documents in which the service describes itself to clients.
 import { PASSWORD_CHARACTERS_MIN, SIGN_IN_METHODS } from '../../contract/sign-in.ts';
 import { type ServiceDocuments, serviceDocuments } from '../domain/config/service-documents.ts';
 import { version } from '../version.ts';

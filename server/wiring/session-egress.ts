@@ -54,7 +54,8 @@ function ownRouteTo(
   { publicUrl, tls }: Config,
 ): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
   const { protocol, hostname, port } = new URL(publicUrl);
-  // An https address whose certificate we do not have is connected to like any other: the proxy in front of us has it.
+  // Without the certificate of the https address, connections to it are made as to any other: the proxy in front of
+  // this server has the certificate.
   if (protocol === 'https:' && !tls) return () => ({});
   const certificate = protocol === 'https:' &&
     tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };

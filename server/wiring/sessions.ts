@@ -1,4 +1,5 @@
-// The wiring of sessions: how they are created, connected to, ended, and taken over from an earlier process.
+// The wiring of sessions: how they are created, connected to and ended, and how those of an earlier process are
+// adopted.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Identity } from '../domain/identity/identity.ts';
@@ -36,7 +37,7 @@ const EXPIRE = 'expire';
 const EXPIRE_MS = 1_000;
 const WARM = 'warm';
 const WARM_MS = 2_000;
-/** By then the create has been answered and its client has connected, so that starting another browser slows neither. */
+/** By then the create is answered and its client has connected, so that starting another browser delays neither. */
 const REFILL_AFTER_MS = 150;
 
 export interface SessionsDeps {
@@ -47,7 +48,7 @@ export interface SessionsDeps {
   readonly metrics: Metrics;
 }
 
-/** What every session is made with. */
+/** The parts that all sessions share. */
 interface Shared extends SessionsDeps {
   readonly starting: Starting;
   readonly signing: Signing;
@@ -65,7 +66,7 @@ export interface OpenedSessions extends Family, Closeable {
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
   readonly tasks: readonly Task[];
-  /** Takes over the sessions of an earlier process, or ends them. */
+  /** Adopts or ends the sessions of an earlier process. */
   adopt(): Promise<void>;
   close(): Promise<void>;
 }

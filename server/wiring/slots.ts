@@ -1,4 +1,4 @@
-// How the slots of this host are opened: by the server, and by the commands that look after it.
+// Opens the slots of this host, for the server and for the operator's commands.
 import type { Config } from '../config.ts';
 import type { OpenSlotsOptions } from '../engines/slots/open-slots.ts';
 import { isLoopback } from '../kit/loopback.ts';
@@ -12,7 +12,8 @@ export const slotOptions = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
 ): OpenSlotsOptions => ({
   dataDir: config.dataDir,
-  // Warm browsers, and the one that DevTools is read out of, have slots of their own: they never stand in a session's way.
+  // Warm browsers, and the one that DevTools files are read from, have additional slots, so that they never take one
+  // from a session.
   size: config.slots + 2 * config.warm + 1,
   isolation: config.isolation,
   limits: config.limits,

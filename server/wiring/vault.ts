@@ -1,4 +1,5 @@
-// The wiring of the vault: where the master key comes from, and what is sealed: context keys, proxy routes, signing keys.
+// The wiring of the vault: the source of the master key, and the sealed values: context keys, proxy routes, signing
+// keys.
 import type { Config } from '../config.ts';
 import type { RouteSeal } from '../domain/network/network.ts';
 import type { SeedSeal } from '../domain/people/second-factors.ts';
@@ -59,7 +60,7 @@ export function seedSeal(vault: Vault): SeedSeal {
   };
 }
 
-/** Not in base64url, so that routes from before the vault are told apart. */
+/** A character that base64url lacks, to tell sealed routes from those stored before there was a vault. */
 const IN_VAULT = 'vault:';
 
 export function routeSeal(vault: Vault, secret: Secret): RouteSeal {

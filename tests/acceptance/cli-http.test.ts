@@ -18,7 +18,7 @@ const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as co
 const server = await startServer();
 const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
 
-/** A person's machine: nothing of the server's environment, and files of its own. */
+/** A person's machine: without the server's environment, and with its own configuration folder. */
 class Machine {
   readonly folder = mkdtempSync(join(tmpdir(), 'berth-cli-http-'));
   readonly file = join(this.folder, 'berth/credentials.json');
@@ -39,7 +39,7 @@ class Machine {
     return JSON.parse(stdout);
   }
 
-  /** `berth login`, as far as the code that it shows; `ended` when a person has decided. */
+  /** Runs `berth login` until it shows the code. `ended` resolves after a person has decided. */
   async deviceLogin(...more: readonly string[]) {
     const args = [join(CHECKOUT, 'cli/berth.ts'), 'login', '--server', server.url, ...more];
     const child = spawn(process.execPath, args, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -123,7 +123,7 @@ test('from the login to a session that a browser client uses, and back to nothin
   assert.deepEqual(left.revoked, [saved.id]);
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key: key.value })).status, 401);
-  // The token was not made by the login.
+  // A token that the login did not create.
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 

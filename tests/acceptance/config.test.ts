@@ -1,4 +1,4 @@
-// What the service says of itself to clients.
+// The documents in which the service describes itself to clients.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuthorizationServer, ServiceConfig } from '../../contract/config.ts';

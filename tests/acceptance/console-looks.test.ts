@@ -106,7 +106,7 @@ for (const width of [800, 1024, 1200, 1300, 1440])
       for (const [at, box] of boxes.entries()) {
         if (width >= 1024) assert.ok(box.width >= 60, `cell ${at} has ${box.width} pixels`);
         const next = boxes[at + 1];
-        // Where there is little room, a row has two lines.
+        // In a narrow container a row has two lines.
         if (next && next.y < box.y + box.height && next.x > box.x)
           assert.ok(box.x + box.width <= next.x, `cell ${at} reaches into the next`);
       }

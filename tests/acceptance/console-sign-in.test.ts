@@ -40,7 +40,7 @@ test('the link of the first start makes an account, adds a passkey, and the pass
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Account' }).waitFor();
 
-    // What is delicate asks for the passkey again, if the last proof is not fresh. Here it is.
+    // Sensitive actions ask for the passkey again if the last proof is too old; here it is recent.
     await page.getByRole('button', { name: 'Remove First passkey' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();

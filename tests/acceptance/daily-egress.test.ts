@@ -1,5 +1,5 @@
-// The bytes of a day: counted of all sessions of an application, shown with its limits, kept when the server is killed; when they are
-// spent, sessions end and creates are refused until midnight UTC.
+// The daily bytes: counted for all sessions of an application, shown with its limits, and kept when the server is
+// killed. When they are used up, sessions end and creates are refused until midnight UTC.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';

@@ -25,7 +25,8 @@ const form = (fields: Record<string, string>): string => new URLSearchParams(fie
 const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 
-// ---- an ordinary client ----------------------------------------------------------------------------------------------
+// ---- an unmodified OAuth client
+// --------------------------------------------------------------------------------------
 
 const discovered = (): Promise<client.Configuration> =>
   client.discovery(new URL(server.url), 'openid-client-test', undefined, client.None(), {
@@ -62,7 +63,8 @@ test('openid-client is told of a denial', async () => {
   await refused;
 });
 
-// ---- by hand, as JSON and as a form ----------------------------------------------------------------------------------
+// ---- raw requests, as JSON and as forms
+// ------------------------------------------------------------------------------
 
 test('a form is answered with 200 and JSON with 201, and both may be collected with the other', async () => {
   const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);

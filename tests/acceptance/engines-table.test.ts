@@ -1,4 +1,4 @@
-// The tables of docs/engines.md are what probes see on both engines. `npm run gen:engines` writes them.
+// The tables of docs/engines.md match what the probes observe on both engines. `npm run gen:engines` writes them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-/** What a create may ask for. A chromium session is not created either: nothing has this id. */
+/** Settings of a create by name. No chromium session is created either, because nothing has this id. */
 const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),
   'PDF files in the tab (`enablePdfViewer`)': engine => ({

@@ -1,4 +1,4 @@
-// Both engines give sessions of the same kind; what an engine does not have is refused at the create.
+// Both engines give sessions with the same API. A create that asks for a feature that its engine lacks is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DownloadPage } from '../../contract/files.ts';

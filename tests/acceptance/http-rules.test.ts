@@ -377,7 +377,7 @@ test('the description states which operations require a credential', () => {
       '/.well-known/jwks.json',
       '/.well-known/oauth-authorization-server',
       ...['/healthz', '/metrics', '/readyz'],
-      // Whoever has a token may revoke it.
+      // Anybody who has a token may revoke it.
       '/v1/account/tokens/revoke',
       // A signed link is its own credential.
       '/v1/browsers/files/{token}',
@@ -421,13 +421,13 @@ for (const { method, path } of OF_OTHERS.filter(isForPeople))
   });
 
 let owner: Promise<Person> | undefined;
-/** The first person of the server. */
+/** The first account of the server, signed in. */
 const signedIn = (): Promise<Person> => {
   owner ??= Person.owner(server);
   return owner;
 };
 
-/** A device code is its own credential, and names what it may read. */
+/** A device code is its own credential. */
 const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
 
 for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isOfDevice(one)))

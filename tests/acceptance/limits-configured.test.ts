@@ -77,7 +77,7 @@ test('refuses to raise a limit over the ceiling of the operator, and keeps one t
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
-  // The default, which was never raised.
+  // The default, which was not raised.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
   const kept = await replace({ browsers: { maxConcurrent } }, await ifMatch());
   assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);

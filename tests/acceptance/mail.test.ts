@@ -1,4 +1,4 @@
-// Mail: sent through the operator's mail server, tried again while that refuses, and readable by the operator.
+// Mail: sent through the operator's mail server, retried while that server refuses, and readable by the operator.
 import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -11,7 +11,7 @@ import { eventually } from '../harness/until.ts';
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** What may still be under way when the clock has moved. */
+/** The retry intervals after the clock was advanced. */
 const PAUSES_MS = [30, 60, 120].map(seconds => seconds * SECOND_MS);
 
 interface PrintedMail {
@@ -146,7 +146,7 @@ test('a mail that cannot be sent is given up after a day, and the operator can r
 
 test('one address gets at most 20 mails in an hour, and what could not be written is not invited', async () => {
   for (let n = 0; n < 20; n += 1) {
-    // An application of its own for each, because those have limits too.
+    // An application for each mail, because applications have limits too.
     const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
     const path = `/v1/applications/${made.body.id}/invitations`;
     const body = { email: 'often@example.com', role: 'viewer' };

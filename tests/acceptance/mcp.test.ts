@@ -1,5 +1,5 @@
-// Agents that speak MCP and not CDP, with the official client of today's protocol and the one of 2025: sessions opened, driven
-// and closed by tools.
+// Agents that use MCP instead of CDP, with the official clients of the current protocol and of 2025: sessions are
+// opened, driven and closed by tools.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Members of an application, and the invitations that make them: in the API as a page of the console uses it.
+// Members of an application and invitations, over the API as the console uses it.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -160,7 +160,7 @@ const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => 
 
 test('members and invitations are listed in pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
-    // A time of last use is written behind the answer, so only ids are compared.
+    // The time of last use is written after the answer, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);
     const seen: unknown[] = [];
     let cursor = '';

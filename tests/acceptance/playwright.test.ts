@@ -192,7 +192,7 @@ test('two clients work at once, and one that disconnects does not affect the oth
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
-    // Each client is told of the other's pages on its own connection.
+    // Each client learns of the other's pages on its own connection.
     await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
@@ -243,7 +243,7 @@ test('browser contexts of Playwright are removed with it, and persistent ones st
       left => Array.isArray(left) && left.join() === browserContextId,
     );
     const second = await chromium.connectOverCDP(session.connectUrl);
-    // It was asked to open its page, which nobody waited for.
+    // The session's first page was never used by a client.
     await eventually(
       'the page in the context that stays',
       () => second.contexts().map(context => context.pages().map(page => page.url())),

@@ -34,7 +34,7 @@ interface Attempt {
   /** A page of a.test. */
   readonly page: string;
   readonly pageTarget: string;
-  /** Where it shall not come. */
+  /** The domain that must not be reached. */
   readonly to: string;
 }
 
@@ -122,7 +122,7 @@ const submit = (to: string, method: string, target = ''): string =>
 const frame = (source: string): string =>
   `{ const frame = document.createElement('iframe'); ${source}; document.body.append(frame) }`;
 
-/** Into a frame inside a page of a.test. */
+/** Navigates a frame inside a page of a.test. */
 const INNER: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
   'a frame': it => run(it, frame(`frame.src = '${it.to}'`)),
   'a frame by a redirect': it => run(it, frame(`frame.src = '/go?to=${encodeURIComponent(it.to)}'`)),
@@ -163,7 +163,7 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
   return { page, pageTarget: String(targetId) };
 }
 
-/** The client stays while it is looked at what came of it: some attempts go on by it. */
+/** The client stays connected during the checks, because some attempts continue as long as it does. */
 async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {

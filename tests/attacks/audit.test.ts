@@ -1,5 +1,5 @@
-// Somebody who changes or removes entries of the audit log or seals of it must be found out: the server by its own role, and
-// whoever has the database by the seals.
+// Changed or removed entries and seals of the audit log are detected: the database refuses them to the server's own
+// role, and the seals reveal those of anybody else.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ interface Verdict {
   readonly problems: ReadonlyArray<{ chain: string; what: string; number: number; how: string }>;
 }
 
-/** As the owner of the tables, with the triggers off. */
+/** As the owner of the tables, with the triggers disabled. */
 async function asOwner(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
   await client.connect();
@@ -71,7 +71,7 @@ async function sealed(): Promise<void> {
   );
 }
 
-/** Each has four entries: 1 to 3 under the first seal, 4 under the second. */
+/** Each has four entries: 1 to 3 covered by the first seal, 4 by the second. */
 async function applications(count: number): Promise<readonly string[]> {
   const made = await Promise.all(
     Array.from({ length: count }, () =>
@@ -113,7 +113,7 @@ test('names an entry that was changed', async () => {
   assert.equal(await problemOf(changed), 'entry 2 changed');
   await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changed]);
   assert.equal(await problemOf(changed), undefined);
-  // The digest in the row of the seal is changed with it.
+  // The digest in the row of the seal is changed too.
   await sqlAsOwner(
     `update audit_seals set row_digests[2] = decode(repeat('ab', 32), 'hex') where chain = $1 and number = 1`,
     [changed],
@@ -136,7 +136,7 @@ test('names a seal that was removed from the middle, and one from the end with i
     await client.query('delete from audit_seals where chain = $1 and number = 2', [last]);
   });
   assert.equal(await problemOf(last), 'seal 2 missing');
-  // The server seals on, but does not take the new seal for the one that was there.
+  // The server continues to seal, but does not mistake the new seal for the removed one.
   for (const _ of [4, 5]) await entry(last);
   await server.advance(61_000);
   await eventually(

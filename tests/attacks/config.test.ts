@@ -1,4 +1,4 @@
-// The public documents must reveal nothing of applications.
+// The public documents reveal nothing about applications.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startServer } from '../harness/server.ts';

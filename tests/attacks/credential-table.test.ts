@@ -1,5 +1,5 @@
-// Every operation with every kind of credential that it does not take, and with none. The table is made from the operations, so
-// that a new one is in it by itself (platform contract 17, "common").
+// Every operation refuses every kind of credential that it does not accept, and a request without one. The cases are
+// generated from the operations, so that new ones are included (platform contract 17, "common").
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -74,7 +74,7 @@ for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].le
       }),
     );
     const expected = wrong.map(([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`);
-    // A cookie is no credential of an operation that programs call: the request has none then.
+    // For an operation that programs call, a cookie is no credential: the request counts as one without.
     const asNone = answers.map(answer => answer.replace('cookie: 401 missing', 'cookie: 401 invalid'));
     assert.deepEqual(asNone, expected);
   });

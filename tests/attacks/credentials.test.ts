@@ -1,4 +1,4 @@
-// A credential must not work outside its restrictions, after its end, or from another address.
+// A credential does not work outside its restrictions, after its end, or from another address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -20,7 +20,7 @@ const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
-/** The close code of a socket whose key has ended, as the contract has it. */
+/** The close code of a socket whose key has ended, as in the contract. */
 const KEY_ENDED = 4001;
 
 const owner = await cliToken();
@@ -279,7 +279,8 @@ test('refuses addresses of a key that was revoked while the server was down', as
   await server.release(session.id);
 });
 
-// ---- from where -----------------------------------------------------------------------------------------------------------
+// ---- addresses
+// -----------------------------------------------------------------------------------------------------------
 
 test('behind a trusted proxy applies cidrAllow to the caller, for HTTP and CDP', async () => {
   const { key } = await issueKey({ cidrAllow: ['203.0.113.0/24'] });

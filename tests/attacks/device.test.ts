@@ -1,4 +1,5 @@
-// Device authorization must not give a token to anybody else than the program that a person approved, nor more than was granted.
+// Device authorization gives a token only to the program that a person approved, and with no more rights than were
+// granted.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -21,7 +22,7 @@ const server = await startServer({
   env: {
     BERTH_REGISTRATION: 'open',
     BERTH_TRUSTED_PROXIES: '127.0.0.0/8',
-    // Sessions may reach this service, by another name than its own.
+    // Sessions may reach this service under another name than its own.
     BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`,
     BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
   },
@@ -37,10 +38,11 @@ const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 const codeOf = ({ status, body }: HttpAnswer<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
-/** Of another address, as the proxy in front reports it. */
+/** The header of a proxy in front that reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
-// ---- the token, once ---------------------------------------------------------------------------------------------------
+// ---- one token
+// -----------------------------------------------------------------------------------------------------------
 
 test('fifty requests at once get one token, and the others are too soon', async () => {
   const started = await devices.start({ device_name: 'fifty' });
@@ -178,7 +180,7 @@ test('an approval cannot widen what was asked for', async () => {
 });
 
 test('parallel decisions make one', async () => {
-  await server.advance(WINDOW_MS); // The wrong codes of other tests do not count any more.
+  await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
   const started = await devices.start();
   await devices.read(await devices.freshOwner(), started.user_code);
   const answers = await Promise.all(
@@ -227,7 +229,7 @@ test('the browser of a session cannot approve, also where sessions may reach thi
   await devices.read(person, started.user_code);
   const cdp = await CdpClient.connect(session.connectUrl);
   const page = await cdp.attachToPage();
-  // The agent has got the person to sign in here, at an address whose origin counts as the service's own.
+  // The agent has made the person sign in here, at an address whose origin counts as the service's own.
   const address = `http://localhost:${new URL(server.url).port}`;
   const [name = '', value = ''] = (person.cookie ?? '').split('=');
   await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);

@@ -174,7 +174,9 @@ function everything(): Spelling[] {
   return [...fours, ...sixes, ...zero, { host: '[::]', lands: '::1', rule: 'unspecified' }, ...here];
 }
 
-/** Name server: fixed names, one that changes after its first answer, and some with public and private addresses. */
+/**
+ * Name server: fixed names, one that changes after its first answer, and some with both public and private addresses.
+ */
 function answer({ name, type, time }: Question) {
   const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
   const [, family, index] = /^dns(6?)-(\d+)\.test$/.exec(name) ?? [];
@@ -225,8 +227,8 @@ async function main(): Promise<Report> {
     };
     return { egress, proxyPort: (listener.address() as AddressInfo).port, close };
   };
-  // A machine that stands still for a moment is no silent host: the next address is tried, and one is given up, only there
-  // where that is looked at.
+  // Long timeouts, because a suspended machine must not look like a silent host. Only the tests of these timeouts use
+  // short ones.
   const patient = await open({ connectMs: PATIENT_MS, nextAddressMs: PATIENT_MS });
   const hasty = await open({ connectMs: PATIENT_MS });
   const impatient = await open({ connectMs: 600 });
@@ -321,7 +323,7 @@ async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: s
   ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
   await scene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
   ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');
-  // Without a carrier: no list of running interfaces has it, and the kernel still answers under its address.
+  // Without a carrier: lists of running interfaces omit it, but the kernel still answers for its address.
   ip('link', 'add', 'dead0', 'type', 'veth', 'peer', 'name', 'dead1');
   ip('addr', 'add', `${CARRIERLESS_4}/24`, 'dev', 'dead0');
   ip('link', 'set', 'dead0', 'up');

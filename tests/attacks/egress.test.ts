@@ -19,7 +19,7 @@ let report: Report;
 
 before(async () => {
   const user = getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  // The namespace ends with the process: nothing has a name that could be left behind.
+  // The namespace ends with the process, because it has no name that could remain.
   const args = [...user, '--net', '--', process.execPath, INSIDE];
   const { stdout } = await promisify(execFile)('unshare', args, {
     timeout: RUN_MS,
@@ -45,7 +45,7 @@ describe('spellings of forbidden addresses', () => {
 
   test('refuses each by its rule, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
-      // curl shows no header of a refused CONNECT among its output.
+      // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
     });
     assert.deepEqual(
@@ -152,7 +152,7 @@ describe('hosts that do not answer', () => {
   });
 
   test('gives up a host that never answers, with the name of the failure', () => {
-    // A plain request has no answer then: the interim one only names the failure.
+    // A plain request then gets no answer; only the interim response names the failure.
     for (const [via, status] of [
       ['connect', 504],
       ['http', 100],

@@ -15,7 +15,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { eventually } from '../harness/until.ts';
 import { STAYING } from './exfiltration-routes.ts';
 
-/** Of an interface of ours that leads nowhere. */
+/** The address of an own interface that leads nowhere. */
 const ADDRESS = '93.184.216.34';
 const ARRIVE_MS = 4_000;
 const TRIES_MAX = 20;
@@ -100,10 +100,10 @@ makeNetwork();
 await countAll();
 const plain = await startChromium('plain');
 for (const name of names) if (name !== PROXIED) await attempt(plain.client, name);
-// Nothing stands there: what arrives went around it.
+// No proxy listens there, so what arrives has bypassed it.
 const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
 await attempt(proxied.client, PROXIED);
-// A hint to the browser may be passed over when it is busy, so what has not come is tried again.
+// A busy browser may ignore a hint, so attempts that did not arrive are repeated.
 for (let time = 0; time < TRIES_MAX && arrived.size < names.length; time++) {
   await eventually(
     'all to arrive',

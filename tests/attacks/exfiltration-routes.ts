@@ -2,13 +2,13 @@
 // something arrives.
 
 export interface Way {
-  /** A command on the page. */
+  /** Sends a command to the page. */
   send(method: string, params?: object): Promise<Readonly<Record<string, unknown>>>;
-  /** A command on the browser. */
+  /** Sends a command to the browser. */
   sendBrowser(method: string, params?: object): Promise<Readonly<Record<string, unknown>>>;
-  /** Answers each event of the page. */
+  /** Calls the listener for each event of the page. */
   on(heard: (method: string, params: Readonly<Record<string, unknown>>) => void): void;
-  /** `http://127.0.0.1:PORT`: where the page is, which counts as a safe place for workers and beacons. */
+  /** `http://127.0.0.1:PORT`: the origin of the page, which is a secure context for workers and beacons. */
   readonly home: string;
   readonly host: string;
   readonly port: number;
@@ -29,7 +29,7 @@ const element = (name: string, set: (way: Way) => Readonly<Record<string, string
       `const it = document.createElement('${name}'); Object.assign(it, ${JSON.stringify(set(way))}); document.head.append(it)`,
   );
 
-/** The page's own files, which the suite serves beside its home. */
+/** The page's own files, which the suite serves from the same origin. */
 export const SCRIPTS: Readonly<Record<string, string>> = {
   '/worker.js': 'fetch(new URL(location).searchParams.get("to"), { mode: "no-cors" })',
   '/imports.js': 'importScripts(new URL(location).searchParams.get("to"))',

@@ -20,7 +20,7 @@ import { zip } from '../harness/zip.ts';
 import { LEAVING, type Route, SCRIPTS, STAYING, type Way } from './exfiltration-routes.ts';
 
 const EXTENSION = 'an extension';
-/** What must not arrive has so long to do so, after all the rest has. */
+/** How long to wait for bytes that must not arrive, after all others have arrived. */
 const SETTLE_MS = 1_000;
 const OUTSIDE_MS = 300_000;
 
@@ -28,7 +28,7 @@ const names = [...Object.keys(LEAVING), ...Object.keys(STAYING), EXTENSION];
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
 const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1])] ?? host;
 
-/** Every host that a byte came for, by a name in the clear: of a request, or of a TLS greeting. */
+/** Every host for which a byte arrived, by the name in a request or in a TLS greeting. */
 const arrived = new Set<string>();
 let datagrams = 0;
 
@@ -105,11 +105,11 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
     host: hostOf(name),
     port,
   };
-  // Refused by the gateway, or by Chromium, is refused too.
+  // A refusal by the gateway or by Chromium is expected too.
   await route(way).catch(() => {});
 }
 
-/** The client stays while it is looked at what came of it: some attempts go on by it. */
+/** The client stays connected during the checks, because some attempts continue as long as it does. */
 async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [name, route] of Object.entries({ ...LEAVING, ...STAYING })) await attempt(client, name, route);

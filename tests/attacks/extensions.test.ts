@@ -18,7 +18,7 @@ const EXTENSIONS = '/v1/browsers/extensions';
 const SESSIONS = '/v1/browsers/sessions';
 
 const pages = await openPages();
-const secret = await openPages({ '/': 'secret' }); // On loopback, and not allowed to sessions.
+const secret = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
 const server = await startServer({ pages });
 
 async function uploaded(bytes: Buffer, key = server.key): Promise<Extension> {
@@ -43,7 +43,7 @@ await client.shows(
   title => title === 'Home',
 );
 
-/** What the extension's worker answers when it is told to call a function. */
+/** The answer of the extension's worker when it is told to call a function. */
 const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
   client.evaluate(
     `new Promise(resolve => {

@@ -39,10 +39,10 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
   await page.goto(`${pages.a}/files`);
   await work(page, session);
   await browser.close().catch(() => {});
-  await server.release(session.id).catch(() => {}); // where the test has released it
+  await server.release(session.id).catch(() => {}); // the test released it
 }
 
-/** Files that a hostile box puts into its folder of downloads. A release and an adoption read that folder. */
+/** Files that a hostile box creates in its downloads folder. A release and an adoption read that folder. */
 const PLANTED: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
@@ -88,7 +88,7 @@ describe('a hostile box', () => {
 
   it('cannot return a foreign file as its download', () =>
     withPage(async (_, { id }) => {
-      if (process.getuid?.() !== 0) return; // Files of others can only be made by root.
+      if (process.getuid?.() !== 0) return; // Only root can create files of other users.
       const path = join(boxFolder(id), 'downloads', GUID);
       mkdirSync(join(boxFolder(id), 'downloads'), { recursive: true });
       writeFileSync(path, SECRET);

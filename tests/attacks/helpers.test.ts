@@ -54,7 +54,7 @@ const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   init_module: [175, 105],
   clone3: [435, 435],
 };
-/** Numbers of x32, which the kernel of x64 may know beside its own: getpid. */
+/** System calls of the x32 ABI, which a kernel of x64 may support: getpid. */
 const X32_GETPID = 0x40000000 + 39;
 const [EPERM, ENOSYS] = [1, 38];
 const MOUNT_NAMESPACE = 0x00020000;
@@ -65,7 +65,7 @@ const SOCKET = { x64: 41, arm64: 198 };
 const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
-/** All live until the last one is started, even on a busy machine. */
+/** All run until the last one is started, even on a busy machine. */
 const FORKS =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 

@@ -16,7 +16,7 @@ const other = await CdpClient.connect(neighbour.connectUrl);
 const otherPage = await other.attachToPage();
 const { pid } = server;
 
-/** The same server process answers, and another session is not affected. */
+/** Checks that the same server process answers, and that another session is not affected. */
 async function assertUnharmed(what: string): Promise<void> {
   assert.equal((await server.api('GET', '/healthz')).status, 200, what);
   assert.equal(server.pid, pid);

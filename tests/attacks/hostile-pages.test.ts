@@ -59,7 +59,7 @@ test('keeps the server process and another session running, whatever a page prod
   assert.equal(har.status, 200);
   assert.ok(JSON.parse(har.text).log.entries.length > 0);
 
-  // A successor hears the consoles anew.
+  // After a restart the browsers send their console messages again.
   await server.restart();
   assert.equal(await kept(neighbour.connectUrl), 42);
   assert.equal((await server.read(id)).status, 'RUNNING');

@@ -26,7 +26,7 @@ import {
 
 export interface Outcome {
   readonly succeeded: boolean;
-  /** What the attacker saw. */
+  /** The evidence of the attacker. */
   readonly seen: string;
 }
 
@@ -60,7 +60,7 @@ class Attacker {
     return this.#events.filter(event => event.method === method).map(({ params }) => params);
   }
 
-  /** A page, by default where the browser puts it; with `direct` in a context that steps around the proxy. */
+  /** Opens a page, by default in the default context; with `direct` in a context that bypasses the proxy. */
   async page({ direct } = { direct: false }): Promise<string> {
     const around = { proxyServer: 'direct://', proxyBypassList: '*' };
     const context = direct ? await this.call('Target.createBrowserContext', around) : {};
@@ -94,7 +94,7 @@ interface Scene {
   readonly attacker: Attacker;
   readonly page: string;
   readonly other: Box;
-  /** A folder of this machine that everybody may write to: only a jail keeps a browser out. */
+  /** A folder of this machine that everybody may write to, so that only a jail prevents access. */
   readonly openFolder: string;
   readonly hits: () => readonly string[];
   readonly port: number;
@@ -198,7 +198,8 @@ export const ATTACKS = {
   },
 } satisfies Record<string, Attack>;
 
-// ---- the scene ---------------------------------------------------------------------------------------------------------------
+// ---- setup
+// ---------------------------------------------------------------------------------------------------------------
 
 if (process.argv[1] === import.meta.filename) {
   refuseTheRealNetwork();
@@ -228,7 +229,7 @@ async function attackAll(form: Form): Promise<Record<string, Outcome>> {
   }
 }
 
-/** Readable and writable by all, down from the data folder: no permission may do the jail's work. */
+/** Readable and writable by everybody, so that no file permission replaces the jail. */
 async function plant(dataDir: string, other: Box): Promise<void> {
   const open = join(dataDir, 'open');
   for (const folder of [join(open, 'downloads'), join(other.folder, 'extension')])

@@ -1,4 +1,5 @@
-// What is typed into a password field, in the live view: only the person in control gets pictures without masks, and only while in control.
+// Text in a password field in the live view: only the person in control gets pictures without masks, and only while in
+// control.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -9,7 +10,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Only the field is magenta. It is shown as text, the worst case. */
+/** Only the field is magenta. Its text is visible, which is the worst case. */
 const pages = await openPages({
   '/secret': `<!doctype html><title>Secret</title><style>body{margin:0}input{position:absolute;left:64px;top:64px;width:320px;height:64px;background:#f0f;border:0}</style>
     <input id="p" type="password" value="correct horse"><script>setTimeout(() => { p.type = 'text' }, 100)</script>`,
@@ -42,7 +43,7 @@ async function openSecret(query = '') {
   return { id, browser, page, url: body.debuggerUrl };
 }
 
-/** Changes the page elsewhere, so that each viewer gets another picture. */
+/** Changes another part of the page, so that each viewer gets a new picture. */
 const change = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 

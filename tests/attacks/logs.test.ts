@@ -1,5 +1,5 @@
-// Secrets of a session must never be stored, whether typed, passed as parameter, sent, set or logged. And a page that logs more
-// than can be stored.
+// Secrets of a session are never stored, whether typed, passed as parameter, sent, set or logged. Also: a page that
+// logs more than can be stored.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const LOGIN = `<!doctype html><title>Login</title>
 <script>
   document.cookie = 'js=${SEEDS.scriptCookie}';
   localStorage.setItem('note', '${SEEDS.storage}');
-  // A page that tells everything it hears.
+  // A page that logs every input.
   for (const input of document.querySelectorAll('input'))
     input.addEventListener('input', () => console.log('input', input.value, { value: input.value }));
   const socket = new WebSocket('ws://' + location.host + '/ws?access_token=${SEEDS.socketQuery}');
@@ -90,7 +90,7 @@ async function logOf(id: string): Promise<SessionLog[]> {
 }
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 
-/** As it is, as an address has it, and as Basic authorization has it. */
+/** Unchanged, URL-encoded, and as Basic authorization. */
 function assertClean(where: string, text: string | Buffer): void {
   for (const [name, seed] of Object.entries(SEEDS))
     for (const way of [
@@ -124,7 +124,7 @@ test('limits the log of a page with a hundred thousand entries, and records how 
   const navigated = client.send('Page.navigate', { url: `${pages.url}/flood` }, page);
   let isOver = false;
   const evaluation = JSON.stringify({ expression: 'document.title', returnByValue: true });
-  // Asked once it is there, the page answers when it has said everything.
+  // The page sets the title when it has logged everything.
   const title = async (): Promise<unknown> => {
     await navigated;
     const ask = (id: number): string =>
@@ -154,7 +154,7 @@ test('limits the log of a page with a hundred thousand entries, and records how 
     .map(paramsOf)
     .filter(({ type }) => type === 'console');
   const dropped = markers.reduce((sum, { count }) => sum + Number(count), 0);
-  // The browser complains once of an icon that is not there.
+  // The browser may report the missing icon once.
   assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were told as dropped`);
   assert.ok(kept >= 1_000 && kept <= 20_000 && markers.length < 20, `${kept} kept, ${markers.length} markers`);
   assert.ok(isTold(log), 'what the page asked for behind the flood is there');
@@ -198,7 +198,7 @@ test('stores no secret in the log, the HAR file, the events or any other file', 
     60_000,
   );
   await browser.close();
-  await server.release(session.id).catch(() => {}); // It may have ended with its last client.
+  await server.release(session.id).catch(() => {}); // The session may have ended with its last client.
   await server.ended(session.id);
 
   const log = await server.api('GET', logPath(session.id));

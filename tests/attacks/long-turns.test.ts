@@ -14,18 +14,18 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
-/** Nearly all that a site may store. Written as JSON each of these characters takes six bytes. */
+/** Almost as much as a site may store. In JSON each of these characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
 /** Parsing this many values takes a third of a second. */
 const MESSAGE_VALUES = 12_000_000;
 /** The longest acceptable turn: a garbage collection takes as long. */
 const TURN_CPU_MS = 200;
-/** How long the log of the server may take to arrive. */
+/** How long a log line of the server may take to arrive. */
 const TOLD_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
-/** Of one application. */
+/** The limit of one application. */
 const EXPORTS_AT_ONCE = 2;
 
 const pages = await openPages();
@@ -36,23 +36,23 @@ const page = await client.attachToPage();
 
 const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
 
-/** An answer that has begun and is not read further. */
+/** An answer that has started and is not read further. */
 async function unread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
   const [answer]: IncomingMessage[] = await once(sent, 'response');
   assert.equal(answer?.statusCode, 200);
-  answer.on('error', () => {}); // destroyed by us
+  answer.on('error', () => {}); // this test destroyed it
   return answer;
 }
 
 interface Observed<T> {
   readonly result: T;
-  /** Answers to another session meanwhile. */
+  /** The number of answers to another session meanwhile. */
   readonly answers: number;
   readonly longestCpuMs: number;
 }
 
-/** Runs the work while another session sends one command after the other. */
+/** Runs the work while another session sends commands one after the other. */
 async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> {
   const before = server.log().length;
   let isOver = false;

@@ -168,7 +168,7 @@ test('a stolen invitation opens nothing to another account, and the attempt is i
   const [entry] = audit.body.data;
   assert.deepEqual([entry?.actor.id, entry?.outcome], [developer.accountId, 'refused']);
   assert.deepEqual([entry?.target?.id, entry?.details], [invited.id, { reason: 'other_email' }]);
-  // Who has the link registers with no other address either.
+  // The link does not allow registration with another address either.
   const wish = {
     name: 'x',
     email: 'thief@example.com',
@@ -176,7 +176,7 @@ test('a stolen invitation opens nothing to another account, and the attempt is i
     invitation: invited.secret,
   };
   assert.equal((await new Person(server).post('/v1/sign-in/register', wish)).status, 403);
-  // An address that only looks equal.
+  // A different address that looks similar.
   for (const email of ['victim+x@example.com', 'v.ictim@example.com', 'vıctim@example.com'])
     assert.equal((await new Person(server).post('/v1/sign-in/register', { ...wish, email })).status, 403, email);
 });

@@ -1,4 +1,4 @@
-// Attacks on the operator's outbox, whose links and codes sign people in: other people, and a sign-in that is not fresh.
+// Attacks on the operator's outbox, whose links and codes sign people in: other people, and a sign-in that is too old.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

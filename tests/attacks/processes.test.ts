@@ -62,7 +62,7 @@ function encoder(): Held | undefined {
   return pid === undefined ? undefined : held(pid);
 }
 
-/** Undefined if the process ended meanwhile. */
+/** Undefined if the process has ended meanwhile. */
 function held(pid: number): Held | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -74,7 +74,7 @@ function held(pid: number): Held | undefined {
   }
 }
 
-/** The process lives for a fraction of a second, so this polls without delay while there is something to encode. */
+/** The process runs for a fraction of a second, so this polls without delay while there is something to encode. */
 async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
   const deadline = performance.now() + WITHIN_MS;
   while (isAtWork() && performance.now() < deadline) {
@@ -106,7 +106,7 @@ test('runs ffmpeg without access to files, network or privileges of the server',
   );
 });
 
-/** Empty for a process that has ended, or is not of Chromium. */
+/** Empty for a process that has ended or is not part of Chromium. */
 function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> {
   try {
     const isChromium = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('chrom');
@@ -136,7 +136,7 @@ test('runs every browser process under the seccomp filter without new privileges
     found => {
       for (const [kind, { noNewPrivileges, seccomp }] of found)
         assert.deepEqual([noNewPrivileges, seccomp], [true, FILTERED], kind);
-      // A renderer that has just been started has yet to take on Chromium's own.
+      // A renderer that has just started does not have Chromium's own filter yet.
       return (
         wanted.every(kind => found.some(([one]) => one === kind)) &&
         found.every(([kind, { filters }]) => kind !== 'renderer' || filters > 1)

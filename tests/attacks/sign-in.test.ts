@@ -1,4 +1,4 @@
-// Attacks on signing in: other sites, guessing, stolen and forged proofs. Each must fail.
+// Attacks on sign-in: other sites, guessing, stolen and forged proofs. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

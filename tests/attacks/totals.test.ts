@@ -1,5 +1,5 @@
-// The sum of resources that many clients, uploads and settings use is limited for a session, an application and the process.
-// Others are not affected.
+// The total of what clients, uploads and settings use is limited for a session, an application and the process. Other
+// sessions are not affected.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
@@ -73,7 +73,7 @@ describe('clients that do not read their answers', () => {
           `GET ${pathname}${search} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
             'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
         );
-        // One text frame of 95 MiB, masked with zeros, of which the last byte never comes.
+        // One text frame of 95 MiB, masked with zeros, whose last byte is never sent.
         const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         head.writeUInt32BE(95 * MIB, 6);
         socket.write(head);
@@ -102,7 +102,7 @@ describe('more connections than the server may have', () => {
       const sockets = new Set<Socket>();
       let closed = 0;
       const isFull = (): boolean => server.log().some(line => line.includes('"event":"http.connections_full"'));
-      // On a slow machine the first of them, which say nothing, are given up before the last ones are there.
+      // On a slow machine the first connections, which send nothing, time out before the last ones are open.
       for (let count = 0; count < 3 * CONNECTIONS_MAX; count++) {
         const socket = connect(Number(port), hostname)
           .on('error', () => {})
@@ -112,7 +112,7 @@ describe('more connections than the server may have', () => {
           sockets.delete(socket);
         });
         sockets.add(socket);
-        // No more on their way at once than wait to be accepted.
+        // The connections being opened must not exceed the backlog of the listener.
         if (count % 100 !== 0) continue;
         await once(socket, 'connect');
         if (isFull()) break;
@@ -135,13 +135,13 @@ describe('uploads through a live view', () => {
   const PART = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="NAME"\r\n\r\n`;
   const END = `\r\n--${BOUNDARY}--\r\n`;
 
-  /** Files that are just coming in. */
+  /** The number of files that are being received. */
   const incoming = (): number => {
     const folder = join(server.dataDir, 'incoming');
     return existsSync(folder) ? readdirSync(folder).length : 0;
   };
 
-  /** Whether the server has read all that was written: the kernel holds none of it, on neither side. */
+  /** Whether the server has read all that was written, so that neither kernel buffer contains data. */
   const isRead = ({ writableLength, localPort = 0 }: Socket): boolean => {
     const port = `:${localPort.toString(16).toUpperCase().padStart(4, '0')} `;
     const ends = readFileSync('/proc/net/tcp', 'utf8')
@@ -163,7 +163,7 @@ describe('uploads through a live view', () => {
       this.socket.once('close', () => {
         this.closed = true;
       });
-      const part = `${PART.replace('NAME', name)}x`; // with its first byte, so that the file begins
+      const part = `${PART.replace('NAME', name)}x`; // with its first byte, so that the file is created
       const length =
         bytes === undefined ? 'transfer-encoding: chunked' : `content-length: ${part.length + bytes - 1 + END.length}`;
       this.socket.write(

@@ -1,4 +1,4 @@
-// Somebody who can write to the database must not be able to read what is sealed in it by moving it to a place of their own.
+// A person who can write to the database cannot read sealed data by moving it to a row of their own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -37,12 +37,12 @@ test('a key that is moved to another context, or a data key to another applicati
     'select id, wrapped_key, application_id from contexts',
   );
   const rowOf = (id: string) => before.find(row => row.id === id) ?? assert.fail(id);
-  // The whole version, with its key and its objects' owner, under the application of the thief.
+  // Moves the whole version, with its key and the owner of its objects, to the thief's application.
   await sql('update contexts set wrapped_key = $2 where id = $1', [thiefs, rowOf(victims).wrapped_key]);
   assert.notEqual((await read(thiefs, thief)).status, 200);
   await sql('update contexts set application_id = $2 where id = $1', [victims, rowOf(thiefs).application_id]);
   assert.notEqual((await read(victims, thief)).status, 200);
-  // With the data key of the victim's application as well.
+  // Also moves the data key of the victim's application.
   await sql(
     `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
        master = (select master from vault_keys where owner = $2) where owner = $1`,

@@ -1,4 +1,4 @@
-// A change and its entry in the audit log are one transaction: where the entry cannot be written, the change has not happened.
+// A change and its entry in the audit log are one transaction: if the entry cannot be written, nothing is changed.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Audit } from '../../server/domain/audit/audit.ts';
@@ -22,7 +22,7 @@ after(() => scope.close());
 const clock = systemClock;
 const store = scope.own(await openStore({ dataDir: temporaryFolder(scope, 'with-change'), log: silentLog, clock }));
 
-/** The last step of the transaction: it is written, and then the connection might as well be gone. */
+/** Fails after the last statement of the transaction, like a lost connection. */
 class FailingAudit extends Audit {
   isFailing = false;
 
@@ -53,7 +53,7 @@ const { id } = await applications.insert(accountId, { name: 'Shop' });
 const { row: key } = await keys.issue(id, { name: 'one' });
 const { row: token } = await tokens.issue(accountId, { name: 'one', scopes: ['audit:read'] });
 
-/** Everything that the changes below may change. */
+/** The state that the changes below modify. */
 const state = async (of: Store) => ({
   applications: await of.applications.list(accountId, { limit: 10 }),
   keys: await of.keys.list(id, clock.now(), { limit: 10 }),
@@ -86,6 +86,6 @@ for (const [name, change] of Object.entries(CHANGES))
     const { entries, entriesOfNone, ...after } = await state(store);
     assert.notDeepEqual(after, before);
     const added = entries.length + entriesOfNone.length - before.entries.length - before.entriesOfNone.length;
-    // An application's first entry is in a log of its own.
+    // The first entry of a new application is in a chain of its own.
     assert.equal(added, name === 'an application is created' ? 0 : 1);
   });

@@ -63,7 +63,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
   applicationIds: [],
 });
 
-/** Redeems whatever is approved, without looking at the interval. */
+/** Redeems an approved authorization regardless of the interval. */
 const redeem =
   (account: AccountId) =>
   (row: DeviceRow | undefined): Collection =>

@@ -29,7 +29,7 @@ const WAIT_MAX_MS = 400;
 const ENDS_MS = 120_000;
 const DAY = '2026-11-23';
 
-/** Raises where an insert makes more living sessions than the limit in force, which no other process can change meanwhile. */
+/** Raises an error if an insert makes the living sessions exceed the limit, which is locked meanwhile. */
 const JUDGE = `
   create function judge_admission() returns trigger language plpgsql as $$
   declare
@@ -73,7 +73,7 @@ async function anApplication(): Promise<ApplicationId> {
   return id;
 }
 
-/** A server process as far as admission goes: a store, a host with slots, a queue. */
+/** The admission of one server process: a store, a host with slots, a queue. */
 class Process {
   readonly store: Store;
   readonly queue = new AdmissionQueue<SessionRow>(systemClock);
@@ -119,7 +119,7 @@ class Process {
     this.queue.freed();
   }
 
-  /** As `PUT limits`: only who has read the current revision changes it. */
+  /** As `PUT limits`: changes the limits only if the caller has read the current revision. */
   async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
     const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());

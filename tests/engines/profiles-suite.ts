@@ -69,7 +69,7 @@ function processesOf(uid: number | undefined): string[] {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
-/** What wraps keys is the vault's; nothing here is read back from a row. */
+/** Keys are wrapped by the vault; nothing here is read back from a row. */
 const UNWRAPPED: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   wrap: async (_, key) => key.reveal(),
   unwrap: async (_, wrapped) => new Secret(wrapped),

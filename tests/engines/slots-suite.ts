@@ -477,7 +477,8 @@ export function slotsSuite(form: Form): void {
       assert.equal(readFileSync(victim, 'utf8'), 'still here');
     });
 
-    // ---- surviving ourselves --------------------------------------------------------------------------------------------
+    // ---- restarts of the server
+    // -----------------------------------------------------------------------------------------
 
     test('adopts a box with its memory after the server was killed', async () => {
       const keeper = await startKeeper(form, dataDir);

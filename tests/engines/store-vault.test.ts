@@ -1,5 +1,5 @@
-// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's: who adds a data key while the master
-// key is changed.
+// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's: data keys are added while
+// the master key is changed.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -88,7 +88,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       }
     });
 
-    /** The rows of the first test cannot be opened: they are wrapped anew, as if they were the vault's own. */
+    /** The rows of the first test cannot be opened, so they are wrapped again as if the vault had written them. */
     async function wrapAnew(): Promise<void> {
       const { masterKeys } = parts();
       const [master] = await masterKeys.read({ isFirst: true });

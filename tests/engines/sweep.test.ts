@@ -1,4 +1,4 @@
-// `berth sweep` without a server: what it removes of a session whose files are due to be removed.
+// `berth sweep` without a server: removes the files of a session that are due for deletion.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -23,7 +23,7 @@ describe('a sweep by the command line', () => {
   });
   after(() => scope.close());
 
-  /** Ended, with one recorded page. */
+  /** An ended session with one recorded page. */
   async function aRecordedSession(filesDueAt: Date): Promise<SessionId> {
     const { sessions, recordings, hosts } = local.store;
     const hostId = newId<HostId>(NOW);

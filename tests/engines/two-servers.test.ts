@@ -1,5 +1,5 @@
-// Two servers on one database: a credential that is revoked at one of them is refused by the other, which has it in its cache. The
-// cache keeps a credential for 30 seconds, so what is refused sooner was forgotten.
+// Two servers on one database: a credential that is revoked at one is refused by the other, although that has cached
+// it. The cache keeps credentials for 30 seconds, so an earlier refusal shows that it was notified.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -29,7 +29,7 @@ const token = await ownerToken(one);
 
 const SESSIONS = '/v1/browsers/sessions';
 
-/** Both accept it; then it ends at the first, and the second refuses it before its cache would have. */
+/** Both accept the credential; then it ends at the first, and the second refuses it before its cache entry expires. */
 async function assertForgotten(
   statusAt: (server: typeof one) => Promise<number>,
   endAtOne: () => Promise<{ readonly status: number; readonly text: string }>,

@@ -16,7 +16,7 @@ import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const DUMP = readFileSync(join(import.meta.dirname, 'first-version.sql'), 'utf8');
 
-/** What that version printed. */
+/** The key that the first start of that version printed. */
 const FIRST_KEY = 'bak_dLvFLWS6tq6N2T9W0nSDcBUzhXs8XSs1WLDRByy4QX01FBar3';
 const SECOND_KEY = 'bak_Nn-AKh_AuPuGkap-RTSriMWh9UCijVvkioYiZFMiPvU0Bctir';
 const TOKEN = 'bpt_pdQX296k5pLdXxuILEWykcHjQD8SA6XEgaCxUdZP8As4TG1j3';

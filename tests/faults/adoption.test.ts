@@ -14,7 +14,7 @@ const POISON = 'the words that end a server';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-poison-'));
 after(() => rmSync(folder, { recursive: true }));
-/** While this file exists, a server that reads these words from a browser ends with an uncaught exception. */
+/** While this file exists, a server that reads these words from a browser exits with an uncaught exception. */
 const isPoisonous = join(folder, 'poisonous');
 const fault = join(folder, 'fault.mjs');
 writeFileSync(

@@ -25,7 +25,7 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
   ['timeout', false, box => box.leader],
 ];
 
-/** A process that the browser is closing may have ended by itself. */
+/** A process that the browser is closing may have ended already. */
 function killRenderers({ id }: CreatedSession): void {
   const killed = boxOf(server, id).renderers.filter(pid => killIfThere(pid));
   assert.ok(killed.length > 0, 'there is a renderer');
@@ -76,7 +76,7 @@ test('kills a renderer: its pending command is answered with an error, the sessi
   await client.send('Target.setDiscoverTargets', { discover: true });
   const forEver = { expression: 'new Promise(() => {})', awaitPromise: true };
   const pending = client.ask('Runtime.evaluate', forEver, channel);
-  await client.evaluate('1', channel); // By then it is pending in the renderer.
+  await client.evaluate('1', channel); // By then the command waits in the renderer.
   const crashed = new Promise<void>(resolve => void page.once('crash', () => resolve()));
 
   killRenderers(session);
@@ -124,7 +124,7 @@ test('connects when the only page has crashed: the client finds a working page',
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   await browser.close();
-  // The crashed one may come to life again; there never is more than it and its substitute, and what is shown answers.
+  // Chromium may restore the crashed page. Besides it there is at most the replacement, and the visible page answers.
   for (let times = 0; times < 2; times++) {
     const again = await connectPlaywright(session);
     const shown = contextOf(again).pages();

@@ -12,7 +12,7 @@ const EVERY_MS = 1_000;
 const LAG_MS = 15_000;
 const LOOKS_MIN = 10;
 const COURSE_PARTS = 12;
-/** Of the samples, these first ones are warm-up. */
+/** The fraction of the samples that counts as warm-up. */
 const WARM_UP = 0.25;
 
 type Sample = Omit<Count, 'disagreements'>;
@@ -94,7 +94,7 @@ export class Census {
     }
   }
 
-  /** From the end of the warm-up to the end. The heap is garbage most of the time: what remains shows where it is least. */
+  /** From the end of the warm-up to the end. Most of the heap is garbage, so its minimum shows what remains. */
   #growth(): { residentMib: number; heapMib: number } {
     const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));
     const third = Math.ceil(warm.length / 3);

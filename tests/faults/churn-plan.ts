@@ -10,9 +10,9 @@ export interface Cycle {
   readonly client: 'playwright' | 'raw';
   readonly keepAlive: boolean;
   readonly kill: Kill | undefined;
-  /** From the answer to the create on; its client is coming, or at work, or gone. */
+  /** Counted from the answer to the create: the client is connecting, at work, or gone. */
   readonly killAfterMs: number;
-  /** The server is killed and started again while this cycle's client is at work. */
+  /** The server is killed and restarted while the client of this cycle works. */
   readonly restart: boolean;
 }
 
@@ -21,7 +21,7 @@ const KILL_WITHIN_MS = 300;
 export interface PlanOptions {
   readonly seed: number;
   readonly cycles: number;
-  /** One in this many cycles has something killed. */
+  /** One in this many cycles has a process killed. */
   readonly killEvery: number;
   /** One in this many cycles has the server killed. Absent: the server is never killed. */
   readonly restartEvery?: number;

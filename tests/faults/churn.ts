@@ -19,17 +19,17 @@ import { boxOf, childrenOfServer } from './victims.ts';
 const AT_ONCE = 4;
 const CYCLE_MS = 180_000;
 const ENDED_MS = 60_000;
-/** One encoder at a time works through what was recorded. */
+/** Recordings are encoded one after the other. */
 const ENCODED_MS = 180_000;
 const EVALUATIONS = 20;
-/** Connections to the database, requests that are just being answered, and the like. */
+/** Tolerance for connections to the database, requests in progress and the like. */
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
 export interface ChurnOptions extends PlanOptions {
   readonly server: TestServer;
   readonly pages: Pages;
-  /** Counts all the while, where the server lives. */
+  /** Counts during the whole churn, if the server is not killed. */
   readonly census?: Census;
 }
 
@@ -54,7 +54,7 @@ export async function churn(options: ChurnOptions): Promise<Tally> {
 class Churn {
   readonly #options: ChurnOptions;
   readonly #tally = new Map<string, number>();
-  /** Grows when the server is killed. */
+  /** Incremented when the server is killed. */
   #kills = 0;
   #up: Promise<void> = Promise.resolve();
 
@@ -105,7 +105,7 @@ class Churn {
     await this.#end(cycle, session, killed, serverWasKilled);
   }
 
-  /** Undefined when there is nothing to drive, which is then explained. */
+  /** Undefined if there is no session to drive; the reason is then counted. */
   async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
@@ -140,7 +140,7 @@ class Churn {
     return body[0];
   }
 
-  /** Whether there was something to kill. */
+  /** Whether there was a process to kill. */
   #kill(session: string, kind: Kill): boolean {
     try {
       const box = boxOf(this.#options.server, session);
@@ -155,7 +155,7 @@ class Churn {
       if (killed) this.#count(`killed: ${kind}`);
       return killed;
     } catch {
-      return false; // It has gone already, or is not there yet.
+      return false; // It has ended already or has not started yet.
     }
   }
 
@@ -180,7 +180,7 @@ class Churn {
     }
   }
 
-  /** The session ends, by its client's leaving, by release or by the kill, and says which. */
+  /** Ends the session by disconnecting its client, by release or by the kill, and returns the end reason. */
   async #end(
     cycle: Cycle,
     session: CreatedSession,
@@ -195,7 +195,7 @@ class Churn {
     const end = `${seen.status} ${seen.endReason}`;
     const expected = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
-      // A client that has done its work may have left before the kill.
+      // A client that has finished may have disconnected before the kill.
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
       ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
@@ -205,7 +205,7 @@ class Churn {
     this.#count(`ended: ${end}`);
   }
 
-  /** How often the server was killed, when it runs: another cycle may kill it in the moment in which it is up again. */
+  /** The number of kills of the server when it runs, because another cycle may kill it right after its start. */
   async #killsOnceUp(): Promise<number> {
     for (;;) {
       const up = this.#up;
@@ -214,7 +214,7 @@ class Churn {
     }
   }
 
-  /** What fails because another cycle has killed the server is done again. */
+  /** Repeats what failed because another cycle killed the server. */
   async #surely<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       const killsBefore = await this.#killsOnceUp();
@@ -226,21 +226,21 @@ class Churn {
     }
   }
 
-  /** The release before, whose answer was lost, may have ended it. */
+  /** An earlier release, whose answer was lost, may have ended the session. */
   async #release({ id }: CreatedSession): Promise<void> {
     const body = { status: 'REQUEST_RELEASE' };
     const { status, text } = await this.#options.server.api('POST', `${SESSIONS}/${id}`, { body });
     assert.ok(status === 200 || status === 409, text);
   }
 
-  /** A session that runs answers. The visit also is the leaving of a client, where none has come so far. */
+  /** A running session answers. If no client had connected so far, the visit counts as the connection that ends. */
   async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
       assert.ok(await answersFor(session));
     } catch (error) {
-      // Before a renderer's death is noticed, a client may have met the page that has died.
+      // Before the crash of a renderer is noticed, a client may find the crashed page.
       if (kill === 'renderer' && keepAlive) return this.#answersAgain(session);
-      // One that has lost its client, or its browser, may be ending just now; then the row is about to say so.
+      // A session without its client or browser may be ending; its row changes shortly after.
       const mayEnd = kill !== undefined || !keepAlive;
       const { status } = await (mayEnd
         ? this.#options.server.ended(session.id)
@@ -265,7 +265,7 @@ async function driveRaw(session: CreatedSession, url: string): Promise<void> {
     await client.send('Page.navigate', { url }, page);
     await eventually(
       'the page to load',
-      // While one document makes way for the next, the question may go with the first.
+      // The evaluation may be lost while one document replaces another.
       () => client.evaluate('document.title', page).catch(error => navigatedAway(error)),
       title => title === 'Next',
     );
@@ -281,7 +281,7 @@ function navigatedAway(error: unknown): string {
 }
 
 async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
-  // Creates whose answer was lost may have come to be; then they run, and are ended now.
+  // Creates whose answer was lost may have succeeded. Their sessions run, and are ended now.
   await assertRowsAreTrue(server);
   await releaseAll(server);
   await eventually(
@@ -289,11 +289,11 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     () => boxesOfSessions(server),
     left => left.length === 0,
   );
-  // Others may come to wait meanwhile.
+  // Further warm browsers may be started meanwhile.
   await server.settles(() => waiting(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
-  // A browser that shall wait may be started at any time.
+  // A warm browser may be started at any time.
   const others = () => {
     const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
     return childrenOfServer(server).filter(({ pid }) => !leaders.includes(pid));
@@ -318,5 +318,5 @@ const waiting = (server: TestServer): string[] =>
 const boxesOfSessions = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [id] : []));
 
-/** Of a server without sessions. */
+/** Descriptors of a server without sessions. */
 const descriptorsOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;

@@ -90,7 +90,7 @@ export async function flooding(session: CreatedSession): Promise<Busy & { answer
   return { ended: client.closed(ENDED_MS), answers: () => answered };
 }
 
-/** Attached, and idle. */
+/** Attached and idle. */
 export async function idling(session: CreatedSession): Promise<Busy> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');

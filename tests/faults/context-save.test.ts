@@ -41,7 +41,7 @@ test('kills the server during a save: the save is completed after the restart', 
   let before: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
     const session = await leave(id, `k${round}`);
-    const releasing = server.release(session).catch(() => {}); // the server dies under it
+    const releasing = server.release(session).catch(() => {}); // the server is killed meanwhile
     await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
     await server.restart();
     await releasing;

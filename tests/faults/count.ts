@@ -27,7 +27,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
   ]);
   assert.equal(rows.status, 200, rows.text);
   const boxes = boxesOf(server.dataDir).map(({ id }) => id);
-  // Boxes that are being created or removed have a folder but no process.
+  // A box that is being created or removed has a folder but no process.
   const places = new Set([...boxes, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
   const owners = server.sessionOfBox;
   const open = new Set(rows.body.map(({ id }) => id));

@@ -44,12 +44,12 @@ function stopIfIdle(pid: number): boolean {
     if (/ idle\s*$/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '))) return true;
     process.kill(pid, 'SIGCONT');
   } catch {
-    // The server may just have closed this connection.
+    // The server may have closed this connection just before.
   }
   return false;
 }
 
-/** What the server has seen of the database may be a moment old, and what is under way may end a row just now. */
+/** The server's view of the database may be slightly old, and work in progress may end a row. */
 const rowsToBeTrue = async (): Promise<readonly string[]> => {
   const running = await eventually(
     'every row to be true',
@@ -118,7 +118,7 @@ test('kills one backend of PostgreSQL under load: at most one answer is lost', a
   await eventually('a read to be answered', () => answers.has(200));
   const { postmaster, backends, checkpointer } = postgres();
   assert.ok(backends.some(killIfThere), 'a connection is open');
-  // It ends all others as well, before it begins anew.
+  // PostgreSQL ends all other processes before it restarts.
   await eventually('PostgreSQL to begin anew', () => {
     const found = postgresOf(server);
     return found?.checkpointer !== undefined && found.checkpointer !== checkpointer && found.backends.length > 0;

@@ -29,7 +29,7 @@ import { answersFor, connectPlaywright, firstPage } from './clients.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 700 * MIB;
-/** Too little for a new session, and enough for running ones. */
+/** Too little for a new session, but enough for running ones. */
 const NEARLY_FULL_BYTES = 60 * MIB;
 
 const REFILL_MS = 5;
@@ -60,10 +60,10 @@ const pages = await openPages({
   },
 });
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
-// After the server's own end, which was registered before.
+// Registered before the server's own cleanup, so that it runs after it.
 after(async () => {
   closeSync(ballast);
-  // The kernel may still be putting away what has just ended in there.
+  // The kernel may still be releasing the mount of processes that have just ended.
   await eventually('the disk to be taken away', () => spawnSync('umount', [folder]).status === 0);
   rmSync(folder, { recursive: true });
 });
@@ -83,7 +83,7 @@ function run(command: string, ...args: readonly string[]): void {
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** Released meanwhile by what the first wish has left. */
+/** An effect of the first request may have released the session meanwhile. */
 const isOver = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
 const freeBytes = (): number => {
@@ -118,7 +118,7 @@ test('refuses creates with disk_full when space is low, and keeps running sessio
   assert.deepEqual([status, body.code], [503, 'capacity']);
   assert.match(body.message, /disk/);
   const { freeBytes: told } = Object(Object(body.details).disk);
-  // Browser and database may have given some room free meanwhile.
+  // The browser and the database may have freed some space meanwhile.
   assert.ok(Number(told) < 2 * NEARLY_FULL_BYTES, String(told));
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) > 0);
@@ -153,7 +153,7 @@ test('drives, reads and releases sessions on a full disk; everything works after
   });
   assert.ok(released.status === 200 || released.status >= 500, released.text);
   leaveFree(DISK_BYTES);
-  // It could be written down where the database had room in its files; a caller who hears that it could not asks again.
+  // The release is stored if the database has space in its files. Otherwise the caller gets an error and repeats it.
   if (released.status !== 200) await eventually('the release', () => server.release(other.id).then(() => true, isOver));
   await eventually(
     'the rows to be true',
@@ -170,7 +170,7 @@ test('fails a download that fills the disk; its session keeps running, and downl
   const page = firstPage(browser);
   await page.goto(`${pages.a}/files`);
   leaveFree(NEARLY_FULL_BYTES);
-  // The one says how large it is, the other comes until nothing can be written any more.
+  // One download declares its size, the other continues until nothing more can be written.
   for (const name of ['huge', 'endless']) {
     await page.click(`#${name}`);
     const told = () => eventsOf(server, session.id, 'download.failed');
@@ -210,7 +210,7 @@ test('starts the server without any disk space: it reports the reason, and a lat
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);
-  // What runs on, browser and database, gives room free now and then.
+  // The running browser and database free some space now and then.
   const filling = setInterval(() => fillUpTo(0), REFILL_MS);
   await assert.rejects(server.start(), /No space left on device|ENOSPC/).finally(() => clearInterval(filling));
   leaveFree(DISK_BYTES);

@@ -43,7 +43,7 @@ async function begin(bytes: Buffer, count: number): Promise<void> {
   assert.ok(Buffer.isBuffer(body));
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
-  socket.on('error', () => {}); // it is cut by the kill
+  socket.on('error', () => {}); // the kill interrupts it
   sockets.push(socket);
   socket.write(
     `POST ${EXTENSIONS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
@@ -152,7 +152,7 @@ for (const [when, make, waitMs] of [
     assert.deepEqual(placed(), []);
   });
 
-/** Looks often: what is waited for does not last. */
+/** Polls often, because the awaited state is short. */
 async function until(what: string, look: () => true | undefined): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!look()) {

@@ -61,7 +61,7 @@ const fetched = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
 describe('a server that is killed', () => {
-  // End the session of a failed test before the clock is moved by months.
+  // Ends the session of a failed test before the clock is advanced by months.
   afterEach(() => releaseAll(server));
 
   it('keeps downloads from before and during its absence, and never lists interrupted ones', async () => {
@@ -71,7 +71,7 @@ describe('a server that is killed', () => {
     await eventually('the gated download to begin', () => open.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
-    // When the page can reach nothing, the server is gone.
+    // When the page cannot connect any more, the server is down.
     await page?.evaluate(
       `void (async () => {
         const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
@@ -103,7 +103,7 @@ describe('a server that is killed', () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
-      // What is still coming in comes through this server, and would break off with it.
+      // A download that is not complete passes through this server, and would be interrupted with it.
       await eventually('the file to be whole in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
@@ -121,7 +121,7 @@ describe('a server that is killed', () => {
     const [first] = await listed(server, session.id, 1);
     const [name = ''] = wholeIn(session.id);
     await server.kill();
-    // As Chromium leaves them for a moment, before it renames the one over the other.
+    // The two files that Chromium leaves for a moment, before it renames one over the other.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());
@@ -134,7 +134,7 @@ describe('a server that is killed', () => {
         chownSync(path, uid, gid);
       }
     await server.start();
-    // The adopting server looks for them twice, and writes down those that it finds both times.
+    // The adopting server polls twice, and stores the files that it finds both times.
     await server.advance(1_000);
     await server.advance(1_000);
     renameSync(`${pathOf(soonWhole)}.crdownload`, pathOf(soonWhole));
@@ -179,7 +179,7 @@ describe('a server that is killed', () => {
     assert.ok(Buffer.isBuffer(body));
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    socket.on('error', () => {}); // it is cut by the kill
+    socket.on('error', () => {}); // the kill interrupts it
     socket.write(
       `POST /v1/browsers/sessions/${session.id}/uploads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
         `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,

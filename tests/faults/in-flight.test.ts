@@ -26,7 +26,7 @@ const release = (id: string): Promise<boolean> =>
     () => false,
   );
 
-// From before the row is written to after most browsers answer; a release takes about a tenth of that.
+// From before the row is written until after most browsers answer. A release takes about a tenth of that.
 for (const afterMs of [20, 200, 600])
   test(`kills the server ${afterMs} ms after creates and releases were sent: every row is true`, async () => {
     const round = `after ${afterMs} ms`;
@@ -55,7 +55,7 @@ for (const afterMs of [20, 200, 600])
     assert.deepEqual(await openSessions(server), []);
   });
 
-/** Whoever was not answered reads back what became of it, by what he wrote into it. */
+/** A caller without an answer finds the outcome by the metadata of its session. */
 async function assertUnansweredAreFound(round: string, running: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);

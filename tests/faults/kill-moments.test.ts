@@ -41,7 +41,7 @@ type Answer = HttpAnswer<ErrorBody & Session>;
 
 interface Caller {
   readonly key: string;
-  /** Undefined if the connection was cut. */
+  /** Undefined if the connection was closed without an answer. */
   readonly answer: Promise<Answer | undefined>;
 }
 
@@ -56,7 +56,7 @@ const call = (headers?: Record<string, string>): Caller => {
   return { key, answer: ask(key, headers).catch(() => undefined) };
 };
 
-/** And are up: one that is still being started would take over the mood of its Chromium. */
+/** Also waits until the warm browsers run, because one that is being started would take the mood of its Chromium. */
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
   const areUp = async (): Promise<boolean> =>
@@ -157,7 +157,7 @@ test('kills the server while callers are queued: they get an error, and a sessio
   for (const { key, answer } of callers) {
     assert.equal(await soon('the caller to be cut off', answer), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
-    // The limit of the application is the number of slots, which is the most that it may be.
+    // The limit of the application is the number of slots, which is its maximum.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));
@@ -176,7 +176,8 @@ for (const afterMs of [15, 60])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await restartedAgreeing();
     await released;
-    // If the server was killed before the release was stored, the session runs on, and the caller repeats the release.
+    // If the server was killed before the release was stored, the session continues, and the caller repeats the
+    // release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
     await server.ended(leavingId);
     const { status, endReason } = await readsBack(waiting);

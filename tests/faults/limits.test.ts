@@ -47,7 +47,7 @@ async function gluttonousPage(session: CreatedSession) {
   return { client, channel, answer };
 }
 
-/** The events of the session have it too, with actor and detail. */
+/** Asserts that the events of the session contain the reason, with actor and detail. */
 async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
   const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
   const { body } = await server.api<SessionEventPage>('GET', path);

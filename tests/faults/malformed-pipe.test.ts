@@ -11,7 +11,7 @@ import { eventually } from '../harness/until.ts';
 import { assertEnded } from './aftermath.ts';
 import { answersFor } from './clients.ts';
 
-/** Malformed messages of a browser before its session is ended. */
+/** The number of malformed messages after which the server ends a session. */
 const LOST_MAX = 100;
 
 const pages = await openPages({ '/silent': () => {} });
@@ -29,7 +29,7 @@ function speakAs(session: string, messages: readonly string[]): void {
   }
 }
 
-/** Every channel that is noted beside the pipe: first those of the server, then those of clients. */
+/** The ids of all channels in the notes beside the pipe: those of the server, then those of clients. */
 function channelsOf(session: string): string[] {
   const notes = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
   return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
@@ -47,7 +47,7 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
   channel => `\ufeff{"method":"Target.x"\ud800,"sessionId":"${channel}"}`,
 ];
 
-/** Those that the gateway looks at on a client's channel; the others it hands on as they are. */
+/** Those that the gateway reads on a client's channel. It forwards all others unchanged. */
 const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
 test('drops malformed messages one by one, and keeps the session and its clients', async () => {
@@ -81,7 +81,7 @@ test('answers a command with an error if its answer is malformed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  // Chromium has no answer until the page has one, and the gateway looks at the answers of navigations.
+  // Chromium answers only when the page has answered, and the gateway reads the answers of navigations.
   const { error } = await client.askRaw(id => {
     const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
     void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);

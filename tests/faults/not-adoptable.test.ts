@@ -36,7 +36,7 @@ interface Spoiled {
   readonly box: BoxProcesses;
 }
 
-/** What happens to a session between two servers. */
+/** Damages a session between two servers. */
 const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its browser was killed': async ({ box }) => {
     kill(box.browser);
@@ -50,7 +50,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its FIFOs are gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
   'the note of its channels is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
   'its whole folder is gone': ({ session }) =>
-    // Its browser is at work in there, so it could not be removed at once.
+    // Moved, because its browser still writes there, so removing it could fail.
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
@@ -60,7 +60,7 @@ test('ends sessions that cannot be adopted as service_restart, in eight cases, a
     const session = await server.createSession({ keepAlive: true });
     return { session, box: boxOf(server, session.id) };
   };
-  // One after the other: eight browsers that start at once may take too long for a create.
+  // One after the other: eight concurrent starts may take too long for a create.
   const spoiled = new Map<string, Spoiled>();
   for (const why of Object.keys(SPOILERS)) spoiled.set(why, await create());
   await server.kill();
@@ -96,7 +96,7 @@ test('does not touch a foreign process with the pid of a dead one', async () => 
   }
 });
 
-/** The kernel gives a number out again when it likes; a row that names somebody else's is the same to the successor. */
+/** The kernel may reuse a pid at any time. A row with the pid of another process has the same effect. */
 async function changeBox(session: string, change: JsonObject): Promise<void> {
   const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });
   try {

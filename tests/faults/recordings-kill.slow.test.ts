@@ -17,9 +17,9 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const LIVED_MS = 9_000;
-/** What a recording may be longer or shorter than its tab lived. */
+/** By how much a recording may be longer or shorter than the existence of its tab. */
 const TOLERANCE_MS = 1_000;
-/** Until the successor has its first look at every tab. */
+/** Until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
 const STORED_MS = 90_000;
 const BLACK = 16;
@@ -45,7 +45,7 @@ pages.set('/foreign', (_, response) => {
 const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
-/** When something was asked for, and when it was there: it happened between the two. */
+/** When something was requested and when it was observed: it happened between the two. */
 interface Moment {
   readonly from: number;
   readonly to: number;
@@ -57,7 +57,7 @@ async function timed(what: () => Promise<unknown>): Promise<Moment> {
   return { from, to: Date.now() };
 }
 
-/** Tabs in windows of their own, so that all of them are painted; and one that is a popup. When each was opened. */
+/** Opens tabs in windows of their own, so that all are painted, and one popup. Returns when each was opened. */
 async function openTabs(client: CdpClient, count: number, first: Moment): Promise<Moment[]> {
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
@@ -71,7 +71,7 @@ async function openTabs(client: CdpClient, count: number, first: Moment): Promis
   return opened;
 }
 
-/** Every tab is stored, decodes, is as long as it lived, and is never all black. */
+/** Asserts that every tab is stored, decodes, is as long as it existed, and is never all black. */
 async function assertWhole(
   on: TestServer,
   id: string,
@@ -114,7 +114,7 @@ async function assertWhole(
   }
 }
 
-/** A session, from when its first tab may be there. */
+/** A session, and the time from which its first tab may exist. */
 async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: Moment }> {
   const from = Date.now();
   const { id, connectUrl } = await on.createSession({ keepAlive: true });
@@ -141,7 +141,7 @@ test('kills the server while it records and encodes: the next server continues e
   await setTimeout(2_000);
   const released = await timed(() => server.release(id));
   await assertWhole(server, id, opened, released);
-  // What nobody saw is held and marked: from the server's death until its successor looked.
+  // The time without a server is a marked gap with the last picture, until the next server observes the tab.
   for (const { pageId, startTimeMs, gaps = [] } of await replaysOf(server, id)) {
     const held = gaps.filter(({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > LIVED_MS / 2);
     const unseenMs = (held[0]?.endTimeMs ?? 0) - (held[0]?.startTimeMs ?? 0);
@@ -160,7 +160,7 @@ test('kills server and browser: the next server stores what was recorded', async
   });
   await server.restart();
   await server.ended(id);
-  // And killed once more while the files are put together.
+  // The server is killed once more while the files are assembled.
   await assertWhole(server, id, opened, killed, () => server.restart());
   await server.settles();
 });
@@ -168,7 +168,7 @@ test('kills server and browser: the next server stores what was recorded', async
 test('runs without an encoder, then with a killed one: recordings are stored when an encoder works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  // The encoder is not root.
+  // The encoder does not run as root.
   chmodSync(folder, 0o755);
   const encoder = join(folder, 'ffmpeg');
   const own = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });
@@ -178,7 +178,7 @@ test('runs without an encoder, then with a killed one: recordings are stored whe
   assert.equal((await own.read(id)).status, 'RUNNING');
   assert.deepEqual(await replaysOf(own, id), []);
   copyFileSync('/usr/bin/ffmpeg', encoder);
-  // Its first runs are killed.
+  // Its first processes are killed.
   for (let runs = 0; runs < 2; runs++) {
     const [pid = 0] = await eventually(
       'ffmpeg to run',

@@ -18,7 +18,7 @@ import { eventually } from '../harness/until.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 900 * MIB;
-/** Less than recordings leave free. */
+/** Less than the free space that recordings require. */
 const NEARLY_FULL_BYTES = 400 * MIB;
 const AWAY_MS = 60_000;
 const STORED_MS = 60_000;

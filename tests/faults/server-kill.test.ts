@@ -23,7 +23,7 @@ import {
   waitingForAPopup,
 } from './clients.ts';
 
-/** Less than the minute for which a client may be silent, because the clock is moved over it in one step. */
+/** Less than the minute for which a client may be silent, because the clock is advanced in one step. */
 const ADOPT_GRACE_SECONDS = 45;
 const MARKER = 'kept in the heap of the page';
 
@@ -71,7 +71,7 @@ test('kills the server under load: sessions continue, deadlines hold, others end
   const deadAt = server.now().getTime();
   await server.start();
 
-  // Within the grace, so before all that takes its time.
+  // First, because it must connect within the grace period.
   const back = await CdpClient.connect(returning.connectUrl);
   assert.equal((await server.read(left.id)).status, 'RUNNING', 'its clients have time to come back');
   await runsOnAsBefore(kept);

@@ -14,7 +14,7 @@ import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './afte
 import { answersFor, connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
-/** Far less than a supervisor waits before it kills; enough for a busy machine. */
+/** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
 const GONE_MS = 40_000;
 const chromium = await moodyChromium();
 const pages = await openPages();
@@ -112,7 +112,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} while a browser fails to start: the server does not wait, and nothing is left behind`, async () => {
     chromium.mood('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
-    asked.catch(() => {}); // looked at below
+    asked.catch(() => {}); // tested below
     const [row] = await eventually(
       'the create to have begun',
       () => openSessions(server),
@@ -138,7 +138,7 @@ test('SIGINT: every session ends as COMPLETED / drained', async () => {
   for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
-/** A create whose body never arrives. A stopping server waits for it for a while. */
+/** A create whose body never arrives. A stopping server waits some time for it. */
 async function requestUnderWay(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -156,7 +156,7 @@ test('further signals during the stop: they have no effect', async () => {
   const written = server.log().length;
   const held = await requestUnderWay();
   const stopped = stop('SIGTERM');
-  // Of signals that come at the same time the system hands over the one with the lowest number first.
+  // Of several pending signals the kernel delivers the one with the lowest number first.
   await eventually('the first to be heard', () =>
     server
       .log()

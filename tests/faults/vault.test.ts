@@ -28,7 +28,7 @@ test('kills at moments over the whole length of a rotation', async () => {
   for (let moment = 0; moment < MOMENTS; moment += 1) {
     const child = rotate();
     const exited = once(child, 'exit');
-    // Most of the time goes by before it begins: the last third has the work.
+    // The change itself happens in the last third of the command.
     await sleep(wholeMs * (0.67 + (0.33 * moment) / MOMENTS));
     child.kill('SIGKILL');
     await exited;

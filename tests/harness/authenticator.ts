@@ -1,5 +1,5 @@
-// An authenticator for passkeys, as a browser speaks for it: a P-256 key that signs challenges (WebAuthn level 3). Tests change
-// what it says to forge it.
+// A WebAuthn authenticator as seen by a site: a P-256 key that signs challenges (level 3). Tests change its answers to
+// forge them.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 export interface Forgery {

@@ -68,7 +68,7 @@ export class Devices {
     return person.post<Body>(APPROVALS, { userCode, ...wish });
   }
 
-  /** What approves everything that was asked for, in the application of the first start. */
+  /** The decision that grants all requested scopes in the first application. */
   get approval(): { decision: 'approve'; applicationIds: string[] } {
     return { decision: 'approve', applicationIds: [this.#server.applicationId] };
   }

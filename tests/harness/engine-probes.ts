@@ -1,4 +1,5 @@
-// What a session can do, tried on one engine. Each probe tells what it saw in the words of the table in docs/engines.md.
+// The features of a session, tried on one engine. Each probe returns what it observed, in the words of the table in
+// docs/engines.md.
 import type { Page } from 'playwright-core';
 import type { DownloadPage } from '../../contract/files.ts';
 import type { DebugUrls } from '../../contract/live.ts';
@@ -15,7 +16,7 @@ export interface Probed {
   readonly session: CreatedSession;
 }
 
-/** `yes`, `no`, or what differs. A probe that fails says why. */
+/** `yes`, `no`, or the difference. A probe that fails returns the error. */
 export type Probe = (probed: Probed) => Promise<string>;
 
 const yes = (is: boolean): string => (is ? 'yes' : 'no');

@@ -1,4 +1,4 @@
-// The tables of docs/engines.md, made from what probes saw on each engine.
+// The tables of docs/engines.md, made from the results of the probes on each engine.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
@@ -7,10 +7,10 @@ import type { Seen } from './look.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
 const END = '<!-- The end of what it writes. -->';
-/** More differences of a line are counted, not named. */
+/** More differences of a line are counted instead of named. */
 const NAMED_MAX = 8;
 
-/** What each engine does, by feature. */
+/** The results of each engine, by feature. */
 export type Works = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
 
 export function engineTables(works: Works, noticed: Readonly<Record<Engine, Seen>>): string {
@@ -48,7 +48,7 @@ export function writeTables(tables: string): void {
   );
 }
 
-/** Which fonts depends on the machine. */
+/** The list of fonts depends on the machine. */
 const inWords = (line: string, difference: string): string =>
   line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
 
@@ -68,7 +68,9 @@ function named(leaves: readonly string[]): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** A list that was joined by commas has many values. Versions change with each upgrade, so they are not told. */
+/**
+ * A list that is joined by commas counts as several values. Versions are omitted, because each upgrade changes them.
+ */
 function leavesOf(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(each => leavesOf(each, name));
   if (typeof value === 'object' && value !== null)

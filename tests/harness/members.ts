@@ -1,4 +1,4 @@
-// People who are invited to an application, and join it.
+// Invites people to an application and lets them join.
 import assert from 'node:assert/strict';
 import type { IssuedInvitation } from '../../contract/invitations.ts';
 import type { MemberPage } from '../../contract/members.ts';
@@ -9,7 +9,7 @@ import type { TestServer } from './server.ts';
 
 export interface Invited {
   readonly id: string;
-  /** What stands in the link. */
+  /** The secret in the link. */
   readonly secret: string;
 }
 

@@ -113,7 +113,7 @@ function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
       notes.add('pages', 'page');
       page.on('close', () => notes.add(`life ${nameOf(page.url())}`, 'close'));
       page.on('crash', () => notes.add(`life ${nameOf(page.url())}`, 'crash'));
-      if (cell.way !== 'page') return; // the page may be done before Playwright reports it
+      if (cell.way !== 'page') return; // the page may be finished before Playwright reports it
       page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));
       page.on('load', () => notes.add(`life ${nameOf(page.url())}`, 'load'));
     },

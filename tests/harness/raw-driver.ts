@@ -165,7 +165,7 @@ function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDiffere
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && page !== 'worker';
     const request = isOfRequest ? requests.get(String(params.requestId)) : '';
-    // The beginning was missed, because the request started before this client listened.
+    // The start of the request was missed, because it was sent before this client listened.
     if (request === undefined || !counts(request)) continue;
     const track = `${page} ${domain === 'Target' || RACING.test(method) ? method : domain} ${request}`;
     if (known.has(method, params)) continue;

@@ -1,4 +1,5 @@
-// A mail server on a loopback port for tests: takes mails as RFC 5321 says, or refuses them as a test wishes. Without TLS.
+// A mail server on a loopback port for tests. Accepts mails as in RFC 5321, or refuses them if a test asks for it.
+// Without TLS.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -14,11 +15,11 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Commands of clients, those that authenticate shortened. */
+  /** Commands of clients; those with credentials are shortened. */
   readonly commands: readonly string[];
-  /** What RCPT is answered with, for example `451 4.3.0 later`. Undefined: it is taken. */
+  /** The answer to RCPT, for example `451 4.3.0 later`. Undefined: accepted. */
   refusal: string | undefined;
-  /** Accepts connections and says nothing. */
+  /** Accepts connections and does not answer. */
   silent: boolean;
 }
 

@@ -49,8 +49,8 @@ export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>
 }
 
 /**
- * The raw response, for streams and files. Throws on error statuses. Where the service wants a fresh proof of who the person is,
- * asks for it and sends the request again.
+ * The raw response, for streams and files. Throws on error statuses. If the service requires a recent proof of
+ * identity, asks for it and sends the request again.
  */
 export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await attempt(id, input);

@@ -17,7 +17,7 @@ interface HeldKey {
   readonly untilMs: number;
 }
 
-/** `person`: the cookie. `unknown`: the service has not said yet whether there is one. */
+/** `person`: the cookie. `unknown`: it is not known yet whether there is one. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
 const storedToken = sessionStorage.getItem(STORED);

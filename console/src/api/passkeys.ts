@@ -11,14 +11,14 @@ export const hasPasskeys = (): boolean =>
 /** What the authenticator answers, as JSON. Throws a readable error when the person cancels. */
 export async function createPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
   const options = PublicKeyCredential.parseCreationOptionsFromJSON(
-    publicKey as unknown as PublicKeyCredentialCreationOptionsJSON, // The service has made them.
+    publicKey as unknown as PublicKeyCredentialCreationOptionsJSON, // The service created these options.
   );
   return jsonOf(() => navigator.credentials.create({ publicKey: options }));
 }
 
 export async function askPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
   const options = PublicKeyCredential.parseRequestOptionsFromJSON(
-    publicKey as unknown as PublicKeyCredentialRequestOptionsJSON, // The service has made them.
+    publicKey as unknown as PublicKeyCredentialRequestOptionsJSON, // The service created these options.
   );
   return jsonOf(() => navigator.credentials.get({ publicKey: options }));
 }

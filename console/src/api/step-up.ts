@@ -1,4 +1,4 @@
-// A fresh proof of who the person is, where the service wants one (RFC 9470). The request that needs it waits for the dialog.
+// Asks for a recent proof of identity if the service requires one (RFC 9470). The request waits for the dialog.
 
 export const NEEDS_STEP_UP = 'insufficient_user_authentication';
 

@@ -12,7 +12,7 @@ import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { createdAfter, isSessionId as isUuid, readFilters, SINCE, type Since } from './session-filters.ts';
 
-/** What happens in an application. The log of people and of the installation is not shown here. */
+/** Actions within an application. Those of people and of the installation are not shown here. */
 const ACTIONS = [
   ...['application.created', 'application.renamed', 'limits.changed'],
   ...['agent_key.created', 'agent_key.changed', 'agent_key.rotated', 'agent_key.revoked', 'agent_key.refused_address'],

@@ -127,7 +127,7 @@ function Decision({
   readonly asked: DeviceRequest;
   readonly decided: (how: 'approved' | 'denied') => void;
 }) {
-  const scopesAsked = asked.scopes as TokenScope[]; // The service has checked them.
+  const scopesAsked = asked.scopes as TokenScope[]; // The service has validated them.
   const [scopes, setScopes] = useState<readonly TokenScope[]>(scopesAsked);
   const [apps, setApps] = useState<readonly string[]>([]);
   const [createsOwn, setCreatesOwn] = useState(false);

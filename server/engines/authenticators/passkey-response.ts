@@ -1,4 +1,4 @@
-// What a browser's `credential.toJSON()` must have: texts of these fields, bounded. Everything else is dropped.
+// The fields of a browser's `credential.toJSON()`: bounded texts. Everything else is dropped.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { isObject } from '../../kit/json.ts';
 

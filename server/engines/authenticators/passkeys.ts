@@ -1,5 +1,5 @@
-// Passkeys (WebAuthn level 3). What an authenticator answers is hostile until the library has verified it. The library is loaded
-// with the first use, because most installations never use it.
+// Passkeys (WebAuthn level 3). The answer of an authenticator is hostile until the library has verified it. The library
+// is loaded on first use, because most installations never need it.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 
 const RP_NAME = 'Berth';
@@ -8,7 +8,7 @@ const CHALLENGE_MS = 300_000;
 export interface RelyingParty {
   /** The origin of the page. */
   readonly origin: string;
-  /** Its host name, which the passkey is bound to. */
+  /** The host name to which passkeys are bound. */
   readonly id: string;
 }
 
@@ -46,7 +46,7 @@ export async function registrationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** Undefined when it does not verify. */
+/** Undefined if the answer cannot be verified. */
 export async function verifyRegistration(
   party: RelyingParty,
   challenge: string,
@@ -82,7 +82,7 @@ export async function authenticationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** The new counter; undefined when it does not verify. */
+/** The new counter. Undefined if the answer cannot be verified. */
 export async function verifyAuthentication(
   party: RelyingParty,
   challenge: string,
@@ -108,7 +108,7 @@ const named = ({ credentialId, transports }: StoredPasskey) => ({
   transports: [...transports],
 });
 
-/** The library throws on what does not verify, and on what is malformed. Both are the same to the caller. */
+/** The library throws for answers that are malformed or cannot be verified. Callers treat both alike. */
 async function orUndefined<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

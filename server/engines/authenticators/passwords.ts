@@ -1,5 +1,5 @@
-// Passwords as Argon2id hashes in PHC format. A hash takes 64 MiB and some tens of milliseconds of a thread of Node's pool, so
-// few run at once and few wait.
+// Passwords as Argon2id hashes in PHC format. A hash takes 64 MiB and some tens of milliseconds of a thread of Node's
+// pool, so the number of running and waiting ones is limited.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Places } from '../../kit/places.ts';
 
@@ -29,7 +29,7 @@ export class Passwords {
   });
   #unusable: Promise<string> | undefined;
 
-  /** @throws PlacesFull where too many wait. */
+  /** @throws PlacesFull if too many wait. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
     const tag = await this.#derive(password, salt, PARAMETERS);
@@ -37,7 +37,7 @@ export class Passwords {
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
   }
 
-  /** Without a hash it takes the same time and answers false. @throws PlacesFull where too many wait. */
+  /** Without a hash, takes the same time and returns false. @throws PlacesFull if too many wait. */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
     this.#unusable ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
     const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#unusable)) ?? [];
@@ -63,5 +63,5 @@ const derive = (parameters: Parameters & { readonly message: Buffer; readonly no
     argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
   });
 
-/** Base64 without padding, as PHC strings have it. */
+/** Base64 without padding, as in PHC strings. */
 const plain = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -1,6 +1,6 @@
-// What the driver does in a session's browser, and what it gives back. Sent between the main thread and the driver's thread.
+// The commands of the driver and their results, as sent between the main thread and the driver's threads.
 
-/** The part of a page that a command works on: a reference from the newest snapshot of the page, such as `e12`. */
+/** An element of the page: a reference from the newest snapshot, such as `e12`. */
 export type Ref = string;
 
 export interface FileContent {
@@ -32,7 +32,7 @@ export type Command =
       readonly ref: Ref;
       readonly text: string;
       readonly submit: boolean;
-      /** Key by key, for pages that listen to keys. */
+      /** Types key by key, for pages that handle key events. */
       readonly slowly: boolean;
     }
   | { readonly do: 'fill'; readonly fields: readonly Field[] }
@@ -64,7 +64,7 @@ export interface Tab {
 export interface PageState {
   readonly url: string;
   readonly title: string;
-  /** The accessibility tree as YAML, with a reference for each element. Absent where the command does not need it. */
+  /** The accessibility tree as YAML, with a reference for each element. Absent if the command does not need it. */
   readonly snapshot?: string;
   /** The snapshot was cut at its size limit. */
   readonly isCut?: boolean;
@@ -73,14 +73,14 @@ export interface PageState {
 export interface CommandResult {
   readonly text?: string;
   readonly image?: { readonly bytes: Uint8Array; readonly mimeType: string };
-  /** Absent while a dialog is open, which holds the page. */
+  /** Absent while a dialog is open, because it blocks the page. */
   readonly page?: PageState;
   readonly tabs: readonly Tab[];
   /** An open dialog or file chooser, which must be answered first. */
   readonly blockedBy?: string;
 }
 
-/** Why a command had no result. `command`: what was asked is not possible, and the message says why. */
+/** Why a command failed. `command`: it is not possible, and the message says why. */
 export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died';
 
 export class DriveFailed extends Error {

@@ -1,5 +1,5 @@
-// One session's browser as Playwright sees it, in a thread of the driver: the tab that commands work on, and what holds it (a
-// dialog, a file chooser). Everything that comes from a page is cut at a named limit before it leaves the thread.
+// One session's browser as Playwright sees it, in a thread of the driver: the current tab, and what blocks it (a
+// dialog, a file chooser). Text of a page is cut at a named limit before it is used.
 import {
   type Browser,
   type BrowserContext,
@@ -23,10 +23,13 @@ const TITLE_CHARACTERS_MAX = 300;
 const URL_CHARACTERS_MAX = 2_000;
 const TABS_SHOWN = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
-/** Playwright writes no files for a connection that leaves downloads to the browser; a folder that cannot exist makes sure. */
+/**
+ * Playwright writes no files if the connection leaves downloads to the browser. A folder that cannot exist guarantees
+ * it.
+ */
 const NO_FOLDER = '/dev/null/none';
 
-/** After these a model needs to see the page. */
+/** Commands after which a model needs a snapshot. */
 const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...([
     'navigate',
@@ -43,7 +46,7 @@ const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ] as const),
   ...(['select', 'files', 'wait', 'dialog', 'resize'] as const),
 ]);
-/** These may have an effect on the page. */
+/** Commands that may change the page. */
 const SETTLED: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...(['click', 'hover', 'drag', 'type', 'fill', 'press', 'select', 'files', 'dialog', 'evaluate'] as const),
 ]);
@@ -55,7 +58,9 @@ export class DrivenBrowser implements Acting {
   #dialog: Dialog | undefined;
   #chooser: FileChooser | undefined;
   #onDialog = Promise.withResolvers<void>();
-  /** Set when the page requests another one during a command; resolved when that has arrived, or never will. */
+  /**
+   * Set when the page requests another document during a command. Resolves when that document has arrived or failed.
+   */
   #leading: PromiseWithResolvers<void> | undefined;
 
   private constructor(browser: Browser, context: BrowserContext) {
@@ -100,7 +105,7 @@ export class DrivenBrowser implements Acting {
     this.#leading = undefined;
     const done = perform(this, command);
     const first = await Promise.race([done, this.#onDialog.promise.then(() => 'dialog' as const)]);
-    if (first === 'dialog') done.catch(() => {}); // It goes on, or fails, when the dialog is answered.
+    if (first === 'dialog') done.catch(() => {}); // The command continues, or fails, when the dialog is answered.
     const said = first === 'dialog' ? {} : first;
     if (!this.#dialog && SETTLED.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
@@ -158,7 +163,7 @@ export class DrivenBrowser implements Acting {
     );
   }
 
-  // ---- what holds the page -----------------------------------------------------------------------------------------
+  // ---- dialogs and file choosers ---------------------------------------------------------------------------------
 
   #watch(page: Page): void {
     page.on('dialog', dialog => {
@@ -199,9 +204,9 @@ export class DrivenBrowser implements Acting {
     return this.#chooser && 'A file chooser is open. Choose files with browser_file_upload.';
   }
 
-  // ---- what the page shows -----------------------------------------------------------------------------------------
+  // ---- the state of the page -------------------------------------------------------------------------------------
 
-  /** Until the page has drawn once and, if the action leads to another page, until that one is loaded. */
+  /** Waits until the page has drawn once and, if the action leads to another page, until that page is loaded. */
   async #settle(): Promise<void> {
     const page = await this.page();
     const dialog = this.#onDialog.promise;
@@ -226,7 +231,7 @@ export class DrivenBrowser implements Acting {
 
 const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
 
-/** Whether it asks for another document of the page. The frame of some requests is not known, and asking for it throws. */
+/** Whether the request loads another document into the page. Reading the frame of some requests throws. */
 function isOfPage(page: Page, request: Request): boolean {
   try {
     return request.isNavigationRequest() && request.frame() === page.mainFrame();
@@ -235,11 +240,11 @@ function isOfPage(page: Page, request: Request): boolean {
   }
 }
 
-/** A page that hangs has no title within its limit. */
+/** Empty for a page that does not answer in time. */
 const titleOf = async (page: Page): Promise<string> =>
   cut(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
 
-/** Over, too, if the page goes elsewhere. */
+/** Also resolves if the page navigates away. */
 const drawn = (page: Page): Promise<unknown> => page.evaluate(DRAWN).catch(() => {});
 const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
 

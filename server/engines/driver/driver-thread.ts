@@ -1,4 +1,5 @@
-// Runs in each thread of the driver: one connected browser for each session, commands in the order in which they come.
+// Runs in each thread of the driver: one connected browser for each session, which gets its commands one after the
+// other.
 import { parentPort } from 'node:worker_threads';
 import type { CommandResult, DriveFailure, Leave, Order, ThreadMessage } from './command.ts';
 import { DriveFailed } from './command.ts';
@@ -8,7 +9,7 @@ const port = parentPort;
 if (!port) throw new Error('this file runs as a worker thread only');
 
 const MESSAGE_CHARACTERS_MAX = 2000;
-/** Colours of a terminal in the messages of Playwright. */
+/** Terminal colours in the messages of Playwright. */
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
 const browsers = new Map<string, Promise<DrivenBrowser>>();

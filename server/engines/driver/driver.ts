@@ -14,14 +14,14 @@ import {
 } from './command.ts';
 
 export interface DriverLimits {
-  /** A thread of Playwright holds about 95 MiB. */
+  /** A thread with Playwright uses about 95 MiB. */
   readonly threads: number;
-  /** Commands of one session that wait for each other. */
+  /** The most commands of one session that may be queued. */
   readonly waitingOfOne: number;
   readonly heapMb: number;
-  /** A command that takes longer ends its thread. Each has shorter limits of its own, see driven-browser.ts. */
+  /** A command that takes longer ends its thread. Each command has a shorter limit of its own in driven-browser.ts. */
   readonly commandMs: number;
-  /** A connection without commands is closed after this, and a thread without connections ends. */
+  /** A connection without commands is closed after this time, and then a thread without connections ends. */
   readonly idleMs: number;
 }
 
@@ -47,7 +47,7 @@ interface Thread {
 
 interface Driven {
   readonly thread: Thread;
-  /** Commands run one after the other, as they came. */
+  /** Resolves when the last queued command is done. */
   last: Promise<unknown>;
   waiting: number;
   idle: NodeJS.Timeout | undefined;
@@ -122,7 +122,7 @@ export class Driver implements Closeable {
     return driven;
   }
 
-  /** The one with the fewest sessions, or a new one while there may be more. */
+  /** The thread with the fewest sessions, or a new one if the limit allows it. */
   #threadFor(): Thread {
     const [least] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
     if (least && (least.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return least;
@@ -133,7 +133,7 @@ export class Driver implements Closeable {
     const { heapMb } = this.#limits;
     const worker = new Worker(new URL('./driver-thread.ts', import.meta.url), {
       name: 'driver',
-      // Playwright reads its own options from the environment; the server's settings are not for it.
+      // Playwright reads options from the environment, which must not be the server's.
       env: { NODE_ENV: 'production' },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });

@@ -1,8 +1,8 @@
-// What each command does with Playwright. Errors are Playwright's own, which say what was waited for.
+// How each command is executed with Playwright. Errors are Playwright's own, which say what was waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { type Command, type CommandResult, DriveFailed, type Field, type Ref } from './command.ts';
 
-/** Clicks, typing: an element that does not become ready within this is reported. */
+/** The time limit for an element to become ready for an action. */
 export const ACTION_MS = 5_000;
 const NAVIGATION_MS = 60_000;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
@@ -12,11 +12,11 @@ const LINES_MAX = 200;
 const LINE_CHARACTERS_MAX = 1_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
-/** What the commands may ask of the browser that they work in. */
+/** What the commands need from their browser. */
 export interface Acting {
   readonly pages: readonly Page[];
   page(): Promise<Page>;
-  /** A new tab, which becomes the current one. */
+  /** Opens a tab, which becomes the current one. */
   open(): Promise<Page>;
   show(page: Page): void;
   takeDialog(): Dialog | undefined;
@@ -29,7 +29,7 @@ type Performers = {
 };
 
 export const perform = (on: Acting, command: Command): Promise<Said> =>
-  // The performer of this name takes commands of this name.
+  // Each performer accepts the commands of its own name.
   (PERFORMERS[command.do] as (on: Acting, command: Command) => Promise<Said>)(on, command);
 
 const PERFORMERS: Performers = {
@@ -174,7 +174,7 @@ const PERFORMERS: Performers = {
 
 const LOADED = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
 
-/** A page that never stops loading is shown as far as it came. A download is no page. */
+/** A page that does not finish loading is shown as far as it was loaded. A download is not a page. */
 async function goTo(page: Page, url: string): Promise<void> {
   try {
     await page.goto(url, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_MS });
@@ -208,7 +208,10 @@ async function fill(on: Acting, field: Field): Promise<void> {
   else await element.fill(field.value, limit);
 }
 
-/** The code is a function, which is called, or an expression. Sent as a text, which pages cannot forbid. */
+/**
+ * The code is a function, which is called, or an expression. It is evaluated by the debugger, which no page policy can
+ * prevent.
+ */
 const inPage = (page: Page, code: string): Promise<unknown> =>
   page.evaluate(`(async () => { const value = (${code}\n); return typeof value === 'function' ? value() : value; })()`);
 
@@ -233,7 +236,7 @@ function tabAt(on: Acting, index: number): Page {
 
 const cut = (text: string): string => text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed();
 
-/** The newest ones. */
+/** The newest lines. */
 function lines(all: readonly string[]): string {
   const shown = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
   const left = all.length - shown.length;

@@ -1,6 +1,5 @@
-// AES-256-GCM with a random nonce. What is sealed opens only with the same key and the same words beside it.
-//
-//   format 1 | nonce 12 | sealed bytes | tag 16
+// AES-256-GCM with a random nonce. Sealed data opens only with the same key and the same additional data. format 1 |
+// nonce 12 | ciphertext | tag 16
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 
@@ -22,7 +21,7 @@ export function seal(key: Key, plain: Uint8Array, beside: string): Buffer {
   return Buffer.concat([Buffer.of(FORMAT), nonce, body, cipher.getAuthTag()]);
 }
 
-/** Throws if it was altered, or sealed with another key or other words. */
+/** Throws if the data was altered, or sealed with another key or other additional data. */
 export function open(key: Key, sealed: Buffer, beside: string): Secret<Buffer> {
   if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES)
     throw new Error('these bytes are not sealed');

@@ -1,4 +1,5 @@
-// Opens what was sealed before there was a vault, with keys derived from the installation's secret. Nothing is sealed so any more.
+// Opens data that was sealed before there was a vault, with keys derived from the installation's secret. Nothing is
+// sealed this way any more.
 import { createDecipheriv, hkdfSync } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 

@@ -1,5 +1,5 @@
-// The master key in the data folder: `master-key`, mode 0600, one key a line. While one key replaces another, both stand in it;
-// the rows say which is in use, so a process may end between any two steps.
+// The master key in the data folder: `master-key`, mode 0600, one key in each line. While one key replaces another, the
+// file has both; the rows say which is in use, so a process may end between any two steps.
 import { link, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
@@ -8,7 +8,7 @@ import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import { newKey } from './envelope.ts';
 import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMasterKeys } from './master-key.ts';
 
-/** Of others than the owner. */
+/** Permissions of users other than the owner. */
 const FOREIGN_ACCESS = 0o077;
 
 export class MasterKeyFile implements MasterKeySource {
@@ -28,7 +28,7 @@ export class MasterKeyFile implements MasterKeySource {
     const standing = await this.#standing();
     if (standing) return standing;
     if (!isFirst) throw missing(this.#path);
-    // Two processes that make it at once read the same: a link is not made where there is one.
+    // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
     const made = await this.#write([masterKey(newKey())]);
     await link(made, this.#path).catch(error => {
       if (!isCode(error, 'EEXIST')) throw error;
@@ -66,7 +66,7 @@ export class MasterKeyFile implements MasterKeySource {
     await syncFolder(this.#folder);
   }
 
-  /** Into a file of its own. Returns its path. */
+  /** Writes the keys into a new file. Returns its path. */
   async #write(keys: readonly MasterKey[]): Promise<string> {
     const fresh = `${this.#path}.${crypto.randomUUID()}`;
     await writeSynced(fresh, file => file.writeFile(keys.map(key => `${masterKeyText(key)}\n`).join('')));

@@ -1,4 +1,4 @@
-// Where master keys come from: given by the operator, printed by a command of the operator, or kept in the data folder.
+// The sources of master keys: given by the operator, printed by a command of the operator, or kept in the data folder.
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';
@@ -34,7 +34,10 @@ const COMMAND_MS = 10_000;
 const OUTPUT_BYTES_MAX = 4096;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Without the environment of the server, which has other secrets. What it prints is in no error. */
+/**
+ * Runs without the environment of the server, which contains other secrets. The command's output is not part of any
+ * error.
+ */
 async function runCommand(command: string): Promise<readonly MasterKey[]> {
   const run = promisify(execFile);
   const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;

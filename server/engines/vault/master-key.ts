@@ -1,4 +1,4 @@
-// A master key: it wraps data keys, and nothing else. Its id says which key wraps a row, and nothing about the key.
+// A master key, which only wraps data keys. Its id identifies the key of a row and reveals nothing about the key.
 import { createHash } from 'node:crypto';
 import { Fault } from '../../kit/fault.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -10,13 +10,13 @@ export interface MasterKey {
 }
 
 export interface MasterKeySource {
-  /** In words, for errors. */
+  /** A description for errors. */
   readonly name: string;
-  /** All keys that it has; the first is the one to use. `isFirst`: there is nothing yet that a key would have wrapped. */
+  /** All available keys, the one to use first. `isFirst`: no data key exists that a key could have wrapped. */
   read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
-  /** A key to change to from the one in use. Once it is returned, `read` has both. */
+  /** The key that replaces the one in use. Afterwards `read` returns both. */
   next(inUse: string): Promise<MasterKey>;
-  /** Only these are needed any more. */
+  /** Removes all other keys. */
   keepOnly(ids: ReadonlySet<string>): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function masterKey(key: Key): MasterKey {
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Keys as 64 hexadecimal digits, or as base64 of 32 bytes, divided by commas or blanks. */
+/** Keys as 64 hexadecimal digits, or as base64 of 32 bytes, separated by commas or whitespace. */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
   const words = text.split(/[\s,]+/).filter(word => word !== '');
   const keys = words.flatMap(word => {

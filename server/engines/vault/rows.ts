@@ -1,4 +1,4 @@
-// What the vault keeps: its data keys, wrapped by a master key.
+// The rows of the vault: data keys, wrapped by a master key.
 
 export interface DataKeyRow {
   /** An application, or INSTALLATION. */
@@ -9,15 +9,15 @@ export interface DataKeyRow {
   readonly createdAt: Date;
 }
 
-/** The owner of what belongs to no application. Its row says which master key is in use. */
+/** The owner of data that belongs to no application. Its row names the master key in use. */
 export const INSTALLATION = '00000000-0000-0000-0000-000000000000';
 
 export interface DataKeyRows {
   get(owner: string): Promise<DataKeyRow | undefined>;
-  /** Adds the first row. Another process may have been first: its row is returned. */
+  /** Inserts the first row. If another process inserted it first, returns that row. */
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
-  /** Adds a row, or returns the one that stands. Undefined if another master key is in use. */
+  /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
-  /** Writes the rows that `work` returns. Nobody else adds or changes rows meanwhile. */
+  /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows meanwhile. */
   change(work: (rows: readonly DataKeyRow[]) => Promise<readonly DataKeyRow[]>): Promise<void>;
 }

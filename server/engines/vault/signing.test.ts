@@ -38,7 +38,7 @@ test('refuses another type, an unknown key, and any changed character', async ()
     });
     await refused(await signed.sign(signer));
   }
-  // A public key taken for a secret of HMAC.
+  // A public key that is used as an HMAC secret.
   const head = part({ alg: 'HS256', typ: TYP, kid: key.kid });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${head}.${payload}`).digest('base64url');
   await refused(`${head}.${payload}.${mac}`);

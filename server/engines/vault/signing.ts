@@ -1,4 +1,4 @@
-// Ed25519 keys and what they sign: compact JWS (RFC 7515). A key is named by its thumbprint (RFC 7638).
+// Ed25519 keys and compact JWS (RFC 7515) signed with them. The id of a key is its thumbprint (RFC 7638).
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { CompactSign, calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import type { JsonObject } from '../../kit/json.ts';
@@ -15,7 +15,7 @@ export interface NewSigningKey extends PublicKey {
 
 /** EdDSA, and its newer name (RFC 9864). */
 const ALGORITHMS = ['EdDSA', 'Ed25519'];
-/** A header with one of these would choose the key, or rules, of its own verification. */
+/** Headers by which a signature could choose the key or the rules of its own verification. */
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
 
 export async function newSigningKey(): Promise<NewSigningKey> {
@@ -43,7 +43,7 @@ export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Arr
   return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(privateKeyOf(privateKey));
 }
 
-/** The payload, or undefined if it is not signed by one of these keys, as this type. `jwks` by kid. */
+/** The payload. Undefined if none of these keys signed it as this type. `jwks` by kid. */
 export async function verified(
   jws: string,
   typ: string,

@@ -22,7 +22,7 @@ function aFolder(): string {
   return folder;
 }
 
-/** As the table does, without a database. */
+/** Imitates the table without a database. */
 function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; failing: boolean } {
   const rows = new Map<string, DataKeyRow>();
   return {
@@ -130,7 +130,7 @@ test('a rotation replaces the key in the file and in every row, also under a ser
   assert.notEqual(now, before);
   assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
   assert.equal(text(await running.open(A, sealed)), 'a secret');
-  // The running server does not know the new key yet, and must not wrap with the former one.
+  // The running server does not know the new key yet, and must not wrap with the old one.
   const another = await running.seal(B, Buffer.from('another'));
   assert.equal(masters().size, 1);
   const next = await Vault.open(partsOf(rows, { dataDir }));

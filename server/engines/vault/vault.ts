@@ -1,6 +1,6 @@
-// Seals what must not be readable in the database: with a data key for each application, and one of the installation. A data key
-// is stored only wrapped by the master key. What was sealed opens only at its place: in another row, or for another application,
-// it does not.
+// Seals data that must not be readable in the database, with a data key for each application and one for the
+// installation. A data key is stored only wrapped by the master key. Sealed data opens only in its own place: in
+// another row, or as another version, it does not.
 import type { Clock } from '../../kit/clock.ts';
 import { Fault } from '../../kit/fault.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -8,13 +8,13 @@ import { type Key, newKey, open, seal } from './envelope.ts';
 import type { MasterKey, MasterKeySource } from './master-key.ts';
 import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
 
-/** Where something sealed stands. */
+/** The place of a sealed value. */
 export interface Place {
   /** An application, or INSTALLATION. */
   readonly owner: string;
   readonly kind: string;
   readonly id: string;
-  /** Of what is sealed there, so that an earlier value cannot be put back. */
+  /** The version of the value, so that an earlier one cannot be restored. */
   readonly version: number;
 }
 
@@ -25,7 +25,7 @@ export interface VaultParts {
 }
 
 const CACHED_MAX = 1_000;
-/** Attempts, because the master key may be changed at the same moment. */
+/** The most attempts, because the master key may be changed at the same time. */
 const TRIES_MAX = 3;
 
 export class Vault {
@@ -74,7 +74,7 @@ export class Vault {
     return key;
   }
 
-  /** Wrapped by the master key that is in use, which another process may just have changed. */
+  /** Wrapped by the master key in use, which another process may have changed meanwhile. */
   async #make(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
@@ -89,7 +89,7 @@ export class Vault {
     return unwrap(row, await this.#master(row.master));
   }
 
-  /** One that is not known may have been added since they were read. */
+  /** An unknown key may have been added since the keys were read. */
   async #master(id: string): Promise<MasterKey> {
     const { masterKeys } = this.#parts;
     if (!this.#masters.has(id)) this.#masters = byId(await masterKeys.read({ isFirst: false }));
@@ -106,7 +106,7 @@ export class Vault {
   }
 }
 
-/** Makes another master key the one in use. A process that ends at any moment leaves data keys that open. */
+/** Replaces the master key in use. If the process ends at any moment, all data keys can still be opened. */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
   await rows.change(async standing => {
@@ -122,12 +122,12 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
     });
   });
-  // Only now, when the rows are durable, the former key is not needed any more.
+  // Only after the rows are durable is the old key no longer needed.
   await forgetUnusedMasterKeys({ rows, masterKeys });
   return { rewrapped };
 }
 
-/** Also of a change of the master key that did not come to its end. */
+/** Also removes keys of an interrupted change. */
 const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
   rows.change(async standing => {
     await masterKeys.keepOnly(new Set(standing.map(({ master }) => master)));
@@ -144,7 +144,7 @@ const wrap = (owner: string, key: Key, { id, key: by }: MasterKey, createdAt: Da
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
   open(key, wrapped, `data key|${owner}|${master}`);
 
-/** A bar within a part would make two places the same. */
+/** A separator within a part would make two places equal. */
 function besideOf({ owner, kind, id, version }: Place): string {
   if ([owner, kind, id].some(part => part.includes('|'))) throw new Error('a place in the vault has a bar in its name');
   return [owner, kind, id, version].join('|');
