@@ -42,7 +42,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   openapi: '/openapi.yaml',
 };
 
-/** Fields that a response usually does not have. */
+/** Optional fields that responses usually lack. */
 const OMITTED = [
   'endedAt',
   'endReason',
@@ -104,7 +104,7 @@ const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unkno
 const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
 const WITH_CONNECT_FIELDS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
-/** The body of the first response; undefined where it has none. */
+/** The body of the first response. Undefined if it has none. */
 export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
   const schema = Object.values(responses)[0]?.schema;
   if (!schema) return undefined;
@@ -146,7 +146,7 @@ function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unkn
   return format === 'date-time' ? WHEN : name;
 }
 
-/** The address that all documents are written with. */
+/** The address that all documents use. */
 const BASE_URL = 'http://127.0.0.1:8080';
 const EXAMPLE_IDS: Readonly<Record<string, string>> = { id: '$ID', appId: '$APP_ID', keyId: '$KEY_ID' };
 

@@ -109,7 +109,10 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
   ].join('\n');
 }
 
-/** A change names the version that it is based on, although the schema lets the header be missing: 428 is for that. */
+/**
+ * A change requires the version that it is based on. In the schema the header is optional, because without it the
+ * answer is 428.
+ */
 const isIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');
 

@@ -1,4 +1,4 @@
-// What the API reference reads of a schema.
+// The parts of a schema that the API reference uses.
 import type { TSchema } from 'typebox';
 
 export interface Shape {
@@ -18,5 +18,5 @@ export interface Shape {
   readonly maxItems?: number;
 }
 
-/** A schema is JSON; this names the parts of it that are read here. */
+/** A schema is JSON; this declares the parts that are read here. */
 export const shapeOf = (schema: TSchema): Shape => schema as Shape;

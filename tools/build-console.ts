@@ -24,7 +24,7 @@ export async function buildConsole(outDir: string): Promise<void> {
       outDir,
       emptyOutDir: true,
       target: 'es2023',
-      // Nothing inline: the policy of the page allows files of ours only.
+      // No inline code, because the policy of the page allows only files of this origin.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
@@ -33,7 +33,7 @@ export async function buildConsole(outDir: string): Promise<void> {
   });
 }
 
-/** The page of the live view stands alone: whoever opens it has its address and nothing else. */
+/** The page of the live view needs no sign-in: its address is the only credential. */
 export async function buildLiveView(outDir: string): Promise<void> {
   await build({
     root: join(CONSOLE, 'live'),

@@ -13,13 +13,13 @@ import { digestOfSources } from './web-digest.ts';
 const ROOT = dirname(import.meta.dirname);
 const WEB = join(ROOT, '.berth', 'web');
 const COMPRESSED = new Set(['.html', '.css', '.js', '.json', '.svg']);
-/** Smaller ones gain nothing. */
+/** Compression does not make smaller files smaller. */
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
-/** Builds of other checkouts' states that are kept: a server may be about to load one. */
+/** The number of older builds to keep, because a server may be about to load one. */
 const OLD_KEPT = 2;
 
-/** Says what it does, for the operator who waits. Resolves with the folder. */
+/** Reports its progress to the operator. Resolves with the folder. */
 export async function buildWeb(say: (text: string) => void = () => {}): Promise<string> {
   const digest = digestOfSources(ROOT);
   const folder = join(WEB, digest);
@@ -42,7 +42,7 @@ async function build(folder: string): Promise<void> {
     await compressAll(aside);
     renameSync(aside, folder);
   } catch (error) {
-    // Another build of the same may have been there first.
+    // Another process may have finished the same build first.
     if (!existsSync(folder)) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });
@@ -71,7 +71,7 @@ function name(digest: string): void {
 function forgetOld(digest: string): void {
   const old = readdirSync(WEB)
     .filter(one => /^[0-9a-f]{16}$/.test(one) && one !== digest)
-    // Another build may forget the same ones.
+    // Another process may remove the same builds.
     .map(one => ({ one, at: statSync(join(WEB, one), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .sort((a, b) => b.at - a.at);
   for (const { one } of old.slice(OLD_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });

@@ -10,7 +10,7 @@ import { isCode, type SourceFile } from './source-files.ts';
 export type Digests = Readonly<Record<string, string>>;
 
 export interface Notes {
-  /** Of what decides about all files: the program, its settings. */
+  /** A digest of what affects all files: the program and its settings. */
   readonly of: string;
   readonly files: Digests;
 }
@@ -20,13 +20,13 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
 export const digestsOf = (files: readonly SourceFile[]): Digests =>
   Object.fromEntries(files.map(({ path, text }) => [path, digestOf(text)]));
 
-/** The paths to look at again, of `files`; a file that is gone counts as changed for who imports it. */
+/** Those of `files` that must be checked again. A removed file counts as changed for the files that import it. */
 export function changedSince(files: readonly SourceFile[], passed: Digests): string[] {
   const now = digestsOf(files);
   const paths = new Set([...Object.keys(now), ...Object.keys(passed)]);
   const changed = new Set([...paths].filter(path => now[path] !== passed[path]));
   const importers = importersOf(files);
-  // A set that grows while it is gone through hands out what was added.
+  // Iterating over a set includes elements that are added meanwhile.
   for (const path of changed) for (const importer of importers.get(path) ?? []) changed.add(importer);
   return [...changed].filter(path => now[path] !== undefined).sort();
 }
@@ -42,7 +42,7 @@ function importersOf(files: readonly SourceFile[]): ReadonlyMap<string, readonly
   return importers;
 }
 
-/** None, where there are none that can be read. */
+/** Undefined if there are none, or they cannot be read. */
 export function readNotes(file: string): Notes | undefined {
   try {
     const notes: unknown = JSON.parse(readFileSync(file, 'utf8'));

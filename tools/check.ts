@@ -17,9 +17,9 @@ import { checkTimers } from './timers.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
-/** TypeScript's compiler is a Go program that ends soon: it needs no garbage collected before it has this much. */
+/** TypeScript's compiler is a Go program that runs briefly, so it needs no garbage collection below this size. */
 const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
-/** Not by node_modules/.bin: `tsc` there may be TypeScript 6, which is installed for openapi-typescript. */
+/** Not through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs. */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
 const notes = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES = {
@@ -31,7 +31,7 @@ const NOTES = {
 
 interface Outcome {
   readonly ok: boolean;
-  /** What to print when it is not. */
+  /** What to print if the check fails. */
   readonly text: string;
 }
 
@@ -62,13 +62,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 let files: readonly SourceFile[] | undefined;
 
-/** All checks look at the same texts. */
+/** All checks use the same texts. */
 function sourceFiles(): readonly SourceFile[] {
   files ??= readSourceFiles(ROOT);
   return files;
 }
 
-/** One checker: several share nothing, and each works out the same types. */
+/** One checker: several would each compute the same types. */
 function compile(project: string, buildInfo: string): Promise<Outcome> {
   const remembering = ['--incremental', '--tsBuildInfoFile', buildInfo];
   const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...remembering];
@@ -86,7 +86,7 @@ async function lint(): Promise<Outcome> {
   return outcome;
 }
 
-/** The types of the SDK take a second to make: only when they, or what they are made of, have changed. */
+/** Making the types of the SDK takes a second, so it is done only when they or their inputs have changed. */
 async function client(): Promise<Outcome> {
   const { apiDocument, NOTE } = await import('./generated-files.ts');
   const document = apiDocument();

@@ -45,7 +45,7 @@ function clientResponses(responses: JsonMap): JsonMap {
   return { ...Object.fromEntries(answers), default: FAILURE };
 }
 
-/** A request without `Accept` is answered with JSON, where there is JSON. */
+/** A request without `Accept` is answered with JSON, if the operation has JSON. */
 function clientAnswer({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
   const types = mapOf(content);

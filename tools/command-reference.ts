@@ -1,4 +1,4 @@
-// The reference page of the command line, from the declarations that commander itself works by.
+// The reference page of the command line, made from commander's declarations.
 import type { Command } from 'commander';
 
 export function commandReference(program: Command, note: string): string {
@@ -49,7 +49,7 @@ function section(name: string, command: Command): string[] {
   ];
 }
 
-/** The program's help ends with lines of "  CODE  meaning"; they are the one place where exit codes are explained. */
+/** The program's help ends with lines of "  CODE  meaning", the only place that explains exit codes. */
 function exitCodes(program: Command): string[] {
   let help = '';
   program.configureOutput({

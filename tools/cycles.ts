@@ -1,4 +1,4 @@
-// Finds files that import each other in a circle, as values or as types: neither can be understood without the other.
+// Finds circular imports, of values or of types: neither file can be understood without the other.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { type Complaint, isCode, type SourceFile } from './source-files.ts';

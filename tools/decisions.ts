@@ -1,4 +1,4 @@
-// Holds the index of decisions against the files: each is listed once, in the order of its number, under its own title.
+// Checks the index of decisions: each file is listed once, in the order of its number, under its title.
 import { posix } from 'node:path';
 import type { Complaint, SourceFile } from './source-files.ts';
 

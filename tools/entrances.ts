@@ -3,7 +3,7 @@
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
-/** Events that hand over bytes, or what was made of bytes, of somebody else. */
+/** Events that deliver bytes of others, or values made from them. */
 const EVENTS = [
   'message',
   'data',
@@ -26,13 +26,13 @@ const LISTENS = new RegExp(
 );
 const READS = /\bonread\s*:/g;
 const PARSES = /\bJSON\s*\.\s*parse\b/g;
-/** Of an object that cannot be made a text it throws, and the words of one that can are not ours. */
+/** String() throws for an object that cannot be converted, and otherwise returns text that others control. */
 const CONVERTS = /(?<![\w.$])String\(/g;
 const NOTHING_IS_CONVERTED = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
 
 const OWN_BYTES = 'reads what this installation wrote, or ships with';
 
-/** Without the guard, and why: by file, then by event, `onread` or `JSON.parse`. Each must be there. */
+/** Entrances without the guard, and why: by file, then by event, `onread` or `JSON.parse`. Each must exist. */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
   'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },
@@ -85,7 +85,7 @@ interface Entrance {
   readonly name: string;
 }
 
-/** `known`: those without a guard, and why. */
+/** `known`: entrances without a guard, and why. */
 export function checkEntrances(files: readonly SourceFile[], known = KNOWN): Complaint[] {
   const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
   const open = server.flatMap(unguarded);
@@ -127,7 +127,7 @@ function unguarded({ path, text }: SourceFile): Entrance[] {
   ];
 }
 
-/** `const hear = guarded(…)`, or the member of a class. */
+/** `const hear = guarded(…)`, or the same as a member of a class. */
 function isMadeByGuard(code: string, listener: string): boolean {
   const name = listener.replace(/^this\./, '').replaceAll('$', '\\$');
   return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guarded\\(`).test(code);

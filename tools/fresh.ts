@@ -1,4 +1,4 @@
-// Compares the generated files with what they are made of, and the table of settings with what config.ts reads.
+// Compares the generated files with their sources, and the table of settings with the settings that config.ts reads.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { settingNames } from './setting-names.ts';
@@ -21,7 +21,7 @@ export function checkFresh(root: string, generated: readonly GeneratedFile[]): C
   });
 }
 
-/** Each setting that config.ts asks for has its row in the operator's table, and no row is about nothing. */
+/** Each setting that config.ts reads has a row in the operator's table, and each row is about a setting. */
 export function checkSettings(document: string, names: readonly string[] = settingNames()): Complaint[] {
   const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
   const missing = names.filter(name => !rows.includes(name));

@@ -1,5 +1,5 @@
-// Writes the generated files: `npm run gen`. What they are made of stands in the contract and in the command line's own
-// declarations; tools/fresh.ts compares them with what is committed.
+// Writes the generated files: `npm run gen`. Their sources are the contract and the declarations of the command line;
+// tools/fresh.ts compares them with the committed files.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { clientTypesFile } from './client-types.ts';

@@ -9,13 +9,13 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** The same text at the same length, with the insides of comments, strings and regular expressions made blank. */
+/** The text with the contents of comments, strings and regular expressions replaced by spaces. */
 export const codeOnly = remembered(text => mask(text, true));
 
-/** The same, but strings are kept: for rules about what a string may say. */
+/** The text with comments replaced by spaces, for rules about the contents of strings. */
 export const withoutComments = remembered(text => mask(text, false));
 
-/** Several checks look at the same texts. */
+/** Several checks read the same texts. */
 function remembered<T>(make: (text: string) => T): (text: string) => T {
   const made = new Map<string, T>();
   return text => {
@@ -35,7 +35,7 @@ function mask(text: string, blankStrings: boolean): string {
   const blank = (from: number, to: number): void => {
     for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' ';
   };
-  /** Depth of braces at which each open template goes on. */
+  /** The depth of braces at which each open template continues. */
   const templates: number[] = [];
   let braces = 0;
   let at = 0;
@@ -88,7 +88,7 @@ function endOfQuoted(text: string, from: number, quote: string): number {
   return text.length;
 }
 
-/** Where this stretch of a template ends: at its backtick, or at the `$` of `${`. */
+/** The end of this part of a template: its backtick, or the `$` of `${`. */
 function endOfTemplatePart(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     if (text[at] === '\\') at++;

@@ -1,11 +1,11 @@
-// The import rules of ARCHITECTURE.md as a program: two paths and the word `type` are enough to judge an import.
+// The import rules of ARCHITECTURE.md as a program: it judges an import by two paths and the word `type`.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { type Complaint, isCode, type SourceFile } from './source-files.ts';
 
 interface Place {
   readonly layer: Layer;
-  /** The engine, domain or entry folder, where the layer has such folders. */
+  /** The engine, domain or entry folder, if the layer has such folders. */
   readonly folder?: string;
 }
 
@@ -27,7 +27,7 @@ type Layer =
   | 'bench'
   | 'elsewhere';
 
-/** One line of the table: what a file of this layer may import of ours, and of npm. */
+/** One row of the table: which of our files and npm packages a file of this layer may import. */
 interface Rule {
   readonly values: readonly Layer[];
   readonly types?: readonly Layer[];
@@ -117,9 +117,11 @@ const RULES: Readonly<Record<Layer, Rule>> = {
   elsewhere: { values: [], node: true, remedy: 'put the file into one of the folders that ARCHITECTURE.md names.' },
 };
 
-/** Files directly in server/ and in server/wiring/ wire: the server itself, and what the operator's commands need of it. */
+/**
+ * Files directly in server/ and in server/wiring/: the server itself, and the parts that the operator's commands use.
+ */
 const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
-/** The doors through which the CLI may enter the server. */
+/** The files of the server that the CLI may import. */
 const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|server-record|config)\.ts$/;
 
 export function placeOf(path: string): Place {
@@ -139,7 +141,7 @@ export function placeOf(path: string): Place {
   return { layer: 'elsewhere' };
 }
 
-/** Why `from` may not import `specifier`; undefined when it may. */
+/** Why `from` may not import `specifier`. Undefined if it may. */
 export function judge(from: string, specifier: string, typeOnly: boolean): string | undefined {
   const place = placeOf(from);
   const rule = RULES[place.layer];
@@ -176,7 +178,7 @@ function judgeOurs(from: string, place: Place, rule: Rule, target: string, typeO
 
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
 
-/** Folders of the domain may meet; engines and entries may not. */
+/** Folders of the domain may import each other; engines and entries may not. */
 function judgeNeighbour(place: Place, other: Place): string | undefined {
   if (place.layer === 'domain' || place.folder === other.folder) return undefined;
   return `${place.layer}/${place.folder} does not import ${other.layer}/${other.folder}: no line between ${place.layer === 'entry' ? 'entries' : 'engines'}`;

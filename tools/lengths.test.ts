@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkLengths } from './lengths.ts';
 
-/** With so many lines between its first and its last. */
+/** A function with this number of lines between its first and its last. */
 const functionOf = (name: string, inside: number): string =>
   `async function ${name}(\n  port: number,\n): Promise<void> {\n${'  open(port);\n'.repeat(inside - 2)}}\n`;
 

@@ -1,10 +1,10 @@
-// Finds wiring that has grown too long to read: no function that puts parts of the server together has more than 60 lines.
+// Finds long wiring functions: a function that connects parts of the server has at most 60 lines.
 import { codeOnly } from './imports.ts';
 import { type Complaint, isTest, type SourceFile } from './source-files.ts';
 
 const LINES_MAX = 60;
 const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
-/** The code is formatted: what begins at the margin is a declaration, a comment, or the end of one. */
+/** The code is formatted, so a line without indentation begins a declaration or a comment, or ends one. */
 const BEGINS = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
 

@@ -1,5 +1,5 @@
-// Runs the blocks of a document that are marked ```sh run or ```ts run, in order, against a live server, so that examples
-// cannot lie: node tools/run-docs.ts README.md --url http://127.0.0.1:8080 --key bak_...
+// Runs the blocks of a document that are marked ```sh run or ```ts run, in order, against a running server, so that the
+// examples are correct: node tools/run-docs.ts README.md --url http://127.0.0.1:8080 --key …
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util';
 
 const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
-/** The address that documents are written with. */
+/** The address that documents use. */
 const WRITTEN_URL = 'http://127.0.0.1:8080';
-/** What this checkout has under another name: a package of which there are two versions, and our own. */
+/** Packages that this checkout has under another name: one of two versions, and our own. */
 const HERE_CALLED: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',
   '@berth/sdk': './sdk/index.ts',
@@ -34,7 +34,7 @@ export interface Live {
   readonly key: string;
 }
 
-/** Resolves with what the block printed; rejects with it when the block failed. */
+/** Resolves with the output of the block; rejects with it if the block failed. */
 export function runBlock(block: Block, live: Live): Promise<string> {
   const text = Object.entries(HERE_CALLED).reduce(
     (all, [written, here]) => all.replaceAll(`'${written}'`, `'${here}'`),

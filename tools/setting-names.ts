@@ -1,4 +1,4 @@
-// The names of all settings, learned by watching which of them server/config.ts asks for.
+// The names of all settings, found by recording which ones server/config.ts reads.
 import { readConfig } from '../server/config.ts';
 
 export function settingNames(): string[] {

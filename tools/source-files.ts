@@ -1,4 +1,4 @@
-// Which files the checks look at: the tracked kinds of text of this project, read once, as paths relative to its root.
+// The files that the checks read: the tracked text files of this project, read once, with paths relative to its root.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,7 +8,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** One thing that is wrong, where, and what to do about it. */
+/** An error of a check: the file, the line, what is wrong, and the remedy. */
 export interface Complaint {
   readonly path: string;
   readonly line?: number;

@@ -2,9 +2,9 @@
 // socket or a process behind, is ended here and fails, with the names of what kept it alive.
 import { after } from 'node:test';
 
-/** Servers that the file started are stopped in this time, too. */
+/** The time in which servers of the file are stopped. */
 const AFTER_TESTS_MS_MAX = 120_000;
-/** The whole file; its single tests are bounded by --test-timeout. */
+/** The limit of the whole file; --test-timeout limits its tests. */
 const FILE_MS_MAX = 30 * 60_000;
 const SLOW_FILE_MS_MAX = 4 * 3_600_000;
 
@@ -14,7 +14,7 @@ function end(afterWhat: string): void {
   process.exit(1);
 }
 
-// Children that a test forks inherit this preload; only the test file itself is bound.
+// Children of a test inherit this preload; the limit applies to the test file only.
 const file = process.argv[1] ?? '';
 if (file.endsWith('.test.ts')) {
   const limit = file.endsWith('.slow.test.ts') ? SLOW_FILE_MS_MAX : FILE_MS_MAX;

@@ -14,17 +14,22 @@ import { inspect, parseArgs } from 'node:util';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
 
 const ROOT = dirname(import.meta.dirname);
-/** Compiled code of what hundreds of processes begin with: servers, commands, test files. Entries go by what they are of. */
+/**
+ * A cache of compiled code, which hundreds of processes load: servers, commands, test files. Its entries are keyed by
+ * content.
+ */
 process.env.NODE_COMPILE_CACHE = join(ROOT, '.berth/compiled');
-/** No single test may take longer; a suite that needs more splits its work. On a busy machine the longest takes three minutes. */
+/**
+ * The limit of a single test. A suite that needs more has several. On a busy machine the longest takes three minutes.
+ */
 const TEST_MS_MAX = 480_000;
-/** The longest is an hour of fuzzing, and what comes before and after it. */
+/** The longest slow test is an hour of fuzzing with its preparation and checks. */
 const SLOW_TEST_MS_MAX = 5_400_000;
 /** Each file may have several browsers. */
 const FILES_AT_ONCE_MAX = 4;
-/** In the end the files are named in which the tests took longest. */
+/** The number of files listed at the end, those whose tests took longest. */
 const FILES_SHOWN = 12;
-/** And why each test failed, for who sees only the end of a long log. */
+/** The reason of each failure is printed at the end, cut at this length. */
 const REASON_CHARS_MAX = 2_000;
 
 const { values, positionals: words } = parseArgs({
@@ -39,7 +44,7 @@ const { values, positionals: words } = parseArgs({
   allowPositionals: true,
 });
 const { slow, watch, engine, name: namePattern } = values;
-/** Read by tests/harness/engine.ts in the processes of the tests. */
+/** tests/harness/engine.ts reads it in the test processes. */
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
@@ -62,7 +67,7 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** What takes longest begins first, so that nothing long is left for the end. */
+/** The longest files are started first, so that none remains alone at the end. */
 const LONG = [
   'faults/churn',
   'acceptance/clients',
@@ -116,7 +121,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
-    // Node refuses a count where it watches.
+    // With --watch, Node refuses a concurrency.
     ...(watch ? { watch } : { concurrency }),
     ...(namePattern === undefined ? {} : { testNamePatterns: new RegExp(namePattern) }),
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
@@ -131,7 +136,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   };
   stream.on('test:pass', test => {
     fileOf(test.file);
-    // A file without a test, or none of the name that is asked for, passes as a test of its own path.
+    // A file without a test, or without one of the given name, passes as a test named after its path.
     if (test.details.type === 'suite' || test.name === test.file) return;
     if (test.skip !== undefined || test.todo !== undefined) tally.skipped++;
     else tally.passed++;
@@ -141,7 +146,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
     tally.failed.push({ file, name: test.name, why });
   });
-  // The file itself is the first to begin; the last of its tests to be complete ends it.
+  // The start of each file. It begins before its tests, and ends with the last of them.
   const begunAt = new Map<string, number>();
   stream.on('test:dequeue', ({ file, name }) => {
     if (file !== undefined && file === name) begunAt.set(file, performance.now());

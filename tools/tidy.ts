@@ -8,18 +8,18 @@ interface Ban {
   readonly pattern: RegExp;
   readonly what: string;
   readonly remedy: string;
-  /** Which files the ban is for. */
+  /** The files to which the ban applies. */
   readonly where: (path: string) => boolean;
-  /** `code`: strings and comments do not count. `text`: everything does. */
+  /** `code`: ignores strings and comments. `text`: includes everything. */
   readonly look: 'code' | 'strings' | 'text';
 }
 
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-/** Of the vault, one file: it runs the command of the operator that prints the master key. */
+/** Of the vault only one file, which runs the operator's command that prints the master key. */
 const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
-/** The worker thread loads the module of the job that it is given. */
+/** The worker thread imports the module of the job that it is given. */
 const COMPUTES_IMPORTS = /^server\/kit\/worker-thread\.ts$/;
 
 const BANS: readonly Ban[] = [
@@ -113,7 +113,7 @@ const BANS: readonly Ban[] = [
   },
 ];
 
-/** Words that were replaced by plain ones. They may not come back; ARCHITECTURE.md has the words to use. */
+/** Words that were replaced by plain ones and must not be used again. ARCHITECTURE.md has the words to use. */
 const GONE_EVERYWHERE =
   /so manieth|Left out: |as somebody wished|told as seldom|notNearerThanWe|keptAfterwards|demandThatTheyServe|none that a proxy|Its time was over/g;
 const GONE_FROM_TEXTS =
@@ -172,7 +172,7 @@ function openingComment(file: SourceFile): Complaint[] {
   ];
 }
 
-/** The document with its code blocks made blank, line for line. */
+/** The document with the contents of code blocks removed, with the same line numbers. */
 function prose(text: string): string {
   return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
 }
@@ -207,7 +207,7 @@ function deadLinks(files: readonly SourceFile[]): Complaint[] {
     );
 }
 
-/** The links of a document that lead to files of ours; `path` is relative to the root. */
+/** The links of a document to files of the repository; `path` is relative to the root. */
 function linksOf({ path, text }: SourceFile): Array<{ path: string; target: string; line: number }> {
   return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
     const target = (match[1] ?? '').replace(/#.*$/, '');
@@ -222,7 +222,7 @@ const foldersOf = (path: string): string[] => {
   return folder === '.' ? [] : [folder, ...foldersOf(folder)];
 };
 
-/** Linked to from documents, but not of a kind that the checks read. */
+/** Documents link to these files, whose kinds the checks do not read. */
 const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
 function unused(files: readonly SourceFile[]): Complaint[] {

@@ -56,7 +56,7 @@ There is no page at this address. Search above, or begin at the [start of the do
 
 const readText = (path: string): string => readFileSync(path, 'utf8');
 
-/** Address, page, heading, words: what the search knows of one section. */
+/** Address, page, heading and text: the search index of one section. */
 function searched({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
   const address = entry.path === '' ? '/docs' : `/docs/${entry.path}`;
   const title = entry.title ?? rendered.title;

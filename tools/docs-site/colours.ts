@@ -1,4 +1,4 @@
-// Code with its strings, comments and words told apart: enough for the eye, no parser.
+// Highlights strings, comments and keywords of code, approximately and without a parser.
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, one => ENTITIES[one] ?? one);

@@ -1,11 +1,11 @@
-// Which documents are on the site, in which order, under which heading. A document of docs/ that is named nowhere here
-// stands under "Guides", so that a new one cannot be forgotten.
+// The documents on the site, their order and their headings. A document of docs/ that is not named here is listed under
+// "Guides", so that a new one is never missing.
 export interface Entry {
-  /** Path on the site below /docs; '' is its start. */
+  /** Path on the site below /docs; '' is the start page. */
   readonly path: string;
-  /** Below docs/; absent where the service itself serves the page. */
+  /** Path below docs/. Absent if the service itself serves the page. */
   readonly file?: string;
-  /** Instead of the document's own title. */
+  /** Replaces the document's own title. */
   readonly title?: string;
 }
 
@@ -64,10 +64,10 @@ const SECTIONS: readonly Section[] = [
   },
 ];
 
-/** For those who change Berth, not for those who use it. */
+/** Documents for people who develop Berth. */
 const NOT_ON_THE_SITE = new Set(['adding-an-endpoint.md']);
 
-/** Everything there is, given the files below docs/. Decisions have pages, but no line in the navigation. */
+/** All pages, given the files below docs/. Decisions have pages, but no entry in the navigation. */
 export function siteEntries(files: readonly string[]): { sections: readonly Section[]; hidden: readonly Entry[] } {
   const named = new Set(SECTIONS.flatMap(({ entries }) => entries.map(({ file }) => file)));
   const left = files.filter(file => !named.has(file) && !NOT_ON_THE_SITE.has(file));

@@ -1,4 +1,4 @@
-// The frame of a page of the docs site: navigation, what is on this page, the way on.
+// The frame of a page of the docs site: navigation, table of contents, previous and next page.
 import { escapeHtml } from './colours.ts';
 import type { Entry, Section } from './navigation.ts';
 import type { Rendered } from './render.ts';

@@ -14,15 +14,15 @@ export interface Rendered {
   readonly title: string;
   readonly html: string;
   readonly headings: readonly Heading[];
-  /** What the search looks through, by heading. */
+  /** The texts for the search, by heading. */
   readonly texts: ReadonlyArray<{ readonly heading: Heading | undefined; readonly text: string }>;
 }
 
-/** The page of a file below docs/; undefined when it has none. */
+/** The page of a file below docs/. Undefined if it has none. */
 export type PageOf = (file: string) => string | undefined;
 
 export function render(file: string, text: string, pageOf: PageOf): Rendered {
-  // What is generated says so in a comment, which is not for readers.
+  // Generated documents begin with a comment for developers, which is removed.
   const source = text.replace(/^<!--[\s\S]*?-->\n/gm, '');
   const markdown = markdownIt({ html: false, linkify: false, typographer: false });
   const tokens = markdown.parse(source, {});
@@ -41,7 +41,7 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
     }
   });
   markdown.renderer.rules.fence = (all, index) => codeField(all[index]?.content ?? '', all[index]?.info ?? '');
-  // A table that is wider than the page scrolls by itself; whoever has no pointer reaches it too.
+  // A wide table scrolls by itself, also by keyboard.
   markdown.renderer.rules.table_open = () => '<div class="table" role="region" aria-label="Table" tabindex="0"><table>';
   markdown.renderer.rules.table_close = () => '</table></div>';
   const title = headings.find(({ level }) => level === 1)?.text ?? file;
@@ -63,7 +63,7 @@ function freeId(text: string, used: Set<string>): string {
   return id;
 }
 
-/** Links to documents become links to pages. What is on no page, such as a file of the repository, is no link here. */
+/** Links to documents become links to pages. A link to another file of the repository becomes plain text. */
 function relink(tokens: readonly Token[], file: string, pageOf: PageOf): void {
   let isDropped = false;
   for (const token of tokens) {

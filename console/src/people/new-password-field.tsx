@@ -1,4 +1,4 @@
-// A field for a new password, with the rule that it must keep.
+// A field for a new password, with the rule for it.
 import { TextField } from '../ui/form.tsx';
 
 /** As in contract/sign-in.ts. */

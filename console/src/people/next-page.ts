@@ -1,4 +1,4 @@
-// Where a sign-in goes on to: a path of this service that the address names, or the console.
+// The page after a sign-in: the path of this service in the address, or the console.
 
 /** Only paths of this service: anyone can make a link to this page. */
 export function nextPage(): string {

@@ -1,4 +1,4 @@
-// Sets the password of the account. Whoever is signed in elsewhere is signed out.
+// Sets the password of the account. All other browsers are signed out.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

@@ -1,4 +1,5 @@
-// The link of the first start, or of `berth accounts link`: name, e-mail address and password; then, if they want, a passkey.
+// The link of the first start, or of `berth accounts link`: name, e-mail address and password, then an optional
+// passkey.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

@@ -1,4 +1,4 @@
-// Signing in: by password, passkey or a code by e-mail, with a second factor where the account has one; or, for the operator,
+// Sign-in by password, passkey or a code by e-mail, with a second factor if the account has one, or, for the operator,
 // with a personal access token.
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';

@@ -1,4 +1,4 @@
-// /signin: for people who come from elsewhere, and for the link that sets up an account.
+// /signin: for visitors from other pages, and for the link that sets up an account.
 import { useState } from 'react';
 import { nextPage } from './next-page.ts';
 import { SetUpAccount } from './set-up-account.tsx';
@@ -15,7 +15,7 @@ export function SignInPage() {
   );
 }
 
-/** The secret leaves the address at once, so that it is not in the history. */
+/** The secret is removed from the address at once, so that it is not in the history. */
 function takeSetUpSecret(): string | undefined {
   const secret = new URLSearchParams(location.hash.slice(1)).get('setup') ?? undefined;
   if (secret !== undefined) history.replaceState(null, '', location.pathname + location.search);

@@ -1,4 +1,4 @@
-// Asks the person to prove again who they are, with the strongest thing that the account has.
+// Asks for another proof of identity, the strongest that the account has.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { CurrentAccount } from '../../../contract/sign-in.ts';

@@ -1,4 +1,4 @@
-// The layout of a page with one task: signing in, setting up an account, approving a device.
+// The layout of a page with one task: sign in, set up an account, approve a device.
 import { type ReactNode, useEffect } from 'react';
 import { ThemeToggle } from '../shell/theme-toggle.tsx';
 import { Mark } from '../ui/icon.tsx';

@@ -1,4 +1,4 @@
-// Sends a code to the address of the account, and takes it.
+// Sends a code to the address of the account, and accepts it.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

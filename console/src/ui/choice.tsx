@@ -14,7 +14,7 @@ export const Choice = ({
   readonly value: string | undefined;
   readonly choose: (value: string) => void;
   readonly any: string;
-  /** The choice is about to be made. */
+  /** Called when the pointer or focus reaches the choice. */
   readonly approach?: () => void;
   readonly children: ReactNode;
 }) => (

@@ -1,4 +1,4 @@
-// A key that does something on the whole page. Ignored while somebody types.
+// A keyboard shortcut of the whole page. Ignored while the user types.
 import { useEffect, useRef } from 'react';
 
 const TYPED_INTO = 'input, textarea, select, [contenteditable]';
