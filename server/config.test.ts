@@ -45,11 +45,11 @@ test('a variable that is not a setting is refused with the nearest name', () => 
   ]);
 });
 
-test('what clients of the API keep in their environment is accepted', () => {
+test('accepts the environment variables of API clients', () => {
   assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
 });
 
-test('a master key is one or several of 32 bytes, or a command, and is never repeated in a complaint', () => {
+test('a master key is one or several of 32 bytes, or a command, and is not part of any error', () => {
   const [hex, base64] = ['ab'.repeat(32), Buffer.alloc(32, 7).toString('base64')];
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])
@@ -58,7 +58,7 @@ test('a master key is one or several of 32 bytes, or a command, and is never rep
   assert.match(both.join(), /BERTH_MASTER_KEY_COMMAND/);
 });
 
-test('secrets are not repeated in an error', () => {
+test('does not include secrets in an error', () => {
   const [complaint = ''] = complaintsOf({ BERTH_SECRET: 'too short' });
   assert.match(complaint, /^BERTH_SECRET is "\*\*\*"; expected at least 32 characters/);
 });

@@ -14,7 +14,7 @@ function dataFolder(t: TestContext): string {
   return join(folder, 'data');
 }
 
-test('made once, the same ever after, and nobody else may read the secret', t => {
+test('is created once, stays the same, and only its owner can read the secret', t => {
   const dataDir = dataFolder(t);
   const first = readInstallation({ dataDir }, systemClock);
   const second = readInstallation({ dataDir }, systemClock);
@@ -25,7 +25,7 @@ test('made once, the same ever after, and nobody else may read the secret', t =>
   assert.deepEqual(readdirSync(dataDir).sort(), ['host-id', 'secret']);
 });
 
-test('two folders are two installations', t => {
+test('two data folders are two installations', t => {
   const one = readInstallation({ dataDir: dataFolder(t) }, systemClock);
   const other = readInstallation({ dataDir: dataFolder(t) }, systemClock);
   assert.notEqual(one.host, other.host);
@@ -39,7 +39,7 @@ test("the operator's own secret is used and not written down", t => {
   assert.deepEqual(readdirSync(dataDir), ['host-id']);
 });
 
-test('a spoiled file is named, not used', t => {
+test('names a damaged file and does not use it', t => {
   const dataDir = dataFolder(t);
   readInstallation({ dataDir }, systemClock);
   writeFileSync(join(dataDir, 'secret'), 'short\n');
@@ -49,7 +49,7 @@ test('a spoiled file is named, not used', t => {
   );
 });
 
-test('a folder that cannot be made is refused by name, also where the file system denies its own root', () => {
+test('names a folder that cannot be created, even if the file system denies its own root', () => {
   for (const dataDir of ['/proc/berth-data', '/dev/null/data', '/etc/hostname'])
     assert.throws(
       () => readInstallation({ dataDir }, systemClock),

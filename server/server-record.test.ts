@@ -13,7 +13,7 @@ function dataFolder(t: TestContext): string {
   return folder;
 }
 
-test('a running process is found by what it wrote, and not after it took its note away', t => {
+test('finds a running server by its record, until it removes the record', t => {
   const folder = dataFolder(t);
   assert.equal(runningServer(folder), undefined);
   writeServerRecord(folder);
@@ -22,7 +22,7 @@ test('a running process is found by what it wrote, and not after it took its not
   assert.equal(runningServer(folder), undefined);
 });
 
-test('a process that is gone is not running, whatever the note says', async t => {
+test('reports a server whose process has ended as not running, whatever its record says', async t => {
   const folder = dataFolder(t);
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
@@ -41,7 +41,7 @@ test('another process under the same id is not the server', t => {
   assert.equal(runningServer(folder), undefined);
 });
 
-test('a note that makes no sense is no server, and nobody is signalled because of it', t => {
+test('ignores an invalid server record, and signals no process', t => {
   const folder = dataFolder(t);
   for (const text of [
     '',
@@ -56,7 +56,7 @@ test('a note that makes no sense is no server, and nobody is signalled because o
   }
 });
 
-test('only our own note is taken away', t => {
+test('removes only its own record', t => {
   const folder = dataFolder(t);
   writeServerRecord(folder);
   removeServerRecord(folder, process.pid + 1);

@@ -13,17 +13,17 @@ const BEFORE = {
 };
 const passed = digestsOf(files(BEFORE));
 
-test('looks at nothing again when nothing has changed', () => {
+test('checks no file again if none has changed', () => {
   assert.deepEqual(changedSince(files(BEFORE), passed), []);
 });
 
-test('looks again at a changed file, and at all that import it', () => {
+test('checks a changed file again, and all files that import it', () => {
   const now = files({ ...BEFORE, 'server/kit/c.ts': 'export type C = 2;' });
   assert.deepEqual(changedSince(now, passed), ['server/a.ts', 'server/b.ts', 'server/kit/c.ts']);
   assert.deepEqual(changedSince(files({ ...BEFORE, 'console/site.css': '' }), passed), ['console/site.css']);
 });
 
-test('looks again at what imports a file that is gone, and at a new file', () => {
+test('checks files again that import a removed file, and new files', () => {
   const { 'server/b.ts': _, ...without } = BEFORE;
   assert.deepEqual(changedSince(files(without), passed), ['server/a.ts']);
   assert.deepEqual(changedSince(files({ ...BEFORE, 'server/d.ts': '' }), passed), ['server/d.ts']);

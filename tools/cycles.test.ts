@@ -5,7 +5,7 @@ import { checkCycles } from './cycles.ts';
 const files = (texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([path, text]) => ({ path: `server/kit/${path}.ts`, text }));
 
-test('a circle is reported once, with its way round', () => {
+test('reports a circular import once, with its path', () => {
   const found = checkCycles(
     files({ a: "import './b.ts';", b: "import './c.ts';", c: "import './a.ts';\nimport './d.ts';", d: '' }),
   );
@@ -13,18 +13,18 @@ test('a circle is reported once, with its way round', () => {
   assert.match(found[0]?.what ?? '', /a\.ts -> server\/kit\/b\.ts -> server\/kit\/c\.ts -> server\/kit\/a\.ts/);
 });
 
-test('two circles through one file are two', () => {
+test('reports two circular imports through one file', () => {
   const found = checkCycles(
     files({ a: "import './b.ts';\nimport './c.ts';", b: "import './a.ts';", c: "import './a.ts';" }),
   );
   assert.equal(found.length, 2);
 });
 
-test('a circle of types is a circle', () => {
+test('reports a circular import of types', () => {
   assert.equal(checkCycles(files({ a: "import type { B } from './b.ts';", b: "import './a.ts';" })).length, 1);
 });
 
-test('a diamond is no circle', () => {
+test('accepts two import paths to the same file', () => {
   assert.deepEqual(
     checkCycles(
       files({

@@ -31,9 +31,9 @@ for (const text of [
   'const value = parseJson(text);',
   'const text = `${count}`; const other = value.toString(); const name = "String(";',
 ])
-  test(`is content with ${text.split('\n')[0]}`, () => assert.deepEqual(found(text), []));
+  test(`accepts ${text.split('\n')[0]}`, () => assert.deepEqual(found(text), []));
 
-test('an entrance without a guard may stand where the table says why, and the table has nothing else', () => {
+test('accepts an entrance without a guard if the table says why, and refuses superfluous rows', () => {
   const text = "socket.on('data', keep);";
   const path = 'server/engines/slots/a.ts';
   assert.deepEqual(found(text, path, { [path]: { data: 'they are ours' } }), []);
@@ -41,7 +41,7 @@ test('an entrance without a guard may stand where the table says why, and the ta
   assert.equal(found(text, path, { [path]: { message: 'they are ours' } }).length, 2);
 });
 
-test('nobody else is looked at: tests, tools, the console', () => {
+test('checks neither tests nor tools nor the console', () => {
   for (const path of ['server/kit/a.test.ts', 'tools/a.ts', 'console/a.ts', 'tests/harness/a.ts'])
     assert.deepEqual(found("socket.on('message', hear); JSON.parse(text);", path), []);
 });

@@ -23,7 +23,7 @@ test('a generated file that is missing or differs is named, one that matches is 
   );
 });
 
-test('settings that are read are explained, and those explained are read', () => {
+test('every setting that is read is documented, and every documented one is read', () => {
   const document = '| Setting | Default |\n| --- | --- |\n| `BERTH_LISTEN` | x |\n| `BERTH_OLD` | y |\n';
   assert.deepEqual(
     checkSettings(document, ['BERTH_LISTEN', 'BERTH_NEW']).map(one => one.what),

@@ -32,7 +32,7 @@ test('every form of import is found, with its line', () => {
   ]);
 });
 
-test('only what is erased counts as a type', () => {
+test('treats only erased imports as types', () => {
   const text = [
     "import type { A } from './a.ts';",
     "export type { B } from './b.ts';",
@@ -56,14 +56,14 @@ test('imports in comments, strings, templates and regular expressions are none',
   assert.deepEqual(found(text), ['6 ./i.ts']);
 });
 
-test('code inside a template is code', () => {
+test('treats code inside a template as code', () => {
   assert.deepEqual(found("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
     '1 ./a.ts',
     '2 ./c.ts',
   ]);
 });
 
-test('masking keeps length and lines', () => {
+test('keeps length and line breaks', () => {
   const text = "const a = 'b//c'; // d\nconst e = /['\"`]/; /* f\n g */ const h = `i${j}k`;\n";
   assert.equal(codeOnly(text), "const a = '    ';     \nconst e = /     /;     \n      const h = ` ${j} `;\n");
   assert.equal(withoutComments(text).length, text.length);

@@ -63,7 +63,7 @@ for (const [from, specifier, typeOnly = false] of ALLOWED)
     assert.equal(judge(from, specifier, typeOnly), undefined);
   });
 
-test('a complaint names file, line and remedy', () => {
+test('an error names file, line and remedy', () => {
   const text = "// Owns it.\nimport { slots } from '../../engines/slots/slots.ts';\n";
   const [complaint, ...others] = checkLayers([{ path: 'server/domain/sessions/create.ts', text }]);
   assert.equal(others.length, 0);

@@ -16,13 +16,13 @@ test('names each wiring function that has more than 60 lines', () => {
   assert.deepEqual(complaintsOn('server/parts.ts', text), found);
 });
 
-test('measures arrow functions, and no types', () => {
+test('measures arrow functions but not types', () => {
   const body = '  one: 1,\n'.repeat(60);
   assert.equal(complaintsOn('server/local.ts', `const made = () => ({\n${body}});\n`).length, 1);
   assert.deepEqual(complaintsOn('server/local.ts', `interface Parts {\n${body}}\n`), []);
 });
 
-test('leaves other files alone', () => {
+test('does not change other files', () => {
   const text = functionOf('long', 90);
   assert.deepEqual(complaintsOn('server/domain/files/files.ts', text), []);
   assert.deepEqual(complaintsOn('server/wiring/files.test.ts', text), []);

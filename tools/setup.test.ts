@@ -27,7 +27,7 @@ test('everything is missing in a fresh clone', t => {
   ]);
 });
 
-test('nothing is missing when every version matches; absent optional packages are no reason', t => {
+test('reports nothing missing if every version matches, even without optional packages', t => {
   const wanted = { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0', optional: true } };
   assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
 });
@@ -56,7 +56,7 @@ test('a Debian package is known by its files', () => {
   assert.deepEqual(names({}), ['nothing', 'absent', 'browser']);
 });
 
-test('a second npm does not see what the first told its script, and keeps what the user told both', () => {
+test('a nested npm does not get the settings of the outer script, but those of the user', () => {
   const env = {
     PATH: '/bin',
     INIT_CWD: '/tmp',

@@ -75,7 +75,7 @@ test('a file opens with a comment', () => {
   assert.deepEqual(complaintsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
 });
 
-test('a file that only its own test imports is of no use', () => {
+test('reports a file that only its own test imports', () => {
   const file = { path: 'server/kit/a.ts', text: opened('export const a = 1;') };
   const own = { path: 'server/kit/a.test.ts', text: "import './a.ts';\n" };
   const started = {
@@ -91,7 +91,7 @@ test('a file that only its own test imports is of no use', () => {
   assert.ok(!checkTidy([file, own, started]).some(found => found.path === file.path));
 });
 
-test('a document has one title, not counting what stands in its code blocks', () => {
+test('requires one title in a document, outside of code blocks', () => {
   const what = (text: string): string[] => checkTidy([{ path: 'docs/a.md', text }]).map(found => found.what);
   assert.deepEqual(what('# A\n\n```sh\n# a comment\n```\n'), []);
   assert.deepEqual(what('# A\n\n# B\n'), ['a document with two titles']);

@@ -32,7 +32,7 @@ test('keeps profiles apart, in one file that only its owner can read, whatever i
   assert.deepEqual(readdirSync(dirname(file)), ['credentials.json']);
 });
 
-test('the file goes with the last profile', t => {
+test('removes the file with the last profile', t => {
   const terminal = terminalOf(t);
   writeProfile(terminal, 'home', HOME);
   writeProfile(terminal, 'home', undefined);

@@ -24,7 +24,7 @@ test('equal values have equal digests, whatever the order, and absent members do
   assert.match(digestOf({}), /^sha256:[0-9a-f]{64}$/);
 });
 
-test('refuses what is no I-JSON', () => {
+test('refuses values that are not I-JSON', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, undefined, 1n, () => 1])
     assert.throws(() => canonicalJson(value));
 });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundedText, parseJson, requestUrl } from './foreign.ts';
 
-test('text is bounded, and no half of a character is left of it', () => {
+test('truncates text without leaving half of a surrogate pair', () => {
   assert.equal(boundedText('abc', 3), 'abc');
   assert.equal(boundedText('abcd', 3), 'abc');
   assert.equal(boundedText('a\ud800b', 9), 'a\ufffdb');
   assert.equal(boundedText('ab\u{1f600}', 3), 'ab\ufffd');
 });
 
-test('what is not JSON is undefined', () => {
+test('returns undefined for text that is not JSON', () => {
   assert.deepEqual(parseJson('{"a":[1]}'), { a: [1] });
   assert.deepEqual(parseJson(Buffer.from('"é"')), 'é');
   for (const text of ['', '{', '{"a":1}x', '\0', Buffer.from([0xff])]) assert.equal(parseJson(text), undefined);

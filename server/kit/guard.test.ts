@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { guarded } from './guard.ts';
 
-test('what a listener throws or rejects with goes to whoever opened the entrance', async () => {
+test('passes an error of a listener to the code that opened the entrance', async () => {
   const failures: unknown[] = [];
   const heard: string[] = [];
   const listen = guarded(

@@ -23,7 +23,7 @@ describe('a hostile folder', () => {
     await file?.close();
   });
 
-  it('has nothing under a name that is not there', async () => {
+  it('returns undefined for a name that does not exist', async () => {
     assert.equal(await open('missing'), undefined);
     assert.equal(await openHostile(join(folder, 'box'), ['nowhere', 'x'], OURS), undefined);
   });
@@ -58,5 +58,5 @@ describe('a hostile folder', () => {
   });
 
   for (const name of ['', '.', '..', '../secret', 'a/b', 'a\0b'])
-    it(`takes ${JSON.stringify(name)} for no name`, () => assert.rejects(open(name), NotAPlainFile));
+    it(`does not accept ${JSON.stringify(name)} as a name`, () => assert.rejects(open(name), NotAPlainFile));
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { late } from './late.ts';
 
-test('calls what it was bound to', () => {
+test('calls the function that was bound', () => {
   const sum = late<[number, number], number>('sum');
   const { call } = sum;
   sum.bind((one, other) => one + other);

@@ -18,7 +18,7 @@ async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   return turns;
 }
 
-test('a long turn of an entrance is told once, with whose work it was', async () => {
+test('reports a long turn of an entrance once, with its session or application', async () => {
   const work = { what: 'messages of a browser', sessionId: 'one' };
   const turns = await turnsOf(() => {
     loopWatch.enter({ what: 'messages of a client', sessionId: 'another' });
@@ -33,7 +33,7 @@ test('a long turn of an entrance is told once, with whose work it was', async ()
   assert.ok((told[0]?.cpuMs ?? 0) > 0);
 });
 
-test('work between the entrances is told with what was under way then', async () => {
+test('reports work outside of entrances with the work in progress', async () => {
   const work = { what: 'exportContext', applicationId: 'one' };
   const over = loopWatch.begin(work);
   const turns = await turnsOf(() => block(3 * LONG_TURN_MS));

@@ -11,6 +11,6 @@ for (const [word, meant] of [
   ['befor', 'before'],
   ['query', 'q'],
 ] as const)
-  test(`${word} is nearest to ${meant}`, () => assert.equal(nearest(word, NAMES), meant));
+  test(`the nearest word to ${word} is ${meant}`, () => assert.equal(nearest(word, NAMES), meant));
 
-test('nothing is near where there is nothing', () => assert.equal(nearest('x', []), undefined));
+test('finds no nearest word in an empty list', () => assert.equal(nearest('x', []), undefined));

@@ -23,7 +23,7 @@ function begin(places: Places, application: string, session: string, signal?: Ab
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 describe('places', () => {
-  it('are for so much at once; the rest waits its turn, and passes by who has none', async () => {
+  it('run a limited amount of work at once; the rest is queued, and skips owners at their limit', async () => {
     const places = new Places(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();
@@ -47,7 +47,7 @@ describe('places', () => {
     await Promise.all(all.map(({ done }) => done));
   });
 
-  it('wait no longer than they may, and not for who went away', async () => {
+  it('wait within their limit, and not for callers that disconnected', async () => {
     const places = new Places({ ...limits, withinMs: 20 });
     const first = begin(places, 'a', '1');
     await assert.rejects(begin(places, 'a', '1').done, /no place to try: none was free within 20 ms/);

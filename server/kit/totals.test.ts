@@ -5,7 +5,7 @@ import { Totals } from './totals.ts';
 describe('totals', () => {
   const bounds = { session: 10, application: 15, process: 20 };
 
-  it('take what every level has room for, and say which has none', () => {
+  it('take an amount if every level has room, and name the level that has none', () => {
     const totals = new Totals(bounds);
     const one = totals.open({ application: 'a', session: '1' });
     assert.equal(one.take(8), undefined);
@@ -17,14 +17,14 @@ describe('totals', () => {
     assert.equal(totals.open({ application: 'b' }).take(6), undefined);
   });
 
-  it('let a single share pass a bound, and nobody beside it', () => {
+  it('let a single share exceed a bound, but no other share beside it', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
     assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
   });
 
-  it('heed less room than the bound', () => {
+  it('respect a limit that is lower than the bound', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');

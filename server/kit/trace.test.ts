@@ -35,7 +35,7 @@ function remembering(): { tracer: Tracer; spans: Begun[] } {
 }
 
 describe('a tracer', () => {
-  it('puts spans inside the one that is under way, and hands on what is shared', async () => {
+  it('nests spans in the current one, and passes shared attributes on', async () => {
     const { tracer, spans } = remembering();
     const outer = tracer.begin('outer', { traceparent: 'from the caller', common: { request: 'r' } });
     await outer.around(async () => {
@@ -75,7 +75,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[0]?.ends, [undefined]);
   });
 
-  it('has no part without a whole', async () => {
+  it('refuses a part without its whole', async () => {
     const { tracer, spans } = remembering();
     assert.equal(await tracer.during('alone', async () => 7), 7);
     await tracer.begin('outer').around(() => outsideSpans(() => tracer.during('background', async () => {})));
@@ -103,7 +103,7 @@ describe('a traceparent', () => {
     assert.deepEqual(parseTraceparent(` 00-${TRACE}-${SPAN}-00 `), { traceId: TRACE, spanId: SPAN, flags: 0 });
   });
 
-  it('of a later version is read as far as we know it', () => {
+  it('reads the known fields of a record of a later version', () => {
     assert.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-more`), { traceId: TRACE, spanId: SPAN, flags: 1 });
   });
 

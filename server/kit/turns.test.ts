@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Turns } from './turns.ts';
 
-test('work under one key is done in turn, also behind what fails; another key goes on', async () => {
+test('runs work with the same key one after the other, even after a failure, and other keys concurrently', async () => {
   const turns = new Turns<string>();
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();

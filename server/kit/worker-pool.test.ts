@@ -32,7 +32,7 @@ test('gives results back, moves buffers, and starts a thread only when there is 
   assert.equal(pool.size, 0);
 });
 
-test('a job that throws fails with its words, and the thread does the next one', async () => {
+test('a job that throws fails with its message, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const broken = jobOf('broken', "throw new Error('no such leaf');");
   await assert.rejects(pool.run(broken, 0, { of }), { message: '"broken" failed: no such leaf' });
@@ -40,7 +40,7 @@ test('a job that throws fails with its words, and the thread does the next one',
   await pool.close();
 });
 
-test('a job that never ends is stopped by name; the jobs behind it are done', async () => {
+test('stops a job that does not end, names it, and runs the queued jobs', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const endless = jobOf('endless', 'for (;;);', { limitMs: 300 });
   const stopped = assert.rejects(pool.run(endless, 0, { of }), {
@@ -83,7 +83,7 @@ test('each gets its turn, however much another one asks for, and long jobs leave
   await pool.close();
 });
 
-test('refuses what is too much, and everything after it was closed', async () => {
+test('refuses work above the limits, and all work after close', async () => {
   const pool = new WorkerPool({ threads: 1, waitingOfOne: 1 });
   const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
   const running = pool.run(pause, 0, { of });

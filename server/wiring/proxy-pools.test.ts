@@ -68,7 +68,7 @@ const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
   [pools({}, { ...PROXY, extra: 'hush' }), /at \/pools\/0\/proxies\/0/],
 ];
 
-test('what is wrong with it is told by its place, and what it holds is not', () => {
+test('names the place of a mistake without the values of the file', () => {
   for (const [content, says] of WRONG)
     assert.throws(
       () => read(content),
@@ -83,6 +83,6 @@ test('what is wrong with it is told by its place, and what it holds is not', () 
     );
 });
 
-test('a file that is not there is told by name', () => {
+test('names a missing file', () => {
   assert.throws(() => readProxyPools(join(folder, 'none.json')), /BERTH_PROXY_POOLS .*none\.json.*can be read/);
 });

@@ -81,7 +81,7 @@ test('logs in with a token, which only its owner can read from the file, and whi
   assert.ok(!shown.stdout.includes(token));
 });
 
-test('from the login to a session that a browser client uses, and back to nothing', async () => {
+test('logs in, creates a session that a client uses, releases it and logs out', async () => {
   const machine = new Machine();
   await machine.login();
   const app = await machine.json<{ id: string; name: string }>('apps', 'create', 'Shop agent');
@@ -180,7 +180,7 @@ test('a key of the option or of the environment needs no login', async () => {
   assert.match(twice.stderr, /not running/);
 });
 
-test('profiles are apart from each other, and their credentials go to their own server only', async () => {
+test('separates profiles, and sends their credentials to their own server only', async () => {
   const machine = new Machine();
   await machine.login('--profile', 'work');
   const nameless = await machine.run(['whoami', '--server', server.url]);

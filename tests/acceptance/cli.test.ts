@@ -82,7 +82,7 @@ test('lists tokens without their secrets; a token revoked here is refused by the
   assert.equal((await server.berth('tokens', 'revoke', crypto.randomUUID())).code, EXIT.notFound);
 });
 
-test('a start with bad settings names each of them and ends with the code for bad usage', async () => {
+test('a start with invalid settings names each of them and exits with the usage code', async () => {
   const { code, stderr } = await runBerth(['keys', 'list'], { ...server.env, BERTH_SLOT: '4', BERTH_WARM: 'x' });
   assert.equal(code, EXIT.usage);
   assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);

@@ -102,7 +102,7 @@ test('an authenticator app is added, asked for at the next sign-in, and a recove
   });
 });
 
-test('a change that needs a fresh proof asks for it in a dialog, and goes on', async () => {
+test('a change that needs a recent proof asks for it in a dialog, and is then made', async () => {
   const phone = new Person(server);
   await phone.signIn(EMAIL);
   await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {

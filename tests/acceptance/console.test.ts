@@ -164,7 +164,7 @@ test('the list of sessions is updated live and can be searched by metadata', () 
     await page.getByText('Released by a caller').waitFor();
   }));
 
-test('plain words and filters find sessions, without the mouse, and the address is a link to what is found', () =>
+test('finds sessions by plain words and filters, without the mouse, and the address is a link to the result', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
     const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });

@@ -49,7 +49,7 @@ test('bytes are counted of every session, and a server that is killed has kept t
   assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
 });
 
-test('a spent day ends the sessions and refuses creates until the next day', async () => {
+test('when the bytes of a day are used up, sessions end and creates are refused until the next day', async () => {
   const first = await server.createSession({ keepAlive: true });
   const second = await server.createSession({ keepAlive: true });
   const limit = (await used()) + BIG_BYTES / 2;

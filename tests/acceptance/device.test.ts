@@ -191,7 +191,7 @@ test('OAuth errors have the fields of RFC 6749 and ours', async () => {
   }
 });
 
-test('a decision stands, and a denial needs no fresh proof', async () => {
+test('a decision cannot be changed, and a denial needs no recent proof', async () => {
   const started = await devices.start();
   await devices.freshOwner();
   await server.advance(301_000);
@@ -241,7 +241,7 @@ test('rows are removed a day after their codes have expired', async () => {
 
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
-test('any token can be revoked by its value, as JSON or a form, and the answer is always 200', async () => {
+test('revokes any token by its value, as JSON or a form, and always answers 200', async () => {
   const owner = await ownerToken(server);
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);

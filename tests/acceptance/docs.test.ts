@@ -75,7 +75,7 @@ test('a page that does not exist answers 404: programs get the error body, brows
   assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
-test('markup in a document is escaped', async () => {
+test('escapes markup in a document', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });

@@ -442,7 +442,7 @@ describe('a download', () => {
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
-  it('is deleted together with its bytes and links', async () => {
+  it('deletes the row together with bytes and links', async () => {
     assert.equal((await server.api('DELETE', path())).status, 204);
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);

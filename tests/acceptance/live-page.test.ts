@@ -506,7 +506,7 @@ test('follows a popup that a click opens, offers the way back, and returns when 
   await end();
 });
 
-test('a page that the agent opens, or a click of somebody else, moves no viewer', async () => {
+test('a page that the agent or another viewer opens does not change the shown page', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   const looking = await view.context().newPage();

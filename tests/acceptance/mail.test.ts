@@ -76,7 +76,7 @@ test('a mail is sent at once, from and to the right address, and its text is the
   assert.equal(kept.text, '');
 });
 
-test('a mail that the server refuses for now is tried again, with growing pauses', async () => {
+test('retries a mail that the server refuses for now, at growing intervals', async () => {
   smtp.refusal = '451 4.3.0 try again later';
   const before = rcpts();
   await invite('later@example.com');
@@ -175,7 +175,7 @@ test('a name with special characters stays one header', async () => {
   assert.match(head, /^Subject: =\?UTF-8\?/m);
 });
 
-test('a mail server that says nothing holds up no answer', async () => {
+test('does not delay answers when the mail server does not respond', async () => {
   smtp.silent = true;
   assert.equal((await invite('silent@example.com')).status, 201);
   assert.equal((await printed('silent@example.com')).sentAt, undefined);

@@ -135,7 +135,7 @@ test('a session that ends during a call is reported as lost by that call', async
   assert.match(text, /is not running: COMPLETED/);
 });
 
-test('a dialog holds the page until it is answered, and what was clicked goes on', async () => {
+test('a dialog blocks the page until it is answered, and then the click takes effect', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const asked = await done('browser_click', { sessionId, ref: refOf('button "Ask"', text) });
   assert.match(asked.text, /A dialog is open \(confirm\): "Sure\?"/);
@@ -146,7 +146,7 @@ test('a dialog holds the page until it is answered, and what was clicked goes on
   await done('browser_close', { sessionId });
 });
 
-test('files are chosen from the call, and from what was uploaded to the session', async () => {
+test('attaches files of the call and files that were uploaded to the session', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const ref = refOf('button "CV"', text);
   const chosen = await done('browser_file_upload', {
@@ -263,7 +263,7 @@ test('a lost session is reported as lost, and never replaced by an empty one', a
   assert.equal((await done('browser_sessions')).text, 'No session is open.');
 });
 
-test('a session goes on after the server was killed, and only old references are gone', async () => {
+test('a session continues after the server was killed, and only old references are lost', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   await done('browser_type', { sessionId, ref: refOf('textbox "Name"', text), text: 'Ada' });
   await server.kill();
@@ -280,7 +280,7 @@ test('a session goes on after the server was killed, and only old references are
   await done('browser_close', { sessionId });
 });
 
-test('a person gets a link to take over, and links are outside what the model reads otherwise', async () => {
+test('hands over by a link to the live view, which is not part of the text for the model', async () => {
   const opened = await done('browser_open', { url: `${pages.url}/red` });
   const sessionId = String(opened.meta['berth/sessionId']);
   const live = String(opened.meta['berth/liveViewUrl']);

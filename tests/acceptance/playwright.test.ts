@@ -53,7 +53,7 @@ test('opens, reads, fills and clicks a page', () =>
     assert.equal(await page.title(), 'Grüße 🚢');
   }));
 
-test('a page, its frame and its worker are online until the client changes it', () =>
+test('navigator.onLine is true in page, frame and worker until the client changes it', () =>
   withPage(async page => {
     await page.goto(pages.a);
     const online = () =>

@@ -177,7 +177,7 @@ test('plain requests are sent by URL, tunnels by CONNECT', () => {
   }
 });
 
-test('rules are tried in order, the first match decides, and other hosts are connected directly', () =>
+test('tries rules in order, uses the first match, and connects to other hosts directly', () =>
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
@@ -259,7 +259,7 @@ const UNUSABLE = [
 /** The limit is eight seconds, while the kernel's would be minutes. Allows for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
-test('an unusable proxy fails the create soon, and is named', async () => {
+test('refuses a create with an unusable proxy quickly, and names the proxy', async () => {
   await Promise.all(
     UNUSABLE.map(async ([reason, rule]) => {
       const began = Date.now();

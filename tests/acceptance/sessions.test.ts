@@ -270,7 +270,7 @@ test('refuses the projectId of another application with 403', async () => {
   assert.equal(body.code, 'project_mismatch');
 });
 
-test('a read includes the connect address of a running session, while lists and updates do not', () =>
+test('a read includes the connect address of a running session, lists and updates do not', () =>
   withSession({ userMetadata: { look: 'here' } }, async created => {
     const read = await server.read(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
@@ -538,7 +538,7 @@ test('a failed start is answered with an error, and the session has the status E
   await server.settles();
 });
 
-test('a browser that hangs during its start is given up with 504', async () => {
+test('ends a browser that hangs during its start, and answers 504', async () => {
   chromium.mood('hangs');
   const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
   assert.equal(status, 504);

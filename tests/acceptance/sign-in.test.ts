@@ -120,7 +120,7 @@ test('a code by e-mail signs in once and verifies the address', async () => {
   assert.equal(codeOf(again), 'sign_in_failed');
 });
 
-test('a code that was requested for nobody is never right, and no mail is written', async () => {
+test('refuses every code for an unknown address, and sends no mail', async () => {
   const person = new Person(server);
   const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
   assert.equal(status, 202);

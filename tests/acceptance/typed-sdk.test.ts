@@ -94,7 +94,7 @@ test('releases the session if no client can be connected', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('a wait ends when the session has ended otherwise, when its time is over, and when it is aborted', async () => {
+test('ends a wait when the session ends, when the time is up, and when it is aborted', async () => {
   const { id } = await createdSession('wait');
   const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(late.code, 'wait_timeout');
@@ -104,7 +104,7 @@ test('a wait ends when the session has ended otherwise, when its time is over, a
   assert.deepEqual([wrong.code, wrong.details], ['wrong_end', { status: 'COMPLETED', endReason: 'released' }]);
 });
 
-test('a failure tells code, status, request id, details and what to do', async () => {
+test('an error has code, status, request id, details and advice', async () => {
   const path = { id: UNKNOWN };
   const missing = await failure(berth.GET('/v1/browsers/sessions/{id}', { params: { path } }));
   assert.deepEqual([missing.code, missing.status], ['not_found', 404]);
@@ -117,7 +117,7 @@ test('a failure tells code, status, request id, details and what to do', async (
   assert.deepEqual([refused.code, refused.status], ['invalid_credentials', 401]);
 });
 
-test('without a credential nothing is sent, and the error names what is missing', async () => {
+test('sends nothing without a credential, and names what is missing', async () => {
   const without = berthClient({ url: server.url, key: '', token: '' });
   const key = await failure(without.GET('/v1/browsers/sessions'));
   assert.deepEqual([key.code, key.status], ['no_credential', undefined]);
@@ -126,7 +126,7 @@ test('without a credential nothing is sent, and the error names what is missing'
   assert.match(`${token.message} ${token.advice}`, /token.*BERTH_TOKEN/);
 });
 
-test('an address without a service, and one with another service, are told apart', async () => {
+test('distinguishes an address without a service from one with another service', async () => {
   const nobody = await failure(berthClient({ url: `http://127.0.0.1:${await freePort()}` }).GET('/healthz'));
   assert.deepEqual([nobody.code, nobody.status], ['unreachable', undefined]);
   assert.match(nobody.message, /ECONNREFUSED/);
@@ -139,7 +139,7 @@ test('an address without a service, and one with another service, are told apart
   assert.deepEqual([strange.code, strange.status], ['unexpected_answer', 502]);
 });
 
-test('a program in another folder imports it as a package', async () => {
+test('can be imported as a package by a program in another folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-sdk-'));
   after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'node_modules/@berth'), { recursive: true });

@@ -5,7 +5,7 @@ import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
 
-test('whether an application exists cannot be read from the configuration', async () => {
+test('the configuration does not reveal whether an application exists', async () => {
   const read = async (query: string) => {
     const { status, headers, text } = await server.api('GET', `/v1/config${query}`, { key: null });
     return { status, etag: headers.etag, text };

@@ -44,7 +44,7 @@ const from = (ip: string) => ({ 'x-forwarded-for': ip });
 // ---- one token
 // -----------------------------------------------------------------------------------------------------------
 
-test('fifty requests at once get one token, and the others are too soon', async () => {
+test('of fifty concurrent requests one gets the token, and the others are refused as too early', async () => {
   const started = await devices.start({ device_name: 'fifty' });
   await devices.approve(started);
   const answers = await Promise.all(
@@ -69,7 +69,7 @@ test('a device code that is sent again revokes the token that was issued for it'
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
 });
 
-test('a program that a thief was faster than finds out, and ends the token of the thief', async () => {
+test('a program whose device code was stolen gets an error, which revokes the token of the thief', async () => {
   const started = await devices.start();
   await devices.approve(started);
   const stolen = await devices.collected(started);
@@ -79,7 +79,7 @@ test('a program that a thief was faster than finds out, and ends the token of th
   assert.equal(await statusWith(stolen.access_token), 401);
 });
 
-test('a stolen device code is of no use without the verifier or with another client, and slows nobody down', async () => {
+test('refuses a stolen device code without the verifier or with another client, without delaying the real client', async () => {
   const verifier = 'v'.repeat(50);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const started = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
@@ -143,7 +143,7 @@ test('only the person who has read a code first can read or decide it', async ()
   assert.equal(decided.status, 200, decided.text);
 });
 
-test('nobody gives access to an application in which they are not a developer', async () => {
+test('refuses to grant access to an application by a person who is not its developer', async () => {
   const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
   const started = await devices.start();
   const read = await devices.read(viewer, started.user_code);
@@ -179,7 +179,7 @@ test('an approval cannot widen what was asked for', async () => {
   assert.equal(codeOf(made), '403 permission_denied');
 });
 
-test('parallel decisions make one', async () => {
+test('only one of several concurrent decisions takes effect', async () => {
   await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
   const started = await devices.start();
   await devices.read(await devices.freshOwner(), started.user_code);
@@ -249,7 +249,7 @@ test('the browser of a session cannot approve, also where sessions may reach thi
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------
 
-test('ten wrong codes within ten minutes, also at once, are all that a person or an address has', async () => {
+test('refuses a person or an address after ten wrong codes within ten minutes, even concurrent ones', async () => {
   const guesser = await otherPerson(server, 'guesser@example.com');
   const started = await devices.start();
   const guess = (code: string, ip: string) =>
@@ -276,14 +276,14 @@ test('ten wrong codes within ten minutes, also at once, are all that a person or
   assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
 });
 
-test('right codes do not count', async () => {
+test('does not count correct codes', async () => {
   const person = await otherPerson(server, 'many@example.com');
   const started = await devices.start();
   for (let attempt = 0; attempt < 15; attempt += 1)
     assert.equal((await devices.read(person, started.user_code)).status, 200);
 });
 
-test('starts are bounded for each address', async () => {
+test('limits the starts of each address', async () => {
   const ip = '198.51.100.77';
   const begin = () => devices.openly<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
   const answers = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
@@ -321,7 +321,7 @@ test('forms that are too large, repeat a parameter or name a prototype are refus
   assert.equal(other.status, 415);
 });
 
-test('what a program says of itself carries no text direction and no line breaks to the page', async () => {
+test('removes text direction and line breaks from what a program says about itself', async () => {
   const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.freshOwner(), started.user_code);
   assert.equal(body.deviceName, 'laptop');

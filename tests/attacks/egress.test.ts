@@ -54,7 +54,7 @@ describe('spellings of forbidden addresses', () => {
     );
   });
 
-  test('lets each arrive when it is allowed', () => {
+  test('delivers each attempt if it is allowed', () => {
     const wrong = report.attempts.filter(
       ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
     );

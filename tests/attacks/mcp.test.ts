@@ -95,7 +95,7 @@ test('a key without browsers:write drives sessions, and neither opens nor closes
   await server.release(id);
 });
 
-test('a revoked key is cut off at once, between two calls', async () => {
+test('refuses a revoked key at once, between two calls', async () => {
   const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
   const { call, close } = await agent(made.key);
   const { sessionId } = await call('browser_open');
@@ -128,7 +128,7 @@ test('addresses of files, of the browser and of this machine are refused like th
   await close();
 });
 
-test('a page that never comes to rest delays its own session, and no other', async () => {
+test('a page that never becomes idle delays only its own session', async () => {
   const { call, close } = await agent();
   const hung = await call('browser_open', { url: `${pages.url}/busy` });
   const calm = await call('browser_open', { url: `${pages.url}/` });
@@ -160,7 +160,7 @@ test('a page with a thousand dialogs and one with twenty thousand elements give 
   await close();
 });
 
-test('messages that are no JSON-RPC, batches and unknown methods are refused, and the server goes on', async () => {
+test('refuses messages that are not JSON-RPC, batches and unknown methods, and continues to serve', async () => {
   for (const body of [
     {},
     [],

@@ -43,7 +43,7 @@ const messageOf = (answer: { readonly body: unknown }): string => (answer.body a
 
 // ---- roles ---------------------------------------------------------------------------------------------------------
 
-test('an admin makes no owner, and changes or removes none, however fresh the proof', async () => {
+test('refuses an admin who makes, changes or removes an owner, however recent the proof', async () => {
   await stepUp(admin.person);
   const [owner = ''] = await ownerIds();
   assert.deepEqual(outcome(await give(admin.person, developer.accountId, 'owner')), [403, 'permission_denied']);
@@ -55,7 +55,7 @@ test('an admin makes no owner, and changes or removes none, however fresh the pr
   assert.deepEqual(outcome(invited), [403, 'permission_denied']);
 });
 
-test('a developer changes, removes and invites nobody', async () => {
+test('refuses a developer who changes, removes or invites a member', async () => {
   for (const answer of [
     await give(developer.person, developer.accountId, 'admin'),
     await give(developer.person, admin.accountId, 'viewer'),
@@ -66,7 +66,7 @@ test('a developer changes, removes and invites nobody', async () => {
     assert.deepEqual(outcome(answer), [403, 'permission_denied']);
 });
 
-test('no token changes a member, and none passes for a step-up', async () => {
+test('refuses tokens for changes of members and for a step-up', async () => {
   const key = await ownerToken(server);
   const changed = await server.api('PATCH', `${MEMBERS}/${developer.accountId}`, { key, body: { role: 'admin' } });
   assert.deepEqual(outcome(changed), [401, 'invalid_credentials']);
@@ -79,7 +79,7 @@ test('no token changes a member, and none passes for a step-up', async () => {
   assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
 });
 
-test('an old proof makes no owner, neither by a change nor by an invitation', async () => {
+test('refuses to make an owner without a recent proof, by a change or by an invitation', async () => {
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
   const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
@@ -87,7 +87,7 @@ test('an old proof makes no owner, neither by a change nor by an invitation', as
     assert.deepEqual(outcome(answer), [401, 'insufficient_user_authentication']);
 });
 
-test('owners who demote or remove each other, or leave, at the same time leave one', async () => {
+test('keeps one owner if owners demote or remove each other, or leave, at the same time', async () => {
   const second = await join(server, ada, 'second@example.com', 'admin');
   const [first = ''] = await ownerIds();
   const both = [
@@ -157,7 +157,7 @@ test('an invitation by somebody who was demoted or removed since is void, and st
   assert.deepEqual(statuses, ['revoked', 'revoked']);
 });
 
-test('a stolen invitation opens nothing to another account, and the attempt is in the audit log', async () => {
+test('refuses a stolen invitation to another account, and records the attempt in the audit log', async () => {
   const invited = await invite(server, ada, 'victim@example.com', 'admin');
   const refused = await accept(developer.person, invited);
   const unknown = await accept(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
@@ -181,7 +181,7 @@ test('a stolen invitation opens nothing to another account, and the attempt is i
     assert.equal((await new Person(server).post('/v1/sign-in/register', { ...wish, email })).status, 403, email);
 });
 
-test('an address that was not verified accepts nothing', async () => {
+test('an account with an unverified address cannot accept an invitation', async () => {
   const email = 'unverified@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -201,7 +201,7 @@ test('an invitation is accepted once, also by many requests at once and after le
   assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
 });
 
-test('other sites accept and change nothing with the cookie of a person', async () => {
+test('refuses accepting and changes with the cookie of a person from other sites', async () => {
   await server.advance(HOUR_MS);
   const invited = await invite(server, ada, 'developer@example.com', 'admin');
   const evil = { origin: 'https://evil.example' };
@@ -226,20 +226,20 @@ test('the secret of an invitation is no credential, and credentials are no invit
     assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
 });
 
-test('guesses are limited', async () => {
+test('limits guesses', async () => {
   const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
   for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
   assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);
 });
 
-test('twenty-five invitations at once are twenty', async () => {
+test('of twenty-five concurrent invitations twenty are accepted', async () => {
   await server.advance(HOUR_MS);
   const wish = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
   const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => wish(n)));
   assert.equal(answers.filter(({ status }) => status === 201).length, 20);
 });
 
-test('an address cannot carry a header of a mail, and unknown fields are refused', async () => {
+test('refuses an address that contains a mail header, and unknown fields', async () => {
   for (const email of [
     'a@b.test\r\nBcc: c@d.test',
     'a@b.test, c@d.test',

@@ -22,7 +22,7 @@ const statusesOf = async (count: number, key: () => string): Promise<Map<number,
   return new Map([...counted].map(([status, those]) => [status, those.length]));
 };
 
-test('a flood with one key is refused, and another key of the same application is served meanwhile', async () => {
+test('refuses a flood with one key, and serves another key of the same application', async () => {
   const made = await server.berth('keys', 'create', '--json', '--application', server.applicationId);
   const { key }: { key: string } = JSON.parse(made.stdout);
   const flood = statusesOf(FLOOD, () => key);
@@ -35,7 +35,7 @@ test('a flood with one key is refused, and another key of the same application i
   assert.equal(statuses.size, 2, JSON.stringify([...statuses]));
 });
 
-test('wrong credentials are answered with 401, however many are sent, and use nothing of a valid one', async () => {
+test('answers wrong credentials with 401, however many, without using up the limit of a valid one', async () => {
   const wrong = () => `bak_${randomBytes(32).toString('base64url')}000000`;
   assert.deepEqual([...(await statusesOf(FLOOD, wrong)).keys()], [401]);
   assert.equal((await server.api('GET', '/v1/projects')).status, 200);

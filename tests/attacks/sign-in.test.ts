@@ -66,7 +66,7 @@ test('the cookie is no bearer credential, and no token can do what only a person
   assert.equal(browsers.status, 401);
 });
 
-test('a cookie that was planted before the sign-in is worth nothing after it', async () => {
+test('refuses a cookie that was set before the sign-in', async () => {
   const victim = new Person(server);
   victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
   const planted = victim.cookie;
@@ -76,7 +76,7 @@ test('a cookie that was planted before the sign-in is worth nothing after it', a
   assert.equal((await victim.get('/v1/account')).status, 401);
 });
 
-test('a step-up changes the cookie, and the earlier one is dead at once', async () => {
+test('a step-up replaces the cookie, and the old one is refused at once', async () => {
   const person = new Person(server);
   await person.signIn(EMAIL);
   const before = person.cookie;
@@ -85,7 +85,7 @@ test('a step-up changes the cookie, and the earlier one is dead at once', async 
   assert.equal((await person.get('/v1/account')).status, 401);
 });
 
-test('ten wrong passwords stop the right one from that address, for ten minutes', async () => {
+test('after ten wrong passwords refuses even the right one from that address for ten minutes', async () => {
   const person = new Person(server);
   for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
   const refused = await person.signIn(EMAIL);
@@ -128,7 +128,7 @@ test('fifty sign-ins with one code by e-mail give one session', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
-test('a hundred guesses at the same time count as a hundred', async () => {
+test('counts a hundred concurrent guesses as a hundred', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -150,7 +150,7 @@ test('a hundred guesses at the same time count as a hundred', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
-test('nobody registers without an invitation', async () => {
+test('refuses to register without an invitation', async () => {
   const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {
     const answer = await new Person(server).post('/v1/sign-in/register', {
@@ -161,7 +161,7 @@ test('nobody registers without an invitation', async () => {
   }
 });
 
-test('a challenge for a step-up of one person is not answered by the passkey of a stranger', async () => {
+test('refuses the passkey of another person for the challenge of a step-up', async () => {
   const stranger = new Authenticator(localhost.origin);
   await ada.signIn(EMAIL);
   const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))

@@ -29,7 +29,7 @@ describe('clients that do not read their answers', () => {
   /** UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('are closed, the one with most bytes first, until the session is within its limit; others stay connected', () =>
+  it('closes the client with the most unread bytes until the session is within its limit; others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();

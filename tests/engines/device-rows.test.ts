@@ -69,13 +69,13 @@ const redeem =
   (row: DeviceRow | undefined): Collection =>
     row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
 
-test('a row comes back as it was written, without what is absent', async () => {
+test('reads a row as it was written, without absent members', async () => {
   const row = await aRow({ deviceName: 'laptop', codeChallenge: 'c', userAgent: 'x' });
   assert.deepEqual(await device.byDeviceCode(row.deviceCodeHash), row);
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
 });
 
-test('a user code is unique, and the living are bounded', async () => {
+test('a user code is unique, and the number of pending ones is limited', async () => {
   const row = await aRow();
   const again = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
   assert.equal(await device.insert(again, MANY), 'code_taken');
@@ -119,7 +119,7 @@ test('fifty collections at once insert one token', async () => {
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.tokenId, tokens[0]?.id);
 });
 
-test('a full account gets no token, and the approval stays', async () => {
+test('an account with the maximum of tokens gets none, and the approval stays valid', async () => {
   const account = await anAccount();
   const row = await anApproved(account);
   assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');
@@ -127,7 +127,7 @@ test('a full account gets no token, and the approval stays', async () => {
   assert.deepEqual(await store.tokens.list(account, NOW, { limit: 100 }), []);
 });
 
-test('a revocation is announced, and every change of the status too', async () => {
+test('sends a notification for a revocation and for every change of status', async () => {
   const changed: string[] = [];
   const revoked: string[] = [];
   scope.own(await store.listen('device_changed', id => changed.push(id), assert.fail));
@@ -145,7 +145,7 @@ test('a revocation is announced, and every change of the status too', async () =
   assert.deepEqual(revoked, [token.hash.toString('hex')]);
 });
 
-test('what expired before a time is removed', async () => {
+test('removes authorizations that expired before a time', async () => {
   const [old, young] = [await aRow({ expiresAt: plus(NOW, MINUTE_MS) }), await aRow({ expiresAt: plus(END, 1) })];
   await device.removeExpired(END);
   assert.equal(await device.byDeviceCode(old.deviceCodeHash), undefined);

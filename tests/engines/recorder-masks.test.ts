@@ -127,7 +127,7 @@ pages.set('/around', html(AROUND));
 const isClose = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
-test('covers what is beside a field no further than a block of the picture, and the same for whatever was typed', async () => {
+test('masks at most one block of the picture around a field, and the same area for any text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
   await client.shows('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));

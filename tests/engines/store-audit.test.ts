@@ -131,7 +131,7 @@ describe('the audit log', () => {
     await sqlAt(login, 'drop table later');
   });
 
-  it('forgets by age alone, and only up to the newest seal that is as old', async () => {
+  it('deletes entries by age only, and only up to the newest seal of that age', async () => {
     const applicationId = newId<ApplicationId>(NOW);
     const before = (days: number) => new Date(Date.now() - days * DAY_MS);
     for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: before(days) }));

@@ -112,7 +112,7 @@ describe('data folder lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('waits for an owner that is leaving', async () => {
+  it('waits for an owner that is releasing the lock', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // It can only wait once flock(1) runs on the same file.
@@ -435,7 +435,7 @@ describe('socket folder', () => {
   const long = (): string => join(dataDir, 'a'.repeat(100));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-  it('is elsewhere when the path of the data folder is too long, and is removed with the server', async () => {
+  it('uses another folder if the path of the data folder is too long, and removes it with the server', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
     const folder = find(long())?.socketFolder ?? '';
@@ -445,7 +445,7 @@ describe('socket folder', () => {
     assert.ok(!existsSync(folder));
   });
 
-  it('is elsewhere when PostgreSQL would misread its path', async () => {
+  it('uses another folder if PostgreSQL would misread the path', async () => {
     const folder = join(dataDir, 'a, "b" c');
     const store = await open({ dataDir: folder });
     await store.ping();

@@ -248,7 +248,7 @@ describe('session events', () => {
     });
   });
 
-  it('reach a follower once and in order while many are written', async () => {
+  it('reach a reader once and in order while many are written', async () => {
     const { applicationId } = await anApplication();
     const hostId = await aHost();
     const writers = Array.from({ length: 6 }, async () => {

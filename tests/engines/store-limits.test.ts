@@ -193,7 +193,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
       });
 
-      it('adds the bytes of many applications from many sides at once', async () => {
+      it('adds the bytes of many applications from several processes concurrently', async () => {
         const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
         const backwards = applications.toReversed();
         const moved = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
@@ -248,7 +248,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('idempotency keys', () => {
-      it('begin once when fifty requests arrive concurrently', async () => {
+      it('run once when fifty requests arrive concurrently', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));

@@ -69,7 +69,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       );
     });
 
-    it('leaves no data key under a former master key, whoever works at once', async () => {
+    it('leaves no data key wrapped by a former master key, even with concurrent writers', async () => {
       await wrapAnew();
       const vault = await Vault.open(parts());
       const owners = Array.from({ length: 40 }, () => randomUUID());

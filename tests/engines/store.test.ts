@@ -197,7 +197,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('keys', () => {
-      it('returns what was inserted, without absent fields', async () => {
+      it('returns the inserted row, without absent fields', async () => {
         const row = key((await anApplication()).id);
         assert.equal(await store.keys.insert(row, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(row.hash), row);
@@ -290,7 +290,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('tokens', () => {
-      it('returns what was inserted', async () => {
+      it('returns the inserted row', async () => {
         const account = await anAccount();
         const open = token(account.id);
         const narrow = { ...token(account.id), applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)] };
@@ -682,7 +682,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('adds up minutes and bytes of an application, including running sessions', async () => {
+      it('sums minutes and bytes of an application, including running sessions', async () => {
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });

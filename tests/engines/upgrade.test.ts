@@ -52,7 +52,7 @@ test('the account of the first start owns both applications, and nobody signs in
   );
 });
 
-test('keys and tokens that were printed before are found by their hashes, with their rights', async () => {
+test('finds keys and tokens of the earlier version by their hashes, with their rights', async () => {
   const first = await store.keys.byHash(hashOf(FIRST_KEY));
   const second = await store.keys.byHash(hashOf(SECOND_KEY));
   assert.deepEqual([first?.name, second?.name, second?.applicationId], ['First key', 'shop', SECOND_APPLICATION]);
@@ -63,7 +63,7 @@ test('keys and tokens that were printed before are found by their hashes, with t
   assert.ok(token?.scopes.includes('account:tokens'));
 });
 
-test('limits that were set are still set', async () => {
+test('keeps the configured limits', async () => {
   const row = await store.limits.get(SECOND_APPLICATION);
   assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
 });

@@ -30,7 +30,7 @@ test('no credential gets into an entry, wherever it stands', async () => {
   assert.ok(!JSON.stringify(row).includes('xxx'), JSON.stringify(row));
 });
 
-test('texts, lists and details are bounded and printable', async () => {
+test('bounds texts, lists and details, and keeps them printable', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
   const { details, userAgent } = await written({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,

@@ -24,7 +24,7 @@ test('the digest of a user code needs the secret of the installation', () => {
   assert.ok(!digest.equals(createHash('sha256').update('KQTM7HXD').digest()));
 });
 
-test('a verifier fits its own challenge only', () => {
+test('accepts a verifier for its own challenge only', () => {
   const verifier = 'v'.repeat(43);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   assert.ok(verifies(challenge, verifier));

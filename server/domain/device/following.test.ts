@@ -53,7 +53,7 @@ async function opened() {
 /** Runs the callbacks that are due. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
-test('a change is answered when its notice comes, at the same time', async () => {
+test('answers a change as soon as its notification arrives', async () => {
   const { clock, row, heard, read } = await opened();
   const waiting = read({ wait: 55, since: 'pending' });
   await turn();
@@ -64,7 +64,7 @@ test('a change is answered when its notice comes, at the same time', async () =>
   assert.equal(clock.monotonicMs(), 0);
 });
 
-test('without a change the wait ends when it was asked to, and expiry is a change', async () => {
+test('ends the wait at the requested time if nothing changes, and reports an expiry as a change', async () => {
   const { clock, read } = await opened();
   const waiting = read({ wait: 55 });
   await turn();
@@ -78,7 +78,7 @@ test('without a change the wait ends when it was asked to, and expiry is a chang
   assert.equal(clock.monotonicMs(), 605_000);
 });
 
-test('a state that differs from the known one is answered at once, and not too often', async () => {
+test('answers a changed state at once, within the rate limit', async () => {
   const { clock, read } = await opened();
   assert.equal(await read({ wait: 55, since: 'claimed' }), 'pending');
   await assert.rejects(read({}), { code: 'rate_limited' });
@@ -86,7 +86,7 @@ test('a state that differs from the known one is answered at once, and not too o
   assert.equal(await read({}), 'pending');
 });
 
-test('a caller who goes away, and the end of the server, end the wait', async () => {
+test('ends the wait when the caller disconnects or the server stops', async () => {
   const { read, signal, following } = await opened();
   const left = read({ wait: 55 });
   await turn();

@@ -29,7 +29,7 @@ test('accepts the keywords of JSON Schema', () => {
     assert.equal(refusalOf(schema), undefined, JSON.stringify(schema));
 });
 
-test('refuses what is misspelt, too large, or could not be matched within bounds, and says where', () => {
+test('refuses schemas that are misspelt, too large, or cannot be matched within bounds, and names the place', () => {
   const cases: Array<[JsonObject, RegExp]> = [
     [{ propertis: {} }, /input\.propertis is not a keyword/],
     [{ properties: { a: 3 } }, /input\.properties\.a is not a schema/],
@@ -60,7 +60,7 @@ test('refuses what is misspelt, too large, or could not be matched within bounds
   assert.equal(refusalOf(nested(7)), undefined);
 });
 
-test('references that multiply are counted', () => {
+test('counts repeated references', () => {
   const definitions: Record<string, Json> = { d0: { type: 'string' } };
   for (let level = 1; level <= 20; level += 1) {
     const one = { $ref: `#/$defs/d${level - 1}` };

@@ -27,7 +27,7 @@ test('reads only numbers under known names', () => {
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
 });
 
-test('names what would have no effect: limits that are raised over the ceiling, and a default above the maximum', () => {
+test('names settings without effect: limits above the ceiling, and a default above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
   const paths = (asked: Parameters<typeof ineffective>[0]): string[] =>
     ineffective(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);

@@ -191,7 +191,7 @@ test('refuses with position and waited time when waitMs is over', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('finds room within a second without being told', async () => {
+test('finds a free slot within a second without a notification', async () => {
   const room = new Room();
   const { stands } = await room.join(A, 'one');
   room.hostFree = 1;

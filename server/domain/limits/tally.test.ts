@@ -33,7 +33,7 @@ test('an attempt that is taken back does not count', () => {
   assert.throws(() => wrong.take('a'));
 });
 
-test('an attempt that one tally refuses counts with none', () => {
+test('an attempt that one tally refuses is not counted by the others', () => {
   const [account, address] = [tally(new HandClock()), tally(new HandClock())];
   for (let attempt = 0; attempt < 2; attempt += 1) address.take('x');
   for (let attempt = 0; attempt < 5; attempt += 1) assert.throws(() => takeAll([account, 'a'], [address, 'x']));

@@ -56,7 +56,7 @@ describe('bytes that wait', () => {
     assert.deepEqual(closed(two, three), [undefined, 'process']);
   });
 
-  it('are looked at again before anybody is closed', () => {
+  it('are counted again before a client is closed', () => {
     const all = new WaitingBytes(bounds);
     const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
     one.bytes = 0; // its receiver has read them

@@ -36,7 +36,7 @@ describe('live view tokens', () => {
     }
   });
 
-  test('with the right to view cannot be turned into ones with control', () => {
+  test('cannot be changed from view to control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
     const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));

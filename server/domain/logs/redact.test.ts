@@ -94,7 +94,7 @@ describe('redactHeaders', () => {
     assert.deepEqual(Object.keys(clean).length, 10);
   });
 
-  it('removes values that are not text', () => {
+  it('removes values that are not texts', () => {
     const clean = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
     assert.ok(JSON.stringify(clean).length < 3_000);
   });

@@ -25,13 +25,13 @@ function outcome(
   }
 }
 
-test('viewers and developers change nobody', () => {
+test('viewers and developers cannot change members', () => {
   for (const by of ['viewer', 'developer'] as const)
     for (const member of ROLES)
       for (const role of [...ROLES, undefined]) assert.equal(outcome(by, member, role), 'permission_denied');
 });
 
-test('admins change everybody below owner, and owners everybody', () => {
+test('admins may change all members below owner, and owners all members', () => {
   for (const member of ROLES)
     for (const role of [...ROLES, undefined]) {
       const isAboutOwner = member === 'owner' || role === 'owner';
@@ -40,19 +40,19 @@ test('admins change everybody below owner, and owners everybody', () => {
     }
 });
 
-test('everybody may leave, except the last owner, who keeps the role', () => {
+test('lets every member leave, except the last owner', () => {
   for (const role of ROLES) assert.equal(outcome(role, role, undefined, { isOwn: true }), 'allowed');
   assert.equal(outcome('owner', 'owner', undefined, { isOwn: true, owners: 1 }), 'last_owner');
   assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
 });
 
-test('who was removed meanwhile finds no member', () => {
+test('a person who was removed meanwhile cannot find the members', () => {
   const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
   for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
     assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
 });
 
-test('nobody invites above the own role', () => {
+test('refuses an invitation to a role above that of the inviter', () => {
   assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
   assert.deepEqual(givableBy(undefined), []);
 });

@@ -32,7 +32,7 @@ test('selects only a pool that states every requested part of the place', () => 
   assert.equal(found({ country: 'FR' }), undefined, 'no pool of another country');
 });
 
-test('compares places without regard to case and to how blanks are written', () => {
+test('compares places without regard to case and spaces', () => {
   for (const city of ['new york', 'NEW_YORK', 'New-York', 'new  york'])
     assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RecentClaims } from './recent-claims.ts';
 
-test('five claims within ten seconds are continuous, and no longer when the first of them is older', () => {
+test('counts five claims within ten seconds as continuous demand, until the first is older', () => {
   let nowMs = 0;
   const claims = new RecentClaims({ monotonicMs: () => nowMs });
   for (let claim = 1; claim <= 4; claim++) {

@@ -186,7 +186,7 @@ test('refuses IPv6 ranges by their rules, and unallocated space', () => {
   for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
 });
 
-test('agrees with the table over the whole IPv4 space', () => {
+test('matches the table over the whole IPv4 space', () => {
   for (let value = 0; value <= 0xffffffff; value += 65_521) {
     const address = text4(value);
     const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));

@@ -44,6 +44,6 @@ test('frameHead precedes a message that is written separately', async () => {
   assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
 });
 
-test('a length beyond 32 bits uses both halves', () => {
+test('encodes a length above 32 bits in both words', () => {
   assert.equal(frameHead(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

@@ -8,7 +8,7 @@ test('reads parameters, and leaves out empty ones', () => {
   assert.deepEqual(readFormBody(''), {});
 });
 
-test('refuses what is repeated, too much or too large', () => {
+test('refuses repeated, too many and too large values', () => {
   for (const text of ['a=1&a=1', '__proto__=x', Array.from({ length: 33 }, (_, index) => `p${index}=1`).join('&')])
     assert.throws(
       () => readFormBody(text),

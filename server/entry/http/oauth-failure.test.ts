@@ -6,7 +6,7 @@ import { oauthFailure } from './oauth-failure.ts';
 const bodyOf = (code: string, message = 'It failed.') =>
   oauthFailure({ statusCode: 400, error: 'Bad Request', message, code, requestId: 'req_1' });
 
-test('an OAuth code is its own error, and every other code is one of the standard', () => {
+test('converts an OAuth code unchanged, and every other code to one of the standard', () => {
   const words: Readonly<Partial<Record<ErrorCode, string>>> = {
     slow_down: 'slow_down',
     invalid_scope: 'invalid_scope',
@@ -21,7 +21,7 @@ test('an OAuth code is its own error, and every other code is one of the standar
   for (const code of Object.keys(ERRORS).filter(isErrorCode)) assert.match(bodyOf(code).error, /^[a-z_]+$/);
 });
 
-test('the description has only characters that the standard allows, and our fields are unchanged', () => {
+test('the description of an OAuth error has only allowed characters, and our fields are unchanged', () => {
   const { error_description: description, message } = bodyOf('internal', 'Send "bdc_…"\\ – now.');
   assert.equal(description, "Send 'bdc_...'? ? now.");
   assert.equal(message, 'Send "bdc_…"\\ – now.');

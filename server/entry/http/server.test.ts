@@ -340,7 +340,7 @@ test('an error has the documented body, with the request id of the header', asyn
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
 });
 
-test('keeps a well-formed request id of the caller, and replaces others', async () => {
+test('keeps a well-formed request id of the caller, and replaces invalid ones', async () => {
   const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
   assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
   for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
