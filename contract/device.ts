@@ -158,7 +158,7 @@ export const DecideDevice = Type.Object({
     description: 'The code that the program shows. Read it first: the person who reads it first decides.',
   }),
   decision: Type.Enum(['approve', 'deny'], {
-    description: '`approve` needs a fresh proof of who you are; `deny` does not.',
+    description: '`approve` requires a recent proof of identity; `deny` does not.',
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('Id of an application.'), {

@@ -100,7 +100,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The person has denied the authorization.',
-    whatToDo: 'Stop asking. Start again only if the person wants it.',
+    whatToDo: 'Do not repeat the request. Start again only if the person wants it.',
   },
   expired_token: {
     status: 400,
@@ -124,8 +124,8 @@ export const ERRORS = {
   invalid_scope: {
     status: 400,
     retry: 'no',
-    summary: '`scope` has a word that is no scope.',
-    whatToDo: 'Use scopes of tokens, separated by blanks.',
+    summary: '`scope` contains an unknown scope.',
+    whatToDo: 'Use scopes of tokens, separated by spaces.',
   },
   invalid_target: {
     status: 400,
@@ -158,13 +158,13 @@ export const ERRORS = {
   sign_in_failed: {
     status: 401,
     retry: 'no',
-    summary: 'The password, code, passkey or link is not right, or it has expired. Nothing says which.',
+    summary: 'The password, code, passkey or link is wrong or has expired. For security the answer does not say which.',
     whatToDo: 'Check what you typed, or begin again.',
   },
   insufficient_user_authentication: {
     status: 401,
     retry: 'no',
-    summary: 'The operation requires that the person who is signed in proves again who they are.',
+    summary: 'The operation requires a recent proof of identity from the person who is signed in.',
     whatToDo: 'Repeat the sign-in with the strongest method of the account, at the address in `details.stepUpUrl`.',
   },
   cross_site_request: {
@@ -285,7 +285,7 @@ export const ERRORS = {
   not_ready: {
     status: 409,
     retry: 'no',
-    summary: 'Something that the operation needs is not set up yet.',
+    summary: 'A requirement of the operation is not configured yet.',
     whatToDo: 'Follow the message.',
   },
   name_taken: {
@@ -309,8 +309,8 @@ export const ERRORS = {
   already_decided: {
     status: 409,
     retry: 'no',
-    summary: 'The decision was made before, and stands.',
-    whatToDo: 'Start anew if another decision is wanted.',
+    summary: 'This was already decided, and the decision cannot be changed.',
+    whatToDo: 'Start a new request to decide differently.',
   },
   key_not_rotatable: {
     status: 409,

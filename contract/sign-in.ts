@@ -141,7 +141,7 @@ export const CurrentAccount = Type.Object(
       Type.Object(
         {
           id: Uuid('Id of this session.'),
-          acr: Type.Enum([...ACRS], { description: 'What you proved who you are with.' }),
+          acr: Type.Enum([...ACRS], { description: 'The strength of the last proof of identity.' }),
           authTime: Time('When you last proved it.'),
           strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof that the account is able to give.' }),
         },
@@ -212,7 +212,7 @@ export const SessionParams = Type.Object({ id: Uuid('Id of the session.') });
 
 export const StepUp = Type.Object({
   method: Type.Enum(['password', 'totp', 'recovery_code', 'passkey'], {
-    description: 'What you prove who you are with. `GET /v1/account` says what the account has.',
+    description: 'The method of the proof. `GET /v1/account` lists the methods of the account.',
   }),
   password: Type.Optional(Password),
   code: Type.Optional(Code),

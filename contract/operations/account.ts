@@ -130,7 +130,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/passkeys',
     summary: 'Add a passkey',
     description:
-      'At most 20 per account. Adding it proves who you are, so that this session is as strong as the passkey.',
+      'At most 20 per account. Adding one is a proof of identity, so the session gets the strength of a passkey.',
     stepUp: true,
     body: AddPasskey,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', name: 'Laptop', response: {} },

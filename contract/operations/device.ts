@@ -69,7 +69,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/approvals',
     summary: 'Decide a device authorization',
     description:
-      'Approves or denies what a program asks for. Only the person who has read it can. To approve needs a fresh proof of who you are, and is refused to browsers of sessions of this service.',
+      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers of sessions of this service.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

@@ -33,7 +33,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'Issue a token',
     description:
-      'The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in must have proved recently who they are.',
+      'The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in needs a recent proof of identity.',
     credential: 'account',
     scopes: [MANAGE_TOKENS_SCOPE],
     stepUp: true,

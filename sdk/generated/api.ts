@@ -1277,7 +1277,7 @@ export interface paths {
         put?: never;
         /**
          * Add a passkey
-         * @description At most 20 per account. Adding it proves who you are, so that this session is as strong as the passkey.
+         * @description At most 20 per account. Adding one is a proof of identity, so the session gets the strength of a passkey.
          */
         post: operations["addPasskey"];
         delete?: never;
@@ -1427,7 +1427,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a token
-         * @description The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in must have proved recently who they are.
+         * @description The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in needs a recent proof of identity.
          *
          *     Scope: account:tokens.
          */
@@ -1595,7 +1595,7 @@ export interface paths {
         put?: never;
         /**
          * Decide a device authorization
-         * @description Approves or denies what a program asks for. Only the person who has read it can. To approve needs a fresh proof of who you are, and is refused to browsers of sessions of this service.
+         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers of sessions of this service.
          */
         post: operations["decideDeviceAuthorization"];
         delete?: never;
@@ -6617,7 +6617,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -6724,7 +6724,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -6915,7 +6915,7 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description What you prove who you are with. `GET /v1/account` says what the account has.
+                     * @description The method of the proof. `GET /v1/account` lists the methods of the account.
                      * @enum {unknown}
                      */
                     method: "password" | "totp" | "recovery_code" | "passkey";
@@ -6991,7 +6991,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -7135,7 +7135,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -7288,7 +7288,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -7603,7 +7603,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description What you proved who you are with.
+                             * @description The strength of the last proof of identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -8322,7 +8322,7 @@ export interface operations {
                     /** @description The code that the program shows. Read it first: the person who reads it first decides. */
                     userCode: string;
                     /**
-                     * @description `approve` needs a fresh proof of who you are; `deny` does not.
+                     * @description `approve` requires a recent proof of identity; `deny` does not.
                      * @enum {unknown}
                      */
                     decision: "approve" | "deny";

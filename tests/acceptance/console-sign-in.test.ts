@@ -50,7 +50,7 @@ test('the link of the first start makes an account, adds a passkey, and the pass
 test('a password signs in, a wrong one is told in words of the API, and the page survives a reload', async () => {
   await visit(base, PHONE, '/console/', async (page, watched) => {
     await signIn(page, 'not the password');
-    await page.getByRole('alert').getByText('is not right').waitFor();
+    await page.getByRole('alert').getByText('is wrong').waitFor();
     await watched.assertSound();
     await signIn(page);
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();

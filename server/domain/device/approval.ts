@@ -136,7 +136,7 @@ const noSuchCode = (): Error =>
   });
 
 const alreadyDecided = ({ status }: DeviceRow): Error =>
-  fault('already_decided', 'This was decided before, and the decision stands.', {
+  fault('already_decided', 'This was already decided, and the decision cannot be changed.', {
     advice: 'Start again on the device if another decision is wanted.',
     details: { status },
   });

@@ -134,4 +134,4 @@ function printable(text: string, path: string): string {
 }
 
 const tooMany = (): Error =>
-  fault('busy', 'Too many device authorizations are waiting for people.', { advice: 'Start again in a few minutes.' });
+  fault('busy', 'Too many device authorizations are pending.', { advice: 'Start again in a few minutes.' });

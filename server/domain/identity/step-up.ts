@@ -10,7 +10,7 @@ export function assertSteppedUp({ via }: AccountCaller, now: Date): void {
     const isRecent = now.getTime() - via.authTime.getTime() <= STEP_UP_MAX_AGE_SECONDS * 1000;
     if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(required)) return;
   }
-  throw fault('insufficient_user_authentication', 'This needs a fresh proof of who you are.', {
+  throw fault('insufficient_user_authentication', 'This requires a recent proof of your identity.', {
     advice: 'Confirm it with your passkey, code or password, then send the request again.',
     details: { acrValues: required, maxAge: STEP_UP_MAX_AGE_SECONDS, stepUpUrl: '/signin?step-up' },
   });

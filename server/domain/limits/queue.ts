@@ -233,4 +233,4 @@ export class AdmissionQueue<T> {
 }
 
 /** Nobody receives this error, because the caller has disconnected. */
-const callerLeft = (): Error => fault('capacity', 'The caller went away. No session was created.');
+const callerLeft = (): Error => fault('capacity', 'The caller disconnected. No session was created.');

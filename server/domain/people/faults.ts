@@ -2,12 +2,12 @@
 import { fault } from '../faults.ts';
 
 export const wrongPassword = (): Error =>
-  fault('sign_in_failed', 'The e-mail address or the password is not right.', {
+  fault('sign_in_failed', 'The e-mail address or the password is wrong.', {
     advice: 'Check both and try again.',
   });
 
 export const signInFailed = (what: string): Error =>
-  fault('sign_in_failed', `The ${what} is not right, or it has expired.`, {
+  fault('sign_in_failed', `The ${what} is wrong or has expired.`, {
     advice: 'Check it and try again, or begin again.',
   });
 

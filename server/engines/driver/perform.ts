@@ -218,7 +218,7 @@ const inPage = (page: Page, code: string): Promise<unknown> =>
 async function onElement(locator: Locator, code: string): Promise<unknown> {
   const element = await locator.elementHandle({ timeout: ACTION_MS });
   const frame = await element?.ownerFrame();
-  if (!element || !frame) throw new DriveFailed('command', 'The element is gone. Take a browser_snapshot.');
+  if (!element || !frame) throw new DriveFailed('command', 'The element no longer exists. Take a browser_snapshot.');
   const called = await frame.evaluateHandle<unknown>(`(${code}\n)`);
   try {
     return await element.evaluate((node, value) => (typeof value === 'function' ? value(node) : value), called);
