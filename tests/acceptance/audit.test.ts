@@ -148,8 +148,8 @@ test('the operator reads the entries of no application, and those of one', async
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  const wish = { name: 'secret name', scopes: ['audit:read'] };
-  const { status, body: issued, text } = await ask<IssuedToken>('POST', '/v1/account/tokens', wish);
+  const body = { name: 'secret name', scopes: ['audit:read'] };
+  const { status, body: issued, text } = await ask<IssuedToken>('POST', '/v1/account/tokens', body);
   assert.equal(status, 201, text);
   const [newest, ...older] = await list();
   assert.deepEqual([newest?.action, newest?.target], ['token.created', { kind: 'token', id: issued.id }]);

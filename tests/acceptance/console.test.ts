@@ -47,12 +47,12 @@ test("the content security policy allows only the console's own origin", async (
 });
 
 test('no path leads out of the folder', async () => {
-  for (const wish of [
+  for (const path of [
     '/console/../package.json',
     '/console/%2e%2e/%2e%2e/package.json',
     '/console/assets/%2e%2e/x.js',
   ]) {
-    const text = await (await fetch(`${server.url}${wish}`)).text();
+    const text = await (await fetch(`${server.url}${path}`)).text();
     assert.doesNotMatch(text, /"berth"/);
   }
   assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);

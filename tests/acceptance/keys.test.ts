@@ -22,8 +22,8 @@ const HOUR = 3_600_000;
 const withToken = <Body = ErrorBody>(method: string, path: string, body?: object, headers = {}) =>
   server.api<Body>(method, path, { key: token, headers, ...(body ? { body } : {}) });
 
-async function issueKey(wish: object = {}): Promise<IssuedAgentKey> {
-  const { status, body, text } = await withToken<IssuedAgentKey>('POST', KEYS, { name: 'test', ...wish });
+async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
+  const { status, body, text } = await withToken<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
@@ -156,7 +156,7 @@ test('each scope allows only its own operations', async () => {
   assert.equal((await listWith(writer)).status, 403);
 });
 
-for (const [what, wish, path] of [
+for (const [what, fields, path] of [
   ['an empty list of scopes', { scopes: [] }, 'scopes'],
   ['a scope that does not exist', { scopes: ['browsers:everything'] }, 'scopes[0]'],
   ['an end in the past', { expiresAt: '2020-01-01T00:00:00.000Z' }, 'expiresAt'],
@@ -170,7 +170,7 @@ for (const [what, wish, path] of [
   ['one grant twice', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
   test(`refuses a key with ${what}`, async () => {
-    const { status, body } = await withToken('POST', KEYS, { name: 'test', ...wish });
+    const { status, body } = await withToken('POST', KEYS, { name: 'test', ...fields });
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
     const issues: Array<{ path: string }> = Object(body.details).issues;
@@ -281,8 +281,8 @@ test('creates, reads and lists applications, and renames them with their revisio
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
 test('a token cannot grant more than it has, nor the right to create tokens', async () => {
-  const issue = (wish: object, key = token) =>
-    server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...wish } });
+  const issue = (fields: object, key = token) =>
+    server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const made = await issue({ scopes: ['applications:read'] });
   assert.equal(made.status, 201);
   assert.match(made.body.token, /^bpt_/);

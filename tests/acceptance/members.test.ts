@@ -99,9 +99,9 @@ test('a change of role takes effect at once, and only admins see addresses', asy
 test('a member who leaves or is removed has no access at once, also with a token', async () => {
   const { person, accountId } = await join(server, ada, 'linus@example.com', 'developer');
   await stepUp(person);
-  const wish = { name: 'mine', scopes: ['applications:read'] };
-  const token = (await person.post<IssuedToken>('/v1/account/tokens', wish)).body.token;
-  const restricted = { ...wish, applicationIds: [server.applicationId] };
+  const request = { name: 'mine', scopes: ['applications:read'] };
+  const token = (await person.post<IssuedToken>('/v1/account/tokens', request)).body.token;
+  const restricted = { ...request, applicationIds: [server.applicationId] };
   const other = (await person.post<IssuedToken>('/v1/account/tokens', restricted)).body.token;
   const statuses = () =>
     Promise.all([token, other].map(async key => (await server.api('GET', APPLICATION, { key })).status));
@@ -145,8 +145,8 @@ test('an invitation expires and can be revoked', async () => {
     ['late@example.com', secret],
     ['gone@example.com', revoked.secret],
   ]) {
-    const wish = { name: 'x', email, password: 'a long enough password', invitation };
-    const refused = await new Person(server).post('/v1/sign-in/register', wish);
+    const request = { name: 'x', email, password: 'a long enough password', invitation };
+    const refused = await new Person(server).post('/v1/sign-in/register', request);
     assert.deepEqual([refused.status, codeOf(refused)], [403, 'permission_denied']);
   }
 });

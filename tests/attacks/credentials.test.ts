@@ -39,14 +39,14 @@ const asOwner = as(owner);
 
 const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
 
-async function issueKey(wish: object = {}): Promise<IssuedAgentKey> {
-  const { status, body, text } = await asOwner<IssuedAgentKey>('POST', KEYS, { name: 'test', ...wish });
+async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
+  const { status, body, text } = await asOwner<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
 
-async function issueToken(wish: object, key = owner): Promise<IssuedToken> {
-  const { status, body, text } = await as(key)<IssuedToken>('POST', TOKENS, { name: 'test', ...wish });
+async function issueToken(fields: object, key = owner): Promise<IssuedToken> {
+  const { status, body, text } = await as(key)<IssuedToken>('POST', TOKENS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
@@ -91,8 +91,8 @@ test('refuses a restricted token to issue a wider or longer-lived one', async ()
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
     ...['--cidr', '127.0.0.0/8', '203.0.113.0/24'],
   );
-  const issue = (wish: object) =>
-    as(restricted)<IssuedToken & ErrorBody>('POST', TOKENS, { name: 'x', scopes: ['applications:read'], ...wish });
+  const issue = (fields: object) =>
+    as(restricted)<IssuedToken & ErrorBody>('POST', TOKENS, { name: 'x', scopes: ['applications:read'], ...fields });
   const plain = await issue({});
   assert.equal(plain.status, 201, plain.text);
   assert.deepEqual(plain.body.cidrAllow, ['127.0.0.0/8', '203.0.113.0/24']);
@@ -100,13 +100,13 @@ test('refuses a restricted token to issue a wider or longer-lived one', async ()
   const narrower = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: inFuture(HOUR / 2) });
   assert.equal(narrower.status, 201, narrower.text);
   assert.deepEqual(narrower.body.cidrAllow, ['203.0.113.128/25']);
-  for (const [wish, path] of [
+  for (const [fields, path] of [
     [{ cidrAllow: ['0.0.0.0/0'] }, 'cidrAllow[0]'],
     [{ cidrAllow: ['203.0.113.7', '203.0.112.0/23'] }, 'cidrAllow[1]'],
     [{ cidrAllow: ['::/0'] }, 'cidrAllow[0]'],
     [{ expiresAt: inFuture(2 * HOUR) }, 'expiresAt'],
   ] as const) {
-    const refused = await issue(wish);
+    const refused = await issue(fields);
     assert.equal(refused.status, 400, refused.text);
     assert.deepEqual(
       Object(refused.body.details).issues.map((issue: { path: string }) => issue.path),

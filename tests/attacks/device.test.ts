@@ -84,13 +84,13 @@ test('refuses a stolen device code without the verifier or with another client, 
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const started = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
   await devices.approve(started);
-  for (const wish of [
+  for (const fields of [
     {},
     { code_verifier: 'w'.repeat(50) },
     { code_verifier: challenge },
     { code_verifier: verifier, client_id: 'other' },
   ])
-    assert.equal(codeOf(await devices.collect(started, wish)), '400 invalid_grant', JSON.stringify(wish));
+    assert.equal(codeOf(await devices.collect(started, fields)), '400 invalid_grant', JSON.stringify(fields));
   const { access_token: issued } = await devices.collected(started, { code_verifier: verifier });
   await server.advance(INTERVAL_MS);
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');

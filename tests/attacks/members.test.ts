@@ -169,16 +169,16 @@ test('refuses a stolen invitation to another account, and records the attempt in
   assert.deepEqual([entry?.actor.id, entry?.outcome], [developer.accountId, 'refused']);
   assert.deepEqual([entry?.target?.id, entry?.details], [invited.id, { reason: 'other_email' }]);
   // The link does not allow registration with another address either.
-  const wish = {
+  const body = {
     name: 'x',
     email: 'thief@example.com',
     password: 'a long enough password',
     invitation: invited.secret,
   };
-  assert.equal((await new Person(server).post('/v1/sign-in/register', wish)).status, 403);
+  assert.equal((await new Person(server).post('/v1/sign-in/register', body)).status, 403);
   // A different address that looks similar.
   for (const email of ['victim+x@example.com', 'v.ictim@example.com', 'vıctim@example.com'])
-    assert.equal((await new Person(server).post('/v1/sign-in/register', { ...wish, email })).status, 403, email);
+    assert.equal((await new Person(server).post('/v1/sign-in/register', { ...body, email })).status, 403, email);
 });
 
 test('an account with an unverified address cannot accept an invitation', async () => {
@@ -234,8 +234,8 @@ test('limits guesses', async () => {
 
 test('of twenty-five concurrent invitations twenty are accepted', async () => {
   await server.advance(HOUR_MS);
-  const wish = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
-  const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => wish(n)));
+  const body = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
+  const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => body(n)));
   assert.equal(answers.filter(({ status }) => status === 201).length, 20);
 });
 

@@ -45,7 +45,7 @@ test('kills the server during a save: the save is completed after the restart', 
     await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
     await server.restart();
     await releasing;
-    // Killed before the wish was written down, it runs on: who heard nothing asks again.
+    // If the server was killed before the release was stored, the session continues, and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
     await reachesVersion(server, id, round + 1);
     const told = (await contextEvents(server, session)).map(({ type }) => type);

@@ -37,18 +37,18 @@ export class Devices {
     return this.#server.api<Body>('POST', path, { key: null, headers, body });
   }
 
-  async start(wish: object = {}): Promise<StartedDevice> {
-    const { status, body, text } = await this.openly<StartedDevice>(START, { client_id: CLIENT, ...wish });
+  async start(fields: object = {}): Promise<StartedDevice> {
+    const { status, body, text } = await this.openly<StartedDevice>(START, { client_id: CLIENT, ...fields });
     assert.equal(status, 201, text);
     return body;
   }
 
-  collect<Body = OAuthError>({ device_code }: StartedDevice, wish: object = {}): Promise<HttpAnswer<Body>> {
-    return this.openly(DEVICE_TOKENS, { grant_type: DEVICE_GRANT, device_code, client_id: CLIENT, ...wish });
+  collect<Body = OAuthError>({ device_code }: StartedDevice, fields: object = {}): Promise<HttpAnswer<Body>> {
+    return this.openly(DEVICE_TOKENS, { grant_type: DEVICE_GRANT, device_code, client_id: CLIENT, ...fields });
   }
 
-  async collected(started: StartedDevice, wish: object = {}): Promise<CollectedToken> {
-    const { status, body, text } = await this.collect<CollectedToken>(started, wish);
+  async collected(started: StartedDevice, fields: object = {}): Promise<CollectedToken> {
+    const { status, body, text } = await this.collect<CollectedToken>(started, fields);
     assert.equal(status, 200, text);
     return body;
   }
@@ -64,8 +64,8 @@ export class Devices {
     return person.get(`${START}?user_code=${userCode}`);
   }
 
-  decide<Body = DecidedDevice>(person: Person, userCode: string, wish: object): Promise<HttpAnswer<Body>> {
-    return person.post<Body>(APPROVALS, { userCode, ...wish });
+  decide<Body = DecidedDevice>(person: Person, userCode: string, fields: object): Promise<HttpAnswer<Body>> {
+    return person.post<Body>(APPROVALS, { userCode, ...fields });
   }
 
   /** The decision that grants all requested scopes in the first application. */
@@ -74,11 +74,11 @@ export class Devices {
   }
 
   /** The owner reads and approves. */
-  async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, wish: object = {}): Promise<void> {
+  async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, fields: object = {}): Promise<void> {
     const owner = await this.freshOwner();
     const read = await this.read(owner, code);
     assert.equal(read.status, 200, read.text);
-    const decided = await this.decide(owner, code, { ...this.approval, ...wish });
+    const decided = await this.decide(owner, code, { ...this.approval, ...fields });
     assert.deepEqual([decided.status, decided.body.status], [200, 'approved'], decided.text);
   }
 }

@@ -11,8 +11,8 @@ import type { TestServer } from './server.ts';
 /** Registers, on a server with `BERTH_REGISTRATION=open`; with a role, the row makes them a member of the first application. */
 export async function otherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
   const person = new Person(server);
-  const wish = { name: email, email, password: PASSWORD };
-  const answer = await person.post<SignInResult>('/v1/sign-in/register', wish);
+  const fields = { name: email, email, password: PASSWORD };
+  const answer = await person.post<SignInResult>('/v1/sign-in/register', fields);
   assert.equal(answer.status, 200, answer.text);
   const member = [server.applicationId, answer.body.accountId, role, server.now()];
   if (role !== undefined)

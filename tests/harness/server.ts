@@ -26,7 +26,7 @@ const STOPPED_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_LOOK_MS = 1_000;
 /** The last output of a process arrives shortly after its exit. */
-const LAST_WORDS_MS = 10_000;
+const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /** A check for leftovers reads the files of every process of the machine. */
 const LEFT_EVERY_MS = 100;
@@ -430,7 +430,7 @@ function exitWhenCutOff(): void {
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');
-  await soon('its last words', closed, LAST_WORDS_MS).catch(() => {});
+  await soon('its last words', closed, OUTPUT_READ_MS).catch(() => {});
   return code;
 }
 

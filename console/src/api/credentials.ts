@@ -22,7 +22,7 @@ type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
 const storedToken = sessionStorage.getItem(STORED);
 let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
-let farewell: string | undefined;
+let signOutReasonText: string | undefined;
 /** A token from a link that was opened while another token was signed in. */
 let offered: string | undefined;
 const keys = storedKeys();
@@ -53,13 +53,13 @@ export async function lookForPerson(): Promise<void> {
 /** After a sign-in, whose answer has set the cookie. */
 export function signedInAsPerson(): void {
   signedIn = 'person';
-  farewell = undefined;
+  signOutReasonText = undefined;
   sessionStorage.removeItem(STORED);
   tell();
 }
 
 /** Why the last sign-in ended, if the user did not end it. */
-export const signOutReason = (): string | undefined => farewell;
+export const signOutReason = (): string | undefined => signOutReasonText;
 
 export function onSignedIn(listener: () => void): () => void {
   watching.add(listener);
@@ -98,7 +98,7 @@ export async function tryToken(text: string): Promise<void> {
 
 export function signIn(text: string): void {
   signedIn = { token: text };
-  farewell = undefined;
+  signOutReasonText = undefined;
   sessionStorage.setItem(STORED, text);
   tell();
 }
@@ -107,7 +107,7 @@ export function signOut(reason?: string): void {
   revokeKeys();
   if (signedIn === 'person' && reason === undefined) void endSession();
   signedIn = undefined;
-  farewell = reason;
+  signOutReasonText = reason;
   sessionStorage.removeItem(STORED);
   tell();
 }

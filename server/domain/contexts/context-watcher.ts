@@ -86,7 +86,7 @@ export class ContextWatcher implements Watcher {
     const copy = await CookieCopy.begin({ browser: live.browser, profiles, staging, seal, clock, log });
     let isCopied = false;
     return {
-      lastWords: async () => {
+      beforeShutDown: async () => {
         await copy.finish();
         isCopied = true;
       },

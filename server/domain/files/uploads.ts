@@ -129,7 +129,7 @@ export class Uploads {
     if (sum(others) + size > sessionBytesMax) throw tooMuch(sessionBytesMax);
     const now = clock.now();
     // File before row: a row must not name a file that does not exist, while a file without a row is replaced by a retry.
-    if (!live.stands) throw sessionNotRunning(session.id, 'ending');
+    if (!live.isOpen) throw sessionNotRunning(session.id, 'ending');
     await publishFile(file.path, `${live.box.uploads}/${fileName}`);
     const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
     const put = await rows.put({ id: newId<UploadId>(now), ...named, size, checksum, createdAt: now });

@@ -103,9 +103,9 @@ export class Idempotency {
         running.digest = row.requestDigest;
         return { run: new Run(row, this.#parts.rows, forget) };
       }
-      const stands = await this.#judge(begun.standing, row, isAtomic);
+      const judged = await this.#judge(begun.standing, row, isAtomic);
       forget();
-      return stands;
+      return judged;
     } catch (error) {
       forget();
       throw error;

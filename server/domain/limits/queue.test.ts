@@ -43,13 +43,13 @@ class Room {
   }
 
   /** Enters the queue, and returns when the create is waiting. */
-  async join(application: ApplicationId, name: string, more: More = {}): Promise<{ stands: Promise<Served> }> {
+  async join(application: ApplicationId, name: string, more: More = {}): Promise<{ entered: Promise<Served> }> {
     const before = this.queue.size;
-    const stands = this.come(application, name, { waitMs: 50 * SECOND, ...more });
-    stands.catch(() => {});
+    const entered = this.come(application, name, { waitMs: 50 * SECOND, ...more });
+    entered.catch(() => {});
     await idle();
     assert.equal(this.queue.size, before + 1, `${name} waits`);
-    return { stands };
+    return { entered };
   }
 
   async makeRoom(places: number): Promise<void> {
@@ -98,10 +98,10 @@ test('serves in the order of arrival and reports how long each create waited', a
   room.clock.advance(3 * SECOND);
   await room.makeRoom(1);
   assert.deepEqual(room.served, ['one']);
-  const { waitedMs } = await one.stands;
+  const { waitedMs } = await one.entered;
   assert.ok(waitedMs >= 3 * SECOND && waitedMs < 20 * SECOND, String(waitedMs));
   await room.makeRoom(1);
-  assert.equal((await two.stands).got, 'two');
+  assert.equal((await two.entered).got, 'two');
   assert.equal(room.queue.size, 0);
 });
 
@@ -168,7 +168,7 @@ test('removes a create at once when its caller hangs up', async () => {
   const left = await room.join(A, 'one', { signal: one.signal });
   await room.join(A, 'two', { most: 2 });
   one.abort(new Error('gone'));
-  await assert.rejects(left.stands, error => isFault(error, 'capacity'));
+  await assert.rejects(left.entered, error => isFault(error, 'capacity'));
   assert.equal(room.queue.waitingOf(A), 1);
   await room.join(A, 'three', { most: 2 });
   await room.makeRoom(2);
@@ -183,7 +183,7 @@ test('refuses with position and waited time when waitMs is over', async () => {
   const two = await room.join(A, 'two', { waitMs: 5 * SECOND });
   await room.join(A, 'three');
   room.clock.advance(5 * SECOND);
-  await assert.rejects(two.stands, error => {
+  await assert.rejects(two.entered, error => {
     refusedWith('concurrent', { limit: 10, used: 10, position: 2, waiting: 3 })(error);
     return isFault(error) && Number(error.details?.waitedMs) >= 5 * SECOND;
   });
@@ -193,10 +193,10 @@ test('refuses with position and waited time when waitMs is over', async () => {
 
 test('finds a free slot within a second without a notification', async () => {
   const room = new Room();
-  const { stands } = await room.join(A, 'one');
+  const { entered } = await room.join(A, 'one');
   room.hostFree = 1;
   room.clock.advance(SECOND);
-  assert.equal((await stands).got, 'one');
+  assert.equal((await entered).got, 'one');
 });
 
 test('completes an attempt that was running when the caller hung up', async () => {
@@ -205,7 +205,7 @@ test('completes an attempt that was running when the caller hung up', async () =
   const answer = Promise.withResolvers<Attempt<string>>();
   const tries = [Promise.resolve<Attempt<string>>({ refused: refusal('host', 1, 1) }), answer.promise];
   const caller = new AbortController();
-  const stands = queue.enter({
+  const entered = queue.enter({
     application: A,
     signal: caller.signal,
     waitMs: 50 * SECOND,
@@ -217,7 +217,7 @@ test('completes an attempt that was running when the caller hung up', async () =
   await idle();
   caller.abort(new Error('gone'));
   answer.resolve({ got: 'a session that exists by now' });
-  const outcome = await stands;
+  const outcome = await entered;
   assert.ok('got' in outcome && outcome.got === 'a session that exists by now');
   assert.equal(queue.size, 0);
 });
@@ -247,7 +247,7 @@ test('rejects all that wait when it is closed', async () => {
   const room = new Room();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
   room.queue.close(() => new Error('the service stops'));
-  for (const { stands } of all) await assert.rejects(stands, /the service stops/);
+  for (const { entered } of all) await assert.rejects(entered, /the service stops/);
   assert.equal(room.queue.size, 0);
   await assert.rejects(room.come(A, 'four', { waitMs: SECOND }), refusedWith('host', {}));
 });

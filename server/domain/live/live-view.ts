@@ -122,7 +122,7 @@ export class LiveView implements Watcher {
     const claims = this.#parts.links.read(token, id);
     const live = this.#parts.lives.get(claims.session);
     const takeover = this.#takeovers.get(claims.session);
-    if (!live?.stands || !takeover) throw notFound('Session', id);
+    if (!live?.isOpen || !takeover) throw notFound('Session', id);
     if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
     await this.#assertKeyActive({ applicationId: live.applicationId, keyId: claims.keyId });
     return { live, takeover, claims };
@@ -217,7 +217,7 @@ export class LiveView implements Watcher {
   async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
     const row = await requireSession(this.#parts.sessions, caller.applicationId, id);
     const live = this.#parts.lives.get(row.id);
-    if (row.status !== 'RUNNING' || !live?.stands) throw sessionNotRunning(id, row.status);
+    if (row.status !== 'RUNNING' || !live?.isOpen) throw sessionNotRunning(id, row.status);
     return { live, row };
   }
 

@@ -93,13 +93,13 @@ export class Members {
   ): Promise<{ readonly member: Role; readonly revoked: readonly InvitationId[] }> {
     const now = this.#parts.clock.now();
     const had: { state?: MembershipState } = {};
-    const wish = role === undefined ? {} : { role };
+    const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
     const revoked = await within.members.change(application, {
-      ...{ by: caller.accountId, account, ...wish, mayInviteTo: givableBy(role), now },
+      ...{ by: caller.accountId, account, ...fields, mayInviteTo: givableBy(role), now },
       decide: state => {
         had.state = state;
-        assertMayChange(state, { account, ...wish, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
+        assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
     const { member } = had.state ?? {};

@@ -4,7 +4,7 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /** Time for commands to a browser whose end is decided. A create may wait 15 s for what is saved in this time. */
-export const LAST_WORDS_MS = 10_000;
+export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
 
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {
@@ -25,7 +25,7 @@ export interface Attendance {
    * Called when the end is decided and the clients are disconnected, while the browser still answers. Not called if the
    * browser has died.
    */
-  lastWords?(end: SessionEnd): Promise<void>;
+  beforeShutDown?(end: SessionEnd): Promise<void>;
   /** No more messages come from this browser: it is about to be ended or, without `end`, left to the next process. */
   leave?(end?: SessionEnd): Promise<void> | void;
   /** Called after `leave` of all watchers: the browser may be shut down cleanly before its box is ended. */

@@ -23,7 +23,7 @@ export interface BootRequest {
   readonly background: boolean;
   readonly preparation?: Preparation;
   /** Called when the box runs, before anything is sent to the browser, so that the box can be recorded. */
-  readonly stands?: (box: Box) => Promise<void>;
+  readonly boxRuns?: (box: Box) => Promise<void>;
 }
 
 /** What a session's row contains about its box, so that a later process can find it. */
@@ -32,8 +32,8 @@ export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session }
 export async function boot(browserHost: BrowserHost, request: BootRequest, signal: AbortSignal): Promise<Booted> {
   const box = await browserHost.startBox(request, signal);
   return equip(browserHost, box, async () => {
-    await request.stands?.(box);
-    return browserHost.meetBrowser(box, signal);
+    await request.boxRuns?.(box);
+    return browserHost.connectBrowser(box, signal);
   });
 }
 

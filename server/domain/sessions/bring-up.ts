@@ -68,8 +68,8 @@ export class BringUp {
     const isItsOwn = preparation?.mounts || preparation?.fill;
     const warm = isItsOwn ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
     if (warm) return this.#claimed(row, warm);
-    const stands = (box: Box): Promise<void> => this.#note(row, box);
-    const request = { id: row.id, launch, background: false, stands, ...(preparation ? { preparation } : {}) };
+    const boxRuns = (box: Box): Promise<void> => this.#note(row, box);
+    const request = { id: row.id, launch, background: false, boxRuns, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', () => boot(browserHost, request, signal));
   }
 

@@ -48,7 +48,7 @@ export interface BrowserHost {
   edition(launch: LaunchSettings): string | undefined;
   /** Starts Chromium in a free slot. Returns when it runs, before anything is sent to it. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
-  meetBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
+  connectBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   adoptBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   openEgress(box: Box): SessionEgress;
 }

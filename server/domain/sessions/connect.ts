@@ -46,7 +46,7 @@ export class Connect {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
     const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
-    if (live?.stands) return { live, keyId };
+    if (live?.isOpen) return { live, keyId };
     const now = await this.#parts.rows.byId(row.id);
     if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a few seconds.' });

@@ -47,7 +47,7 @@ export class Endings {
     this.#parts.lives.add(live);
     const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
     void Promise.race([live.box.gone, broken]).then(async end => {
-      if (live.stands) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // settle() writes it later
+      if (live.isOpen) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // settle() writes it later
     });
   }
 

@@ -8,7 +8,7 @@ import type { Scope } from '../../kit/scope.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
-import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
+import { type Attendance, BEFORE_SHUT_DOWN_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
 import type { Booted } from './boot.ts';
 import type { Browser, CommandTap, SessionEgress } from './browser-host.ts';
 import type { Presence } from './presence.ts';
@@ -19,12 +19,12 @@ const LEAVE_MS = 5_000;
 export const CLIENTS_MAX = 20;
 
 /** Why a client's socket is closed: the WebSocket close code and a description. */
-export interface Farewell {
+export interface ClientClose {
   readonly code: number;
   readonly words: string;
 }
 
-export const FAREWELLS = {
+export const CLIENT_CLOSES = {
   released: { code: 1000, words: 'the session was released' },
   clientClosed: {
     code: 1000,
@@ -35,12 +35,12 @@ export const FAREWELLS = {
   keyEnded: { code: 4001, words: 'the agent key was revoked or has expired' },
   failed: { code: 4002, words: 'the browser ended unexpectedly' },
   idle: { code: 4003, words: 'no command came for 600 seconds' },
-} as const satisfies Record<string, Farewell>;
+} as const satisfies Record<string, ClientClose>;
 
-export function farewellOf(end: SessionEnd): Farewell {
-  if (end.status === 'COMPLETED') return { ...FAREWELLS.released, words: `session ended: ${end.reason}` };
-  if (end.status === 'TIMED_OUT') return { ...FAREWELLS.timedOut, words: `session ended: ${end.reason}` };
-  return { ...FAREWELLS.failed, words: `session ended: ${end.reason}` };
+export function clientCloseOf(end: SessionEnd): ClientClose {
+  if (end.status === 'COMPLETED') return { ...CLIENT_CLOSES.released, words: `session ended: ${end.reason}` };
+  if (end.status === 'TIMED_OUT') return { ...CLIENT_CLOSES.timedOut, words: `session ended: ${end.reason}` };
+  return { ...CLIENT_CLOSES.failed, words: `session ended: ${end.reason}` };
 }
 
 interface Attending {
@@ -54,7 +54,7 @@ export interface AttachedClient {
   /** Whether the client keeps the session alive. The session's own extensions do not. */
   readonly counts: boolean;
   /** Closes its socket and its channel. */
-  bye(farewell: Farewell): Promise<void>;
+  disconnect(close: ClientClose): Promise<void>;
 }
 
 export class LiveSession {
@@ -99,7 +99,7 @@ export class LiveSession {
   }
 
   /** False once the session is being closed: the end of its browser is then expected. */
-  get stands(): boolean {
+  get isOpen(): boolean {
     return !this.#leaving;
   }
 
@@ -127,12 +127,12 @@ export class LiveSession {
   /** Ends the browser and its box. `salvage` runs before the session folder is removed. */
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
-    await trace.during('session.goodbye', () => this.#sayGoodbye(farewellOf(end)));
+    await trace.during('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
     // A dead browser does not answer, so pending calls are rejected at once.
     if (this.#browserIsDead) await this.browser.close();
     else
       await trace.during('session.last_words', () =>
-        this.#eachWatcher('last_words', LAST_WORDS_MS, attendance => attendance.lastWords?.(end)),
+        this.#eachWatcher('last_words', BEFORE_SHUT_DOWN_MS, attendance => attendance.beforeShutDown?.(end)),
       );
     const shutDowns = this.#attendances.filter(({ attendance }) => attendance.shutDown);
     await trace.during('session.leave', () => this.partWatchers(end));
@@ -157,16 +157,16 @@ export class LiveSession {
 
   /** Disconnects without ending the browser, which the next process adopts. */
   async abandon(): Promise<void> {
-    await this.#sayGoodbye(FAREWELLS.restart);
+    await this.#closeClients(CLIENT_CLOSES.restart);
     await this.partWatchers();
     await this.browser.close();
     await this.egress.close();
     await this.box.abandon();
   }
 
-  async #sayGoodbye(farewell: Farewell): Promise<void> {
+  async #closeClients(close: ClientClose): Promise<void> {
     this.#leaving = true;
-    await Promise.all([...this.#clients].map(client => client.bye(farewell)));
+    await Promise.all([...this.#clients].map(client => client.disconnect(close)));
     await this.presence.settled();
   }
 

@@ -181,11 +181,11 @@ export class WarmPool {
     const arrived = Promise.withResolvers<Booted | undefined>();
     const coming: Coming = { print: fingerprint(launch), arrived, background, isPromised: false };
     this.#coming.push(coming);
-    const stands = async (box: Box): Promise<void> => {
+    const boxRuns = async (box: Box): Promise<void> => {
       coming.box = box;
     };
     try {
-      const request = { id: newId<SessionId>(clock.now()), launch, background, stands };
+      const request = { id: newId<SessionId>(clock.now()), launch, background, boxRuns };
       const booted = await boot(browserHost, request, signal);
       await this.#prepare(booted);
       this.#failures = 0;

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
-import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
+import { type AttachedClient, CLIENT_CLOSES, type ClientClose, type LiveSession } from '../../domain/sessions/live.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
@@ -28,14 +28,14 @@ const SILENCE_MS = 65_000;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** 1013: try again later. */
-const TOO_SLOW: Farewell = { code: 1013, words: 'the client reads too slowly' };
-const TOO_MANY_UNREAD: Readonly<Record<Bound, Farewell>> = {
+const TOO_SLOW: ClientClose = { code: 1013, words: 'the client reads too slowly' };
+const TOO_MANY_UNREAD: Readonly<Record<Bound, ClientClose>> = {
   session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },
   application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
   process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
 };
-const FAILED: Farewell = { code: 1011, words: 'a message of this client could not be handled' };
-const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
+const FAILED: ClientClose = { code: 1011, words: 'a message of this client could not be handled' };
+const PAGE_GONE: ClientClose = { code: 1000, words: 'the page was closed' };
 
 export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveSession;
@@ -83,7 +83,7 @@ export class Relay implements AttachedClient {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
-        void this.bye(TOO_MANY_UNREAD[bound]);
+        void this.disconnect(TOO_MANY_UNREAD[bound]);
       },
     });
     this.#listen();
@@ -98,7 +98,7 @@ export class Relay implements AttachedClient {
       rest: () => this.#flush(),
       setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#failed(error),
-      pageGone: () => void this.bye(PAGE_GONE),
+      pageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
     };
     const rules = {
@@ -111,7 +111,7 @@ export class Relay implements AttachedClient {
       page === undefined
         ? await live.browser.openClient(clientPolicy(rules), listener, live.tap)
         : await live.browser.openPageClient(page, devtoolsPolicy({ ...rules, page }), listener);
-    if (!client) return this.bye(PAGE_GONE);
+    if (!client) return this.disconnect(PAGE_GONE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
     for (const message of this.#early.splice(0)) client.receive(message);
@@ -119,19 +119,19 @@ export class Relay implements AttachedClient {
     socket.resume();
   }
 
-  async bye(farewell: Farewell): Promise<void> {
+  async disconnect(close: ClientClose): Promise<void> {
     const { socket, log, live } = this.#parts;
-    this.#why ??= farewell.words;
-    this.#sendReason(farewell);
-    socket.close(farewell.code, farewell.words);
+    this.#why ??= close.words;
+    this.#sendReason(close);
+    socket.close(close.code, close.words);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#gone.promise;
     clearTimeout(late);
-    log.debug('cdp.closed_by_us', { sessionId: live.id, code: farewell.code });
+    log.debug('cdp.closed_by_us', { sessionId: live.id, code: close.code });
   }
 
   /** Also sends the reason as a CDP event, as Chromium does. The DevTools front end shows it. */
-  #sendReason({ words }: Farewell): void {
+  #sendReason({ words }: ClientClose): void {
     if (this.#parts.page === undefined) return;
     this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason: words } })));
     this.#flush();
@@ -165,7 +165,7 @@ export class Relay implements AttachedClient {
     const { log, live } = this.#parts;
     if (this.#why !== undefined) return;
     log.error('cdp.message_failed', { sessionId: live.id, error });
-    void this.bye(FAILED);
+    void this.disconnect(FAILED);
   }
 
   #receive(data: unknown, binary: boolean): void {
@@ -203,7 +203,7 @@ export class Relay implements AttachedClient {
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
     if (socket.readyState !== socket.OPEN) return;
-    if (connection.writableLength > BEHIND_BYTES_MAX) return void this.bye(TOO_SLOW);
+    if (connection.writableLength > BEHIND_BYTES_MAX) return void this.disconnect(TOO_SLOW);
     const isBehind = connection.writableLength > 0;
     if (bytes <= (isBehind ? COPY_BEHIND_BYTES_MAX : COPY_BYTES_MAX)) {
       connection.write(textFrames(unsent));
@@ -225,7 +225,7 @@ export class Relay implements AttachedClient {
   /** Deferred, so that the answer to Browser.close is sent first. */
   #closeAsked(): void {
     setImmediate(() => {
-      if (this.#parts.live.keepAlive) void this.bye(FAREWELLS.clientClosed);
+      if (this.#parts.live.keepAlive) void this.disconnect(CLIENT_CLOSES.clientClosed);
       else void this.#parts.endSession();
     });
   }
@@ -245,7 +245,8 @@ export class Relay implements AttachedClient {
       this.#why = 'it sent nothing for 65 seconds';
       return socket.terminate();
     }
-    if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
+    if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
+      return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping();
   }
 
@@ -255,10 +256,10 @@ export class Relay implements AttachedClient {
     this.#gone.resolve();
     this.#waiting.close();
     live.detach(this, this.#why);
-    if (live.stands)
+    if (live.isOpen)
       await this.#client?.close().catch(error => {
         // If the session has ended meanwhile, there is nothing to detach from.
-        if (live.stands) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
+        if (live.isOpen) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
       });
     log.info('cdp.disconnected', { sessionId: live.id });
   }

@@ -14,7 +14,7 @@ import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
 import type { Connect, Opened, PresentedToConnect } from '../../domain/sessions/connect.ts';
-import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
+import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
@@ -153,7 +153,7 @@ export class CdpEntry {
 
   /** Reserves a place, so that 429 can be answered before the upgrade, also for concurrent connections. */
   #reserve(live: LiveSession): { giveBack(): void } {
-    const place = { counts: false, bye: () => Promise.resolve() };
+    const place = { counts: false, disconnect: () => Promise.resolve() };
     try {
       live.attach(place);
     } catch (error) {
@@ -192,21 +192,21 @@ export class CdpEntry {
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
-      await relay.bye({ code: 1011, words: 'the browser could not be reached' });
+      await relay.disconnect({ code: 1011, words: 'the browser could not be reached' });
     }
   }
 
   /** Closes the connection when its agent key ends. */
   #closeWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
-    const use = this.#parts.keyUses.hold(key, () => void relay.bye(FAREWELLS.keyEnded));
+    const use = this.#parts.keyUses.hold(key, () => void relay.disconnect(CLIENT_CLOSES.keyEnded));
     socket.once('close', () => void use.close());
   }
 
   /** Closes the connection when its address expires or is revoked. */
   #closeWithAddress({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
-    const revoked = people.onRevoked(live.id, () => void relay.bye(REVOKED));
-    const late = callAt(clock, expiresAt, () => void relay.bye(EXPIRED));
+    const revoked = people.onRevoked(live.id, () => void relay.disconnect(REVOKED));
+    const late = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED));
     if (page !== undefined) people.inspected(live.id, page, 'opened');
     socket.once('close', () => {
       revoked.close();

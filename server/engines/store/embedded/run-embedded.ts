@@ -116,7 +116,7 @@ async function launchAfterCrash(plan: Launch, log: Log, signal: AbortSignal): Pr
     return await launchWhenLeft(plan, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (!isInTheWay(error)) throw cannotStart(error);
+    if (!preventsStart(error)) throw cannotStart(error);
   }
   log.warn('postgres.orphans_ended', { pids: endOrphans(clusterFolder(plan.dataDir)) });
   return launchWhenLeft(plan, signal).catch(error => {
@@ -132,13 +132,13 @@ async function launchWhenLeft(plan: Launch, signal: AbortSignal): Promise<Postma
       return await launch(plan, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!isInTheWay(error) || leftMs <= 0) throw error;
+      if (!preventsStart(error) || leftMs <= 0) throw error;
       await timer(RETRY_MS);
     }
   }
 }
 
-const isInTheWay = (error: unknown): boolean => error instanceof StartFailed && error.passes;
+const preventsStart = (error: unknown): boolean => error instanceof StartFailed && error.passes;
 
 function disownDead(cluster: string): void {
   const file = readPostmasterFile(cluster);
