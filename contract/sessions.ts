@@ -57,6 +57,31 @@ export const UploadedFile = Type.Object({
   createdAt: Time('When the file was uploaded.'),
 });
 
+export const SessionUsage = Type.Object(
+  {
+    cpuSeconds: Type.Optional(
+      Type.Number({
+        description:
+          'Processor time of the browser with all its processes, including its start. Absent if the host does not count it.',
+      }),
+    ),
+    peakMemoryBytes: Type.Optional(
+      Type.Integer({
+        description:
+          'The most memory that the browser has used at once, including cached files. Absent if the host does not count it.',
+      }),
+    ),
+    bytesReceived: Type.Integer({ description: 'Bytes received from the network, including headers and encryption.' }),
+    bytesSent: Type.Integer({ description: 'Bytes sent to the network, including headers and encryption.' }),
+    recordedSeconds: Type.Number({ description: 'Length of the recordings of all pages that are stored.' }),
+  },
+  {
+    description:
+      'What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it.',
+  },
+);
+export type SessionUsage = Static<typeof SessionUsage>;
+
 export const Session = Type.Object(
   {
     id: Uuid('Id of the session. Ids sort by creation time.'),
@@ -100,6 +125,7 @@ export const Session = Type.Object(
     uploads: Type.Optional(
       Type.Array(UploadedFile, { description: 'Files uploaded into the session. Returned by read only.' }),
     ),
+    usage: Type.Optional(SessionUsage),
     warnings: Type.Optional(
       Type.Array(Warning, {
         description: 'Settings that were accepted but do not have their full effect. Returned by create and read.',

@@ -1852,6 +1852,19 @@ export interface components {
                  */
                 createdAt: string;
             }[];
+            /** @description What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it. */
+            usage?: {
+                /** @description Processor time of the browser with all its processes, including its start. Absent if the host does not count it. */
+                cpuSeconds?: number;
+                /** @description The most memory that the browser has used at once, including cached files. Absent if the host does not count it. */
+                peakMemoryBytes?: number;
+                /** @description Bytes received from the network, including headers and encryption. */
+                bytesReceived: number;
+                /** @description Bytes sent to the network, including headers and encryption. */
+                bytesSent: number;
+                /** @description Length of the recordings of all pages that are stored. */
+                recordedSeconds: number;
+            };
             /** @description Settings that were accepted but do not have their full effect. Returned by create and read. */
             warnings?: components["schemas"]["Warning"][];
         };

@@ -25,6 +25,7 @@ import { openMembers } from './members.ts';
 import { type NetworkDeps, openNetwork } from './network.ts';
 import { openPeople } from './people.ts';
 import { openRecordings } from './recordings.ts';
+import { openUsage } from './usage.ts';
 
 export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
   readonly identity: Identity;
@@ -56,6 +57,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
       blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
     }),
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
+    usage: openUsage(foundation),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -28,6 +28,10 @@ import { NetworkTab } from './network-tab.tsx';
 import { Back } from './new-session.tsx';
 import { ReplayTab } from './replay-tab.tsx';
 import { settingRows } from './session-settings.ts';
+import { usageRows } from './session-usage.ts';
+
+/** Changes of the session arrive as events; what it uses does not. */
+const USAGE_EVERY_MS = 10_000;
 
 export function SessionPage({
   app,
@@ -38,7 +42,10 @@ export function SessionPage({
   readonly id: string;
   readonly tab: string | undefined;
 }) {
-  const { data, error, refetch } = useQuery(sessionQuery(app, id));
+  const { data, error, refetch } = useQuery({
+    ...sessionQuery(app, id),
+    refetchInterval: ({ state }) => state.data !== undefined && isOpen(state.data) && USAGE_EVERY_MS,
+  });
   return (
     <Page
       title="Session"
@@ -143,6 +150,11 @@ const Summary = ({ app, session }: { readonly app: string; readonly session: Ses
           ]}
         />
       </Panel>
+      {session.usage && (
+        <Panel title={isOpen(session) ? 'Used until now' : 'Used'}>
+          <Facts facts={usageRows(session.usage)} />
+        </Panel>
+      )}
       <Panel title="Settings">
         <Facts facts={settingRows(session)} />
       </Panel>

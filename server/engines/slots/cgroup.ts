@@ -1,5 +1,5 @@
 // The cgroup of one box: a folder of the same name in each hierarchy. Lists and kills its processes, reads its processor
-// time and out-of-memory kills, and sets its share of processor time.
+// time, its memory peak and its out-of-memory kills, and sets its share of processor time.
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../kit/wait.ts';
@@ -16,6 +16,9 @@ const SHARE_FILES = [
 const SHARE_MIN = 2;
 /** As a fraction of an ordinary group. Used by kernels before 5.15, which cannot schedule a group as idle. */
 const IDLE_SHARE = 0.02;
+
+/** On v1, and on v2 since Linux 5.19. */
+const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
 /** Milliseconds of processor time; undefined where there is no such file. */
 type Counter = () => number | undefined;
@@ -59,6 +62,13 @@ export class Cgroup {
   usedMs(): number | undefined {
     this.#counter ??= this.folders.flatMap(countersIn).find(counter => counter() !== undefined);
     return this.#counter?.();
+  }
+
+  /** The most memory that its processes have used at once, including files in the page cache; undefined if not counted. */
+  peakMemoryBytes(): number | undefined {
+    const peaks = this.folders.flatMap(folder => PEAK_FILES.map(name => read(join(folder, name)).trim()));
+    const peak = peaks.find(text => text !== '');
+    return peak === undefined ? undefined : Number(peak);
   }
 
   /** On v2, kills all processes at once, even those being forked. On v1 the caller kills `processes()` until none is left. */

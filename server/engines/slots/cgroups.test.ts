@@ -54,6 +54,17 @@ test('v2: a process that was moved to the leaf finds the group above it', () => 
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
+test('reads the memory peak on v1 and on v2, and none where the kernel has no such file', () => {
+  const [first, second] = [join(top, 'memory'), join(top, 'unified')];
+  for (const folder of [first, second]) mkdirSync(folder);
+  const cgroup = new Cgroup([first, second]);
+  assert.equal(cgroup.peakMemoryBytes(), undefined);
+  writeFileSync(join(second, 'memory.peak'), '345678\n');
+  assert.equal(cgroup.peakMemoryBytes(), 345_678);
+  writeFileSync(join(first, 'memory.max_usage_in_bytes'), '123456\n');
+  assert.equal(cgroup.peakMemoryBytes(), 123_456);
+});
+
 test('v2: reports controllers that are not available as absent', () => {
   mkdirSync(join(top, 'user.slice'));
   writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');

@@ -11,7 +11,7 @@ import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
 import type { Measured } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
-import type { Box, BoxEnd, BoxLayout, BoxRecord, Remains } from './slots.ts';
+import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from './slots.ts';
 import { type ExitCode, SIGNALLED, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often an adopted box, which is not a child process, is checked for being alive. */
@@ -77,6 +77,14 @@ export class RunningBox implements Box {
     });
     this.#busy = new BusyWatch(options);
     this.gone = this.#waitUntilGone();
+  }
+
+  resources(): BoxResources {
+    const [cpuMs, peakMemoryBytes] = [this.#options.cgroup.usedMs(), this.#options.cgroup.peakMemoryBytes()];
+    return {
+      ...(cpuMs === undefined ? {} : { cpuMs }),
+      ...(peakMemoryBytes === undefined ? {} : { peakMemoryBytes }),
+    };
   }
 
   raisePriority(): void {

@@ -71,6 +71,12 @@ export interface BoxRecord {
   readonly bootId: string;
 }
 
+/** A field is absent if the kernel does not count it for the box. */
+export interface BoxResources {
+  readonly cpuMs?: number;
+  readonly peakMemoryBytes?: number;
+}
+
 export interface Box extends Closeable {
   readonly session: SessionId;
   readonly record: BoxRecord;
@@ -93,6 +99,8 @@ export interface Box extends Closeable {
   readonly egressPort: number;
   /** Resolves when every process of the box has ended, with the reason if it is known. */
   readonly gone: Promise<BoxEnd>;
+  /** Since the box was started, by whichever server. Can be read until `close`. */
+  resources(): BoxResources;
   /** Gives a `background` box its full share of processor time. */
   raisePriority(): void;
   /** The last lines that the program wrote to standard error. */

@@ -50,6 +50,7 @@ import { signingKeys } from './tables/signing-keys.ts';
 import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
+import { usage } from './tables/usage.ts';
 import { vault } from './tables/vault.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -184,6 +185,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     egressDays: egressDays(db),
+    usage: usage(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
     controls: controls(db),

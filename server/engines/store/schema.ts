@@ -28,6 +28,7 @@ import type { OmittedPage, RecordedPageRow, RecordingFileRow, SegmentRow, SpanRo
 import type { SessionEnd, SessionRow } from './rows/sessions.ts';
 import type { TicketRow } from './rows/sign-in-tickets.ts';
 import type { UploadRow } from './rows/uploads.ts';
+import type { SessionUsageRow } from './rows/usage.ts';
 import type { DataKeyRow, SigningKeyRow } from './rows/vault.ts';
 
 export interface Tables {
@@ -73,6 +74,7 @@ export interface Tables {
   logChunks: LogChunksTable;
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
   egressDays: Columns<EgressDayRow>;
+  sessionUsage: Columns<SessionUsageRow>;
   auditEntries: AuditEntriesTable;
   auditSeals: Columns<SealRow>;
   vaultKeys: Columns<DataKeyRow>;

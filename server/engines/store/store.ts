@@ -28,6 +28,7 @@ import type { RetentionRows, StoredBytes } from './rows/retention.ts';
 import type { SessionRows } from './rows/sessions.ts';
 import type { SignInTickets } from './rows/sign-in-tickets.ts';
 import type { UploadRows } from './rows/uploads.ts';
+import type { UsageRows } from './rows/usage.ts';
 import type { DataKeyRows, SigningKeyRows } from './rows/vault.ts';
 
 export interface Store extends Closeable {
@@ -45,6 +46,7 @@ export interface Store extends Closeable {
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;
   readonly egressDays: EgressDays;
+  readonly usage: UsageRows;
   readonly idempotency: IdempotencyRows;
   readonly events: EventRows;
   readonly controls: ControlRows;

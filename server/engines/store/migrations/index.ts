@@ -21,6 +21,7 @@ import { up as members } from './0020-members.ts';
 import { up as keyGrants } from './0021-key-grants.ts';
 import { up as mails } from './0022-mails.ts';
 import { up as egressDays } from './0023-egress-days.ts';
+import { up as sessionUsage } from './0024-session-usage.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -44,4 +45,5 @@ export const migrations: Record<string, Migration> = {
   '0021-key-grants': { up: keyGrants },
   '0022-mails': { up: mails },
   '0023-egress-days': { up: egressDays },
+  '0024-session-usage': { up: sessionUsage },
 };

@@ -1,0 +1,14 @@
+// What a session has used, as names and values. What the host does not count is left out.
+import type { SessionUsage } from '../../../contract/sessions.ts';
+import { bytesWords, durationWords } from '../ui/time.tsx';
+
+export function usageRows(usage: SessionUsage): ReadonlyArray<readonly [string, string]> {
+  const { cpuSeconds, peakMemoryBytes, bytesReceived, bytesSent, recordedSeconds } = usage;
+  return [
+    ...(cpuSeconds === undefined ? [] : [['Processor time', `${cpuSeconds.toFixed(1)} s`] as const]),
+    ...(peakMemoryBytes === undefined ? [] : [['Memory, at most', bytesWords(peakMemoryBytes)] as const]),
+    ['Received', bytesWords(bytesReceived)],
+    ['Sent', bytesWords(bytesSent)],
+    ...(recordedSeconds > 0 ? [['Recorded', durationWords(recordedSeconds)] as const] : []),
+  ];
+}

@@ -1,0 +1,101 @@
+// What each session uses: processor time and memory of its box, bytes of its egress proxy. The final values are read when the
+// processes of the box have ended and its cgroup still exists. Those of running sessions are saved in intervals.
+import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionUsageRow, UsageRows } from '../../engines/store/rows/usage.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { SessionView } from '../sessions/api.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import type { Watcher } from '../sessions/watchers.ts';
+
+/** A process that is killed loses the bytes of this interval. The kernel keeps the rest with the box. */
+export const USAGE_SAVE_MS = 10_000;
+
+export interface SessionUsageParts {
+  readonly rows: UsageRows;
+  readonly recordings: Pick<RecordingRows, 'lengths'>;
+}
+
+type Metered = Pick<LiveSession, 'id'> & {
+  readonly box: Pick<LiveSession['box'], 'resources'>;
+  readonly egress: Pick<LiveSession['egress'], 'counters'>;
+};
+
+interface Counted {
+  /** The usage until now. */
+  now(): SessionUsageRow;
+  /** The last usage, when the processes have ended. */
+  final?: SessionUsageRow;
+}
+
+export class SessionUsage implements Watcher {
+  readonly name = 'usage';
+  readonly #parts: SessionUsageParts;
+  readonly #sessions = new Map<SessionId, Counted>();
+
+  constructor(parts: SessionUsageParts) {
+    this.#parts = parts;
+  }
+
+  /** The proxy of an adopted session starts at 0, so the bytes that an earlier process saved are added. */
+  async attend({ id, box, egress }: Metered, { startedAt }: Pick<SessionRow, 'startedAt'>): Promise<undefined> {
+    const before = startedAt === undefined ? undefined : await this.#parts.rows.ofSession(id);
+    const now = (): SessionUsageRow => {
+      const { bytesUp, bytesDown } = egress.counters();
+      const { cpuMs, ...memory } = box.resources();
+      return {
+        sessionId: id,
+        ...(cpuMs === undefined ? {} : { cpuMs: Math.round(cpuMs) }),
+        ...memory,
+        bytesReceived: (before?.bytesReceived ?? 0) + bytesDown,
+        bytesSent: (before?.bytesSent ?? 0) + bytesUp,
+      };
+    };
+    this.#sessions.set(id, { now });
+  }
+
+  async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
+    const counted = this.#sessions.get(id);
+    if (!counted) return;
+    counted.final = counted.now();
+    await this.#save([counted.final]);
+  }
+
+  /** A session whose start failed has no final usage. */
+  ended({ id }: Pick<SessionRow, 'id'>): void {
+    if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
+  }
+
+  /** Saves the usage of all sessions. Returns the number of those that had ended and were not saved yet. */
+  async save(): Promise<{ late: number }> {
+    const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());
+    const late = [...this.#sessions.values()].filter(({ final }) => final).length;
+    await this.#save(rows);
+    return { late };
+  }
+
+  async describe({ id }: Pick<SessionRow, 'id'>): Promise<Partial<SessionView>> {
+    const { rows, recordings } = this.#parts;
+    const counted = this.#sessions.get(id);
+    const [used, lengths] = await Promise.all([
+      counted ? (counted.final ?? counted.now()) : rows.ofSession(id),
+      recordings.lengths(id),
+    ]);
+    if (!used) return {};
+    const { cpuMs, peakMemoryBytes, bytesReceived, bytesSent } = used;
+    const recordedMs = [...lengths.values()].reduce((sum, ms) => sum + ms, 0);
+    return {
+      usage: {
+        ...(cpuMs === undefined ? {} : { cpuSeconds: cpuMs / 1000 }),
+        ...(peakMemoryBytes === undefined ? {} : { peakMemoryBytes }),
+        ...{ bytesReceived, bytesSent, recordedSeconds: Math.round(recordedMs) / 1000 },
+      },
+    };
+  }
+
+  async #save(rows: readonly SessionUsageRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    await this.#parts.rows.save(rows);
+    for (const row of rows) if (this.#sessions.get(row.sessionId)?.final === row) this.#sessions.delete(row.sessionId);
+  }
+}

@@ -1,0 +1,18 @@
+// What sessions used of their host.
+import type { SessionId } from '../../../kit/ids.ts';
+
+export interface SessionUsageRow {
+  readonly sessionId: SessionId;
+  /** Absent if the kernel does not count it. */
+  readonly cpuMs?: number;
+  readonly peakMemoryBytes?: number;
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+}
+
+export interface UsageRows {
+  /** The caller has read the session's row under its application. */
+  ofSession(session: SessionId): Promise<SessionUsageRow | undefined>;
+  /** No value decreases. Sessions that were deleted meanwhile are left out. */
+  save(rows: readonly SessionUsageRow[]): Promise<void>;
+}
