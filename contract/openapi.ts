@@ -30,6 +30,7 @@ import {
   Viewport,
 } from './sessions.ts';
 import { CreateToken, Token } from './tokens.ts';
+import { ApplicationUsage } from './usage.ts';
 
 type JsonValue = unknown;
 type JsonMap = Record<string, JsonValue>;
@@ -52,6 +53,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Application,
   CreateApplication,
   RenameApplication,
+  ApplicationUsage,
   Limits,
   BrowserLimits,
   ReplaceLimits,

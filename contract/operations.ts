@@ -28,6 +28,7 @@ import { SESSION_OPERATIONS } from './operations/sessions.ts';
 import { SIGN_IN_OPERATIONS } from './operations/sign-in.ts';
 import { SIGNING_KEY_OPERATIONS } from './operations/signing-keys.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
+import { USAGE_OPERATIONS } from './operations/usage.ts';
 
 export const OPERATIONS = {
   ...SESSION_OPERATIONS,
@@ -42,6 +43,7 @@ export const OPERATIONS = {
   ...LIVE_OPERATIONS,
   ...MCP_OPERATIONS,
   ...APPLICATION_OPERATIONS,
+  ...USAGE_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,

@@ -738,6 +738,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the usage over time
+         * @description Returns sessions, failures, start times and resources of a period, by steps and by agent key. Hours are kept for 400 days, longer than the sessions themselves.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["readApplicationUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/members": {
         parameters: {
             query?: never;
@@ -2532,6 +2554,104 @@ export interface components {
         RenameApplication: {
             /** @description New display name. 1–64 characters after trimming, without control characters. */
             name: string;
+        };
+        /** @description What an application used. */
+        ApplicationUsage: {
+            /**
+             * Format: date-time
+             * @description When the first step begins. ISO 8601, UTC, with milliseconds.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description When the last step ends. May be in the future. ISO 8601, UTC, with milliseconds.
+             */
+            to: string;
+            /** @enum {unknown} */
+            step: "1h" | "6h" | "1d";
+            /** @description All steps together. */
+            total: {
+                /** @description Sessions that were created. */
+                created: number;
+                /** @description Sessions that ended. */
+                ended: number;
+                /** @description Sessions that ended with the status `ERROR`. */
+                failed: number;
+                /** @description Time during which sessions ran, summed over all sessions. */
+                browserSeconds: number;
+                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                cpuSeconds: number;
+                /** @description Bytes that the sessions that ended received, in their whole life. */
+                bytesReceived: number;
+                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                bytesSent: number;
+                /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
+                startMsP50?: number;
+                /** @description 95 % of the sessions started within this time. */
+                startMsP95?: number;
+                /** @description The most sessions that ran at once. */
+                peakRunning: number;
+                /** @description How many sessions ended for each reason. */
+                endReasons: {
+                    [key: string]: number;
+                };
+            };
+            /** @description All steps in their order, also those without a session. */
+            steps: {
+                /**
+                 * Format: date-time
+                 * @description When the step begins. ISO 8601, UTC, with milliseconds.
+                 */
+                from: string;
+                /** @description Sessions that were created. */
+                created: number;
+                /** @description Sessions that ended. */
+                ended: number;
+                /** @description Sessions that ended with the status `ERROR`. */
+                failed: number;
+                /** @description Time during which sessions ran, summed over all sessions. */
+                browserSeconds: number;
+                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                cpuSeconds: number;
+                /** @description Bytes that the sessions that ended received, in their whole life. */
+                bytesReceived: number;
+                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                bytesSent: number;
+                /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
+                startMsP50?: number;
+                /** @description 95 % of the sessions started within this time. */
+                startMsP95?: number;
+                /** @description The most sessions that ran at once. */
+                peakRunning: number;
+                /** @description How many sessions ended for each reason. */
+                endReasons: {
+                    [key: string]: number;
+                };
+            }[];
+            /** @description By the agent key that created the sessions, at most 100, those with most browser time first. */
+            keys: {
+                /**
+                 * Format: uuid
+                 * @description Id of the agent key.
+                 */
+                keyId: string;
+                /** @description Name of the key. Absent if it was deleted. */
+                name?: string;
+                /** @description Sessions that were created. */
+                created: number;
+                /** @description Sessions that ended. */
+                ended: number;
+                /** @description Sessions that ended with the status `ERROR`. */
+                failed: number;
+                /** @description Time during which sessions ran, summed over all sessions. */
+                browserSeconds: number;
+                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                cpuSeconds: number;
+                /** @description Bytes that the sessions that ended received, in their whole life. */
+                bytesReceived: number;
+                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                bytesSent: number;
+            }[];
         };
         /** @description Limits and usage of an application. */
         Limits: {
@@ -5241,6 +5361,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Limits"];
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readApplicationUsage: {
+        parameters: {
+            query?: {
+                /** @description Begin of the period; the step that contains it is the first. Default: 7 days before `to`. ISO 8601, UTC, with milliseconds. */
+                from?: string;
+                /** @description End of the period; the step that contains it is the last. Default: now. ISO 8601, UTC, with milliseconds. */
+                to?: string;
+                /** @description Length of a step, in UTC. A period has at most 800 steps. */
+                step?: "1h" | "6h" | "1d";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApplicationUsage"];
                 };
             };
             /** @description A failure. */

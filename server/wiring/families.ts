@@ -57,7 +57,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
       blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
     }),
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
-    usage: openUsage(foundation),
+    usage: openUsage(runtime, foundation, applications),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -44,6 +44,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       version: version(),
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,
+      usage: families.usage.service,
       rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,

@@ -1,12 +1,21 @@
-// The wiring of usage: what each session uses, and the task that saves it.
+// The wiring of usage: what each session uses, what applications used by hour, and the tasks that save and sum it.
+import type { Applications } from '../domain/identity/applications.ts';
 import { SessionUsage, USAGE_SAVE_MS } from '../domain/usage/session-usage.ts';
+import { USAGE_SUM_EVERY_MS, Usage } from '../domain/usage/usage.ts';
+import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-export function openUsage({ store }: Foundation) {
+export function openUsage({ clock }: Pick<Runtime, 'clock'>, { store }: Foundation, applications: Applications) {
   const watcher = new SessionUsage({ rows: store.usage, recordings: store.recordings });
+  const service = new Usage({ rows: store.usageHours, applications, clock });
   return {
     watcher,
-    tasks: [{ name: 'save_usage', everyMs: USAGE_SAVE_MS, run: () => watcher.save() }],
+    service,
+    tasks: [
+      { name: 'save_usage', everyMs: USAGE_SAVE_MS, run: () => watcher.save() },
+      { name: 'sum_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.sum() },
+      { name: 'forget_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.forget() },
+    ],
     /** Saves the bytes of sessions that continue under the next server. */
     close: async () => void (await watcher.save().catch(() => {})),
   };

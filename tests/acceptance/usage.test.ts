@@ -1,8 +1,12 @@
-// What a session used: current while it runs, final when it has ended, and kept when the server is killed.
+// What a session used: current while it runs, final when it has ended, and kept when the server is killed. What an application
+// used: by steps of time and by agent key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Session, SessionUsage } from '../../contract/sessions.ts';
+import type { ApplicationUsage } from '../../contract/usage.ts';
+import { boxOf, kill } from '../faults/victims.ts';
+import { ownerToken } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -70,4 +74,63 @@ test('what a session has used survives the kill of the server, and goes on to be
   const final = await usageOf(session.id);
   assert.ok(final.bytesReceived >= saved.bytesReceived + BIG_BYTES, `${final.bytesReceived} bytes`);
   assert.ok((final.cpuSeconds ?? 0) >= (after.cpuSeconds ?? 0));
+});
+
+const HOUR_MS = 3_600_000;
+const token = await ownerToken(server);
+
+async function applicationUsage(query: Readonly<Record<string, string>>): Promise<ApplicationUsage> {
+  const path = `/v1/applications/${server.applicationId}/usage?${new URLSearchParams(query)}`;
+  const read = await server.api<ApplicationUsage>('GET', path, { key: token });
+  assert.equal(read.status, 200, read.text);
+  return read.body;
+}
+
+test('an application shows what it has used, by steps and by agent key, also when its hours are summed', async () => {
+  const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
+  const crashing = await server.createSession({ keepAlive: true });
+  kill(boxOf(server, crashing.id).browser);
+  await server.ended(crashing.id);
+  const now = Date.parse(crashing.createdAt);
+  const first = sessions.at(-1)?.createdAt ?? crashing.createdAt;
+  const period = { from: first, to: new Date(now + 1).toISOString() };
+  const day = await applicationUsage(period);
+  const { total, keys } = day;
+  assert.equal(total.created, sessions.length + 1);
+  assert.deepEqual(total.endReasons, { released: sessions.length, crashed: 1 });
+  assert.deepEqual([total.ended, total.failed, total.peakRunning], [sessions.length + 1, 1, 1]);
+  assert.ok(total.bytesReceived >= 2 * BIG_BYTES && total.browserSeconds > 0);
+  assert.ok(total.startMsP50 !== undefined && total.startMsP50 <= Number(total.startMsP95));
+  assert.deepEqual(
+    keys.map(({ created, name }) => [created, name]),
+    [[total.created, 'First key']],
+  );
+  await server.advance(2 * HOUR_MS);
+  await eventually(
+    'the hours to be summed',
+    () => server.log(),
+    lines => lines.some(line => line.includes('clock.sum_usage')),
+  );
+  const { from, to, ...later } = await applicationUsage(period);
+  assert.deepEqual(later, { step: '1d', total, keys, steps: day.steps });
+  assert.ok(Date.parse(from) <= Date.parse(first) && now < Date.parse(to));
+  const hours = await applicationUsage({ ...period, step: '1h' });
+  assert.deepEqual(hours.total.endReasons, total.endReasons);
+  assert.equal(hours.steps[0]?.from, new Date(Math.floor(Date.parse(first) / HOUR_MS) * HOUR_MS).toISOString());
+});
+
+test('a period is refused that ends before it begins, or has too many steps', async () => {
+  const ask = (query: string) =>
+    server.api('GET', `/v1/applications/${server.applicationId}/usage?${query}`, { key: token });
+  for (const [query, message] of [
+    ['from=2026-11-20T00:00:00.000Z&to=2026-11-20T00:00:00.000Z', /not before/],
+    ['from=2026-01-01T00:00:00.000Z&to=2026-11-20T00:00:00.000Z&step=1h', /at most 800/],
+    ['from=yesterday', /from/],
+    ['step=1m', /step/],
+  ] as const) {
+    const { status, body } = await ask(query);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], query);
+    assert.match(body.message, message);
+  }
+  assert.equal((await ask('')).status, 200);
 });

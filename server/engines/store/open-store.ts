@@ -51,6 +51,7 @@ import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
 import { usage } from './tables/usage.ts';
+import { usageHours } from './tables/usage-hours.ts';
 import { vault } from './tables/vault.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -186,6 +187,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     egressDays: egressDays(db),
     usage: usage(db),
+    usageHours: usageHours(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
     controls: controls(db),

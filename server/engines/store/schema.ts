@@ -2,7 +2,7 @@
 // case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
-import type { AccountId, ApplicationId, AuditId, ContextId, SessionId, VersionId } from '../../kit/ids.ts';
+import type { AccountId, ApplicationId, AuditId, ContextId, KeyId, SessionId, VersionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
 import type { NewAuditRow, SealRow } from './rows/audit.ts';
@@ -29,6 +29,7 @@ import type { SessionEnd, SessionRow } from './rows/sessions.ts';
 import type { TicketRow } from './rows/sign-in-tickets.ts';
 import type { UploadRow } from './rows/uploads.ts';
 import type { SessionUsageRow } from './rows/usage.ts';
+import type { UsageHour } from './rows/usage-hours.ts';
 import type { DataKeyRow, SigningKeyRow } from './rows/vault.ts';
 
 export interface Tables {
@@ -75,6 +76,8 @@ export interface Tables {
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
   egressDays: Columns<EgressDayRow>;
   sessionUsage: Columns<SessionUsageRow>;
+  usageHours: UsageHoursTable;
+  usageSummed: { until: Date };
   auditEntries: AuditEntriesTable;
   auditSeals: Columns<SealRow>;
   vaultKeys: Columns<DataKeyRow>;
@@ -129,6 +132,13 @@ export type SessionsTable = Columns<
     answer: OrNull<'owed' | 'lost'>;
   }
 >;
+
+export interface UsageHoursTable extends Omit<UsageHour, 'endReasons'> {
+  applicationId: ApplicationId;
+  /** Null: the whole application. */
+  keyId: OrNull<KeyId>;
+  endReasons: Jsonb;
+}
 
 export interface SessionEventsTable {
   id: GeneratedAlways<number>;

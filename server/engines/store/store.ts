@@ -29,6 +29,7 @@ import type { SessionRows } from './rows/sessions.ts';
 import type { SignInTickets } from './rows/sign-in-tickets.ts';
 import type { UploadRows } from './rows/uploads.ts';
 import type { UsageRows } from './rows/usage.ts';
+import type { UsageHours } from './rows/usage-hours.ts';
 import type { DataKeyRows, SigningKeyRows } from './rows/vault.ts';
 
 export interface Store extends Closeable {
@@ -47,6 +48,7 @@ export interface Store extends Closeable {
   readonly limits: LimitsRows;
   readonly egressDays: EgressDays;
   readonly usage: UsageRows;
+  readonly usageHours: UsageHours;
   readonly idempotency: IdempotencyRows;
   readonly events: EventRows;
   readonly controls: ControlRows;

@@ -285,6 +285,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     rates: { take: () => {} },
     sessions: SESSIONS,
     limits: LIMITS,
+    usage: { read: unasked },
     audit: { list: unasked },
     outbox: { list: unasked },
     signingKeys: { jwks: unasked },

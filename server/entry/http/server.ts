@@ -21,6 +21,7 @@ import type { Logs } from '../../domain/logs/api.ts';
 import type { People } from '../../domain/people/open-people.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
+import type { Usage } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -66,6 +67,7 @@ import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
 import { tokenHandlers } from './tokens.ts';
+import { usageHandlers } from './usage.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
 
@@ -111,6 +113,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly documents: ServiceDocuments;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
+  readonly usage: Pick<Usage, 'read'>;
   readonly audit: AuditVerbs;
   readonly outbox: OutboxVerbs;
   readonly signingKeys: SigningKeyVerbs;
@@ -229,6 +232,7 @@ const handlersOf = (
     logs,
     recordings,
     limits,
+    usage,
     files,
     certificates,
     extensions,
@@ -255,6 +259,7 @@ const handlersOf = (
   ...recordingHandlers({ recordings }),
   ...applicationHandlers(identity.applications),
   ...limitHandlers(limits),
+  ...usageHandlers(usage),
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, publicUrl, version, log }),
   ...fileHandlers(files),

@@ -22,6 +22,7 @@ import { up as keyGrants } from './0021-key-grants.ts';
 import { up as mails } from './0022-mails.ts';
 import { up as egressDays } from './0023-egress-days.ts';
 import { up as sessionUsage } from './0024-session-usage.ts';
+import { up as usageHours } from './0025-usage-hours.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -46,4 +47,5 @@ export const migrations: Record<string, Migration> = {
   '0022-mails': { up: mails },
   '0023-egress-days': { up: egressDays },
   '0024-session-usage': { up: sessionUsage },
+  '0025-usage-hours': { up: usageHours },
 };

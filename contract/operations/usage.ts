@@ -1,0 +1,23 @@
+// What an application used.
+import { ApplicationParams } from '../applications.ts';
+import type { Operation } from '../operation.ts';
+import { ApplicationUsage, USAGE_KEPT_DAYS, UsageQuery } from '../usage.ts';
+import { READ_APPLICATIONS } from './shared.ts';
+
+export const USAGE_OPERATIONS = {
+  readApplicationUsage: {
+    tag: 'Applications',
+    method: 'GET',
+    path: '/v1/applications/{appId}/usage',
+    summary: 'Read the usage over time',
+    description: `Returns sessions, failures, start times and resources of a period, by steps and by agent key. Hours are kept for ${USAGE_KEPT_DAYS} days, longer than the sessions themselves.`,
+    credential: 'account',
+    scopes: READ_APPLICATIONS,
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    query: UsageQuery,
+    responses: { 200: { description: 'The usage.', schema: ApplicationUsage } },
+    errors: ['not_found'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,76 @@
+// What an application used, over time and by agent key.
+import { type Static, Type } from 'typebox';
+import { Time, Uuid } from './common.ts';
+
+/** Steps of an answer, in hours. They begin at full hours, at 0, 6, 12 and 18 h, or at midnight, all UTC. */
+export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
+export type UsageStepName = keyof typeof USAGE_STEPS;
+export const USAGE_STEPS_MAX = 800;
+export const USAGE_KEYS_MAX = 100;
+export const USAGE_KEPT_DAYS = 400;
+export const USAGE_DEFAULT_DAYS = 7;
+
+const SUMS = {
+  created: Type.Integer({ description: 'Sessions that were created.' }),
+  ended: Type.Integer({ description: 'Sessions that ended.' }),
+  failed: Type.Integer({ description: 'Sessions that ended with the status `ERROR`.' }),
+  browserSeconds: Type.Number({ description: 'Time during which sessions ran, summed over all sessions.' }),
+  cpuSeconds: Type.Number({
+    description: 'Processor time of the sessions that ended, for their whole life. 0 if the host does not count it.',
+  }),
+  bytesReceived: Type.Integer({ description: 'Bytes that the sessions that ended received, in their whole life.' }),
+  bytesSent: Type.Integer({ description: 'Bytes that the sessions that ended sent, in their whole life.' }),
+};
+
+const STARTS = {
+  startMsP50: Type.Optional(
+    Type.Number({
+      description:
+        'Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started.',
+    }),
+  ),
+  startMsP95: Type.Optional(Type.Number({ description: '95 % of the sessions started within this time.' })),
+  peakRunning: Type.Integer({ description: 'The most sessions that ran at once.' }),
+  endReasons: Type.Record(Type.String(), Type.Integer(), { description: 'How many sessions ended for each reason.' }),
+};
+
+export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...STARTS });
+export type UsageStep = Static<typeof UsageStep>;
+
+export const KeyUsage = Type.Object({
+  keyId: Uuid('Id of the agent key.'),
+  name: Type.Optional(Type.String({ description: 'Name of the key. Absent if it was deleted.' })),
+  ...SUMS,
+});
+export type KeyUsage = Static<typeof KeyUsage>;
+
+export const ApplicationUsage = Type.Object(
+  {
+    from: Time('When the first step begins.'),
+    to: Time('When the last step ends. May be in the future.'),
+    step: Type.Enum(['1h', '6h', '1d']),
+    total: Type.Object({ ...SUMS, ...STARTS }, { description: 'All steps together.' }),
+    steps: Type.Array(UsageStep, { description: 'All steps in their order, also those without a session.' }),
+    keys: Type.Array(KeyUsage, {
+      description: `By the agent key that created the sessions, at most ${USAGE_KEYS_MAX}, those with most browser time first.`,
+    }),
+  },
+  { description: 'What an application used.' },
+);
+export type ApplicationUsage = Static<typeof ApplicationUsage>;
+
+export const UsageQuery = Type.Object({
+  from: Type.Optional(
+    Time(
+      `Begin of the period; the step that contains it is the first. Default: ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
+    ),
+  ),
+  to: Type.Optional(Time('End of the period; the step that contains it is the last. Default: now.')),
+  step: Type.Optional(
+    Type.Enum(['1h', '6h', '1d'], {
+      default: '1d',
+      description: `Length of a step, in UTC. A period has at most ${USAGE_STEPS_MAX} steps.`,
+    }),
+  ),
+});
+export type UsageQuery = Static<typeof UsageQuery>;

@@ -1,0 +1,19 @@
+// Quantiles of a histogram.
+
+/**
+ * The value that this share of all values does not exceed, interpolated within its bucket. `counts` has one number for each of
+ * `bounds`, and one for what is above the last, for which the last bound is returned. Undefined without any value.
+ */
+export function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | undefined {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (all === 0) return undefined;
+  const wanted = all * share;
+  let before = 0;
+  for (const [at, count] of counts.entries()) {
+    const [low, high] = [bounds[at - 1] ?? 0, bounds[at]];
+    if (high === undefined) return low;
+    if (count > 0 && before + count >= wanted) return low + ((high - low) * (wanted - before)) / count;
+    before += count;
+  }
+  return bounds.at(-1);
+}

@@ -1,0 +1,133 @@
+// What an application used in a period. The store has hours; here they become steps of one or more hours.
+import {
+  type ApplicationUsage,
+  type KeyUsage,
+  USAGE_DEFAULT_DAYS,
+  USAGE_KEPT_DAYS,
+  USAGE_KEYS_MAX,
+  USAGE_STEPS,
+  USAGE_STEPS_MAX,
+  type UsageQuery,
+  type UsageStep,
+} from '../../../contract/usage.ts';
+import type { UsageHour, UsageHours, UsagePeriod, UsageSums } from '../../engines/store/rows/usage-hours.ts';
+import { plus } from '../../kit/clock.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { invalidRequest } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { quantile } from './quantile.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** A transaction of the hour before may be committed late. */
+const SUM_AFTER_MS = 300_000;
+const HOURS_PER_SUM = 24;
+/** Of one run; a server that was stopped for long catches up in several. */
+const SUMS_PER_RUN = 60;
+export const USAGE_SUM_EVERY_MS = 300_000;
+
+export interface UsageParts extends Pick<Runtime, 'clock'> {
+  readonly rows: UsageHours;
+  readonly applications: Pick<Applications, 'require'>;
+}
+
+export class Usage {
+  readonly #parts: UsageParts;
+
+  constructor(parts: UsageParts) {
+    this.#parts = parts;
+  }
+
+  async read(caller: AccountCaller, appId: string, query: UsageQuery): Promise<ApplicationUsage> {
+    const { rows, applications, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'read');
+    const now = clock.now();
+    const { step = '1d' } = query;
+    const stepMs = USAGE_STEPS[step] * HOUR_MS;
+    const period = { ...periodOf(query, now, stepMs), now };
+    const [hours, keys] = await Promise.all([rows.ofApplication(id, period), rows.byKey(id, period, USAGE_KEYS_MAX)]);
+    return {
+      from: period.from.toISOString(),
+      to: period.to.toISOString(),
+      step,
+      total: this.#together(hours),
+      steps: this.#steps(hours, period, stepMs),
+      keys: keys.map(({ keyId, name, ...sums }): KeyUsage => ({ keyId, ...(name ? { name } : {}), ...shown(sums) })),
+    };
+  }
+
+  /** Sums and stores the hours that are over. Returns their number. */
+  async sum(): Promise<{ hours: number }> {
+    const { rows, clock } = this.#parts;
+    const before = floor(plus(clock.now(), -SUM_AFTER_MS), HOUR_MS);
+    let hours = 0;
+    for (let run = 0; run < SUMS_PER_RUN; run += 1) {
+      const summed = await rows.sum(before, HOURS_PER_SUM);
+      hours += summed;
+      if (summed < HOURS_PER_SUM) break;
+    }
+    return { hours };
+  }
+
+  async forget(): Promise<{ removed: number }> {
+    const { rows, clock } = this.#parts;
+    return { removed: await rows.forget(plus(clock.now(), -USAGE_KEPT_DAYS * DAY_MS)) };
+  }
+
+  #steps(hours: readonly UsageHour[], { from, to }: UsagePeriod, stepMs: number): UsageStep[] {
+    const byStep = Map.groupBy(hours, ({ hour }) => floor(hour, stepMs).getTime());
+    const count = (to.getTime() - from.getTime()) / stepMs;
+    return Array.from({ length: count }, (_, at) => {
+      const begin = plus(from, at * stepMs);
+      return { from: begin.toISOString(), ...this.#together(byStep.get(begin.getTime()) ?? []) };
+    });
+  }
+
+  #together(hours: readonly UsageHour[]): ApplicationUsage['total'] {
+    const bounds = this.#parts.rows.startBoundsMs;
+    const starts = Array.from({ length: bounds.length + 1 }, (_, at) => sumOf(hours, hour => hour.starts[at] ?? 0));
+    const [half, most] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];
+    const endReasons: Record<string, number> = {};
+    for (const hour of hours)
+      for (const [why, count] of Object.entries(hour.endReasons)) endReasons[why] = (endReasons[why] ?? 0) + count;
+    return {
+      ...shown({
+        created: sumOf(hours, hour => hour.created),
+        ended: sumOf(hours, hour => hour.ended),
+        failed: sumOf(hours, hour => hour.failed),
+        browserMs: sumOf(hours, hour => hour.browserMs),
+        cpuMs: sumOf(hours, hour => hour.cpuMs),
+        bytesReceived: sumOf(hours, hour => hour.bytesReceived),
+        bytesSent: sumOf(hours, hour => hour.bytesSent),
+      }),
+      ...(half === undefined ? {} : { startMsP50: Math.round(half) }),
+      ...(most === undefined ? {} : { startMsP95: Math.round(most) }),
+      peakRunning: Math.max(0, ...hours.map(({ peak }) => peak)),
+      endReasons,
+    };
+  }
+}
+
+/** Full steps that contain the period. */
+function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: Date; to: Date } {
+  const end = to === undefined ? now : new Date(to);
+  const begin = from === undefined ? plus(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);
+  if (begin >= end) throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
+  const full = { from: floor(begin, stepMs), to: floor(plus(end, stepMs - 1), stepMs) };
+  const steps = (full.to.getTime() - full.from.getTime()) / stepMs;
+  if (steps > USAGE_STEPS_MAX)
+    throw invalidRequest([{ path: 'from', message: `gives ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
+  return full;
+}
+
+const floor = (time: Date, stepMs: number): Date => new Date(Math.floor(time.getTime() / stepMs) * stepMs);
+
+const sumOf = (hours: readonly UsageHour[], of: (hour: UsageHour) => number): number =>
+  hours.reduce((sum, hour) => sum + of(hour), 0);
+
+const shown = ({ browserMs, cpuMs, ...counts }: UsageSums) => ({
+  ...counts,
+  browserSeconds: browserMs / 1000,
+  cpuSeconds: cpuMs / 1000,
+});

@@ -1,0 +1,49 @@
+// What applications used, by hour. Hours that are over are summed once and stored; later ones are summed when they are read.
+import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
+
+export interface UsageSums {
+  readonly created: number;
+  readonly ended: number;
+  /** Of `ended`: those with the status ERROR. */
+  readonly failed: number;
+  /** Time during which sessions ran in this hour. */
+  readonly browserMs: number;
+  /** Of sessions that ended in this hour, for their whole life; so are the bytes. */
+  readonly cpuMs: number;
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+}
+
+export interface UsageHour extends UsageSums {
+  readonly hour: Date;
+  readonly endReasons: Readonly<Record<string, number>>;
+  /** How many sessions started within each of `startBoundsMs`, and one more number for those that took longer. */
+  readonly starts: readonly number[];
+  /** The most sessions that ran at once. */
+  readonly peak: number;
+}
+
+export interface KeyUsage extends UsageSums {
+  readonly keyId: KeyId;
+  /** Absent if the key was deleted. */
+  readonly name?: string;
+}
+
+export interface UsagePeriod {
+  /** Full hours. */
+  readonly from: Date;
+  readonly to: Date;
+  readonly now: Date;
+}
+
+export interface UsageHours {
+  readonly startBoundsMs: readonly number[];
+  /** Hours without any session are left out. */
+  ofApplication(application: ApplicationId, period: UsagePeriod): Promise<UsageHour[]>;
+  /** Those with most browser time first. */
+  byKey(application: ApplicationId, period: UsagePeriod, limit: number): Promise<KeyUsage[]>;
+  /** Sums and stores the hours before this one, at most `batch` of them. Returns their number. */
+  sum(before: Date, batch: number): Promise<number>;
+  /** Removes the hours before this time. Returns the number of rows. */
+  forget(before: Date): Promise<number>;
+}

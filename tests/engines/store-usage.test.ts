@@ -1,0 +1,165 @@
+// The usage of sessions and of hours in the store, on the embedded PostgreSQL and on an operator's server.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type { SessionEnd } from '../../server/engines/store/rows/sessions.ts';
+import type { UsageHour } from '../../server/engines/store/rows/usage-hours.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const TEN = new Date('2026-11-20T10:00:00.000Z');
+const clock = clockAt(plus(TEN, 2 * HOUR_MS));
+const WELL: SessionEnd = { status: 'COMPLETED', reason: 'released' };
+const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
+
+describeUsage('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'usage'), log: silentLog, clock }));
+describeUsage('DATABASE_URL', async scope => {
+  const server = await startForeignServer(scope);
+  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+});
+
+interface Past {
+  readonly applicationId: ApplicationId;
+  readonly hostId: HostId;
+  readonly keyId?: KeyId;
+  /** Minutes after ten. */
+  readonly created: number;
+  readonly startMs?: number;
+  readonly ended?: number;
+  readonly end?: SessionEnd;
+}
+
+function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
+  describe(`usage in the store on ${name}`, () => {
+    const scope = new Scope();
+    let store: Store;
+
+    before(async () => {
+      store = scope.own(await openStore(await prepare(scope)));
+    });
+    after(() => scope.close());
+
+    const anApplication = async (): Promise<ApplicationId> => {
+      const account = { id: newId<AccountId>(TEN), name: 'Ada', createdAt: TEN };
+      await store.accounts.insert(account);
+      const id = newId<ApplicationId>(TEN);
+      const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
+      await store.applications.insert({ ...row, createdAt: TEN, updatedAt: TEN }, account.id, 50);
+      return id;
+    };
+    const aHost = async (): Promise<HostId> => {
+      const id = newId<HostId>(TEN);
+      await store.hosts.announce({ id, region: 'local', slots: 1000, startedAt: TEN });
+      return id;
+    };
+    const aKey = async (applicationId: ApplicationId): Promise<KeyId> => {
+      const id = newId<KeyId>(TEN);
+      const hash = createHash('sha256').update(id).digest();
+      const row = { ...{ id, applicationId, name: 'nightly', prefix: 'bak_', hash, revision: 1, createdAt: TEN } };
+      await store.keys.insert({ ...row, scopes: [], cidrAllow: [], grants: [] }, 50);
+      return id;
+    };
+    const aSession = async ({ created, startMs, ended, end = WELL, ...owner }: Past): Promise<SessionId> => {
+      const createdAt = plus(TEN, created * MINUTE_MS);
+      const id = newId<SessionId>(createdAt);
+      const expiresAt = plus(createdAt, 6 * HOUR_MS);
+      const more = { region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
+      await store.sessions.place({ id, ...owner, ...more, createdAt, expiresAt });
+      if (startMs !== undefined) await store.sessions.run(id, plus(createdAt, startMs));
+      if (ended === undefined) return id;
+      await store.sessions.decideEnd(id, end, plus(TEN, ended * MINUTE_MS));
+      await store.sessions.finish(id, plus(TEN, ended * MINUTE_MS), 0);
+      return id;
+    };
+    const period = { from: TEN, to: plus(TEN, 3 * HOUR_MS), now: plus(TEN, 150 * MINUTE_MS) };
+    const starts = (...ms: readonly number[]): number[] => {
+      const counts = [...store.usageHours.startBoundsMs, 0].map(() => 0);
+      for (const one of ms) {
+        const at = store.usageHours.startBoundsMs.filter(bound => bound <= one).length;
+        counts[at] = (counts[at] ?? 0) + 1;
+      }
+      return counts;
+    };
+
+    it('keeps the largest values of a session, and forgets them with it', async () => {
+      const [applicationId, hostId] = [await anApplication(), await aHost()];
+      const id = await aSession({ applicationId, hostId, created: 0, startMs: 1 });
+      const sessionId = id;
+      assert.equal(await store.usage.ofSession(id), undefined);
+      await store.usage.save([{ sessionId, bytesReceived: 5, bytesSent: 1 }]);
+      assert.deepEqual(await store.usage.ofSession(id), { sessionId, bytesReceived: 5, bytesSent: 1 });
+      await store.usage.save([
+        { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 4, bytesSent: 2 },
+        { sessionId: newId<SessionId>(TEN), bytesReceived: 1, bytesSent: 1 },
+      ]);
+      const largest = { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 5, bytesSent: 2 };
+      assert.deepEqual(await store.usage.ofSession(id), largest);
+      await store.sessions.decideEnd(id, WELL, TEN);
+      await store.sessions.finish(id, TEN, 0);
+      await store.retention.forget(applicationId, id);
+      assert.equal(await store.usage.ofSession(id), undefined);
+    });
+
+    it('says of hours the same before and after they are summed, also when their sessions are forgotten', async () => {
+      const [applicationId, hostId] = [await anApplication(), await aHost()];
+      const keyId = await aKey(applicationId);
+      const owner = { applicationId, hostId };
+      const crashed = await aSession({ ...owner, keyId, created: 10, startMs: 120, ended: 40, end: CRASHED });
+      await aSession({ ...owner, keyId, created: 30, startMs: 900, ended: 75 });
+      await aSession({ ...owner, created: 50, ended: 55, end: { status: 'ERROR', reason: 'start_failed' } });
+      await aSession({ ...owner, created: 70, startMs: 60_000 });
+      const used = { sessionId: crashed, cpuMs: 1500, peakMemoryBytes: 7, bytesReceived: 1000, bytesSent: 100 };
+      await store.usage.save([used]);
+      // Two run at once from 10:30 to 10:40, and from 11:11 to 11:15.
+      const expected: UsageHour[] = [
+        {
+          ...{ hour: TEN, created: 3, ended: 2, failed: 2, endReasons: { crashed: 1, start_failed: 1 } },
+          ...{ starts: starts(120, 900), peak: 2, browserMs: 60 * MINUTE_MS - 120 - 900 },
+          ...{ cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
+        },
+        {
+          ...{ hour: plus(TEN, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
+          ...{ starts: starts(60_000), peak: 2, browserMs: (15 + 49) * MINUTE_MS },
+          ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
+        },
+        {
+          ...{ hour: plus(TEN, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
+          ...{ starts: starts(), peak: 1, browserMs: 30 * MINUTE_MS },
+          ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
+        },
+      ];
+      const ofKey = {
+        ...{ keyId, name: 'nightly', created: 2, ended: 2, failed: 1 },
+        ...{ browserMs: 75 * MINUTE_MS - 1020, cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
+      };
+      const assertSame = async (): Promise<void> => {
+        assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected);
+        assert.deepEqual(await store.usageHours.byKey(applicationId, period, 10), [ofKey]);
+      };
+      await assertSame();
+      assert.equal(await store.usageHours.sum(plus(TEN, HOUR_MS), 24), 1);
+      await assertSame();
+      assert.equal(await store.usageHours.sum(plus(TEN, HOUR_MS), 24), 0);
+      assert.equal(await store.usageHours.sum(plus(TEN, 3 * HOUR_MS), 1), 1);
+      await store.retention.forget(applicationId, crashed);
+      await assertSame();
+      assert.deepEqual(await store.usageHours.ofApplication(await anApplication(), period), []);
+      assert.ok((await store.usageHours.forget(plus(TEN, HOUR_MS))) >= 2);
+      assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected.slice(1));
+    });
+  });
+}
