@@ -14,6 +14,8 @@ import { MembersPage } from './pages/members.tsx';
 import { MissingPage } from './pages/missing.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
 import { OutboxPage } from './pages/outbox.tsx';
+import { OverviewPage } from './pages/overview.tsx';
+import { readPeriod } from './pages/overview-period.ts';
 import { SessionPage } from './pages/session.tsx';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
 import { TokensPage } from './pages/tokens.tsx';
@@ -23,6 +25,15 @@ const root = createRootRoute({ component: Shell, notFoundComponent: MissingPage 
 const under = () => root;
 
 const home = createRoute({ getParentRoute: under, path: '/', component: HomePage });
+const overview = createRoute({
+  getParentRoute: under,
+  path: '/a/$app',
+  validateSearch: readPeriod,
+  component: function Overview() {
+    const { app } = overview.useParams();
+    return <OverviewPage key={app} app={app} {...readPeriod(overview.useSearch())} />;
+  },
+});
 const sessions = createRoute({
   getParentRoute: under,
   path: '/a/$app/sessions',
@@ -117,6 +128,7 @@ const host = createRoute({ getParentRoute: under, path: '/host', component: Host
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
+    overview,
     sessions,
     newSession,
     session,

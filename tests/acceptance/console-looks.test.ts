@@ -23,6 +23,7 @@ const path = (rest: string): string => `/console/a/${server.applicationId}${rest
 type Place = readonly [address: string, title: string];
 
 const MAIN: readonly Place[] = [
+  [path(''), 'Overview'],
   [path('/sessions'), 'Sessions'],
   [path(`/sessions/${session.id}`), 'Session'],
 ];

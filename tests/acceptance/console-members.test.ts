@@ -43,7 +43,7 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
     await page.getByLabel('Code').fill(await mailedCode(server, INVITED));
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByRole('button', { name: 'Accept the invitation' }).click();
-    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     assert.match(page.url(), new RegExp(server.applicationId));
     await page.goto(`${server.url}${members}`);
     await page.getByText('Ada').waitFor();

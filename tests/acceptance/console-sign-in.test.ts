@@ -29,7 +29,7 @@ test('the link of the first start makes an account, adds a passkey, and the pass
     await page.getByRole('heading', { name: 'Add a passkey' }).waitFor();
     await watched.assertSound();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
-    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Account', exact: true }).click();
     await page.getByText('First passkey').waitFor();
@@ -53,9 +53,9 @@ test('a password signs in, a wrong one is told in words of the API, and the page
     await page.getByRole('alert').getByText('is wrong').waitFor();
     await watched.assertSound();
     await signIn(page);
-    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     await page.reload();
-    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
   });
 });
 
@@ -130,7 +130,7 @@ test('the sign-in page goes on only to pages of this service', async () => {
   for (const next of ['https://evil.example/', '//evil.example', '/console/../evil', 'javascript:alert(1)'])
     await visit(base, DESK, `/signin?next=${encodeURIComponent(next)}`, async page => {
       await signIn(page);
-      await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+      await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
       assert.equal(new URL(page.url()).origin, base);
     });
 });

@@ -43,7 +43,7 @@ test('from the link of the first start to a browser', async () => {
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create the account' }).click();
   await page.getByRole('button', { name: 'Add a passkey' }).click();
-  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
 
   const script = spawn('bash', ['-euo', 'pipefail', '-c', SCRIPT], {
     env: { PATH: process.env.PATH ?? '', HOME: home, XDG_CONFIG_HOME: home },

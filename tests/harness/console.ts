@@ -154,6 +154,9 @@ export async function signedIn(
   const watched = await openWatched(look, server.url);
   try {
     await watched.page.goto(link);
+    await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    assert.doesNotMatch(watched.page.url(), /bpt_|#/);
+    await watched.page.goto(`${server.url}/console/a/${server.applicationId}/sessions`);
     await watched.page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
     await work(watched);
     assert.deepEqual(watched.faults, []);

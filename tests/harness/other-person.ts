@@ -36,7 +36,7 @@ export const machineAddress = (): string | undefined =>
     .flatMap(addresses => addresses ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
-async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
+export async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
   const running = find(server.dataDir) ?? assert.fail('the database of the server does not run');
   const client = new pg.Client(socketLogin(running));
   await client.connect();

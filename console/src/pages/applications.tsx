@@ -53,7 +53,7 @@ const ApplicationRow = ({
   readonly rename: () => void;
 }) => (
   <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5">
-    <Link to="/a/$app/sessions" params={{ app: id }} className="min-w-0 grow basis-52 font-medium hover:text-accent">
+    <Link to="/a/$app" params={{ app: id }} className="min-w-0 grow basis-52 font-medium hover:text-accent">
       {name}
     </Link>
     <span className="flex min-w-0 items-center gap-1">

@@ -1,4 +1,4 @@
-// Redirects to the sessions of the last used application, or else of the first one.
+// Redirects to the overview of the last used application, or else of the first one.
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { applicationsQuery } from '../api/queries.ts';
@@ -11,7 +11,7 @@ export function HomePage() {
   if (!data) return <Loading what="applications" />;
   const recent = recentApplication();
   const app = data.data.find(({ id }) => id === recent) ?? data.data[0];
-  if (app) return <Navigate to="/a/$app/sessions" params={{ app: app.id }} replace />;
+  if (app) return <Navigate to="/a/$app" params={{ app: app.id }} replace />;
   forgetApplication();
   return <Navigate to="/applications" replace />;
 }

@@ -63,7 +63,7 @@ function Accept({ secret }: { readonly secret: string }) {
     mutationFn: () => call('acceptInvitation', { body: { token: secret } }),
     onSuccess: ({ applicationId }) => {
       sessionStorage.removeItem(STORED);
-      location.assign(`/console/a/${applicationId}/sessions`);
+      location.assign(`/console/a/${applicationId}`);
     },
     // One that cannot be accepted is not offered again in this tab.
     onError: problem => problem instanceof ApiError && problem.status === 404 && sessionStorage.removeItem(STORED),

@@ -13,6 +13,7 @@ const ENTRY =
 
 /** Pages of an application, each with the operation that it requires. */
 const PAGES = [
+  { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
   { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
   { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },
   { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
@@ -32,7 +33,13 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
         <ul className="grid gap-0.5">
           {PAGES.filter(({ needs }) => offers(needs)).map(({ to, icon, name }) => (
             <li key={to}>
-              <Link to={to} params={{ app }} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>
+              <Link
+                to={to}
+                params={{ app }}
+                className={ENTRY}
+                activeOptions={{ exact: to === '/a/$app', includeSearch: false }}
+                {...(onGo ? { onClick: onGo } : {})}
+              >
                 <Icon name={icon} />
                 {name}
               </Link>
@@ -89,7 +96,7 @@ function ApplicationChoice({ app }: { readonly app: string }) {
       <select
         id="application"
         value={app}
-        onChange={event => void navigate({ to: '/a/$app/sessions', params: { app: event.target.value } })}
+        onChange={event => void navigate({ to: '/a/$app', params: { app: event.target.value } })}
         className="h-10 w-full appearance-none truncate rounded-md border border-line-strong bg-raised pr-8 pl-2.5 text-base font-medium md:h-9 md:text-sm"
       >
         {(data?.data ?? []).map(({ id, name }) => (

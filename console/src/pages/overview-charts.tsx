@@ -1,0 +1,123 @@
+// The charts of the overview.
+import { Link } from '@tanstack/react-router';
+import type { EndReason } from '../../../contract/sessions.ts';
+import type { ApplicationUsage } from '../../../contract/usage.ts';
+import { BarChart, BarList } from '../ui/chart.tsx';
+import { END_REASON_WORDS } from '../ui/end-reasons.ts';
+import { Panel } from '../ui/page.tsx';
+import { PERIODS, type Period, stepNames } from './overview-period.ts';
+
+interface Props {
+  readonly usage: ApplicationUsage;
+  readonly period: Period;
+}
+
+const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+const during = (period: Period): string => PERIODS[period].name.toLowerCase();
+
+const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
+
+export function Ran({ usage: { steps, total }, period }: Props) {
+  const words = `${count(total.created, 'session')} created, ${total.failed} of ${total.ended} that ended failed`;
+  return (
+    <Panel title="Sessions">
+      <Sum>{`${words}. Failures are hatched.`}</Sum>
+      <BarChart
+        label={`Sessions in the ${during(period)}: ${words}`}
+        headings={['Time', 'Created', 'Ended', 'Failed']}
+        topWords={String}
+        bars={steps.map(({ from, created, ended, failed }) => ({
+          ...{ key: from, ...stepNames(period, from) },
+          // More may have failed than were created, if they were created before.
+          ...{
+            to: Math.max(created, failed),
+            hatched: failed,
+            words: failed > 0 ? `${created} (${failed})` : `${created}`,
+          },
+          cells: [created, ended, failed].map(String),
+        }))}
+      />
+    </Panel>
+  );
+}
+
+export const msWords = (ms: number): string =>
+  ms >= 1000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Math.round(ms)} ms`;
+
+export function StartTimes({ usage: { steps, total }, period }: Props) {
+  const { startMsP50: half, startMsP95: most } = total;
+  const words =
+    half === undefined || most === undefined
+      ? 'No session started'
+      : `Half of the sessions started within ${msWords(half)}, 95 % within ${msWords(most)}`;
+  return (
+    <Panel title="Start times">
+      <Sum>{`${words}. Each bar reaches from p50 to p95.`}</Sum>
+      <BarChart
+        label={`Start times in the ${during(period)}. ${words}`}
+        headings={['Time', 'p50', 'p95']}
+        topWords={msWords}
+        bars={steps.map(({ from, startMsP50 = 0, startMsP95 = 0 }) => ({
+          ...{ key: from, ...stepNames(period, from), from: startMsP50, to: startMsP95, words: msWords(startMsP95) },
+          cells: startMsP95 > 0 ? [msWords(startMsP50), msWords(startMsP95)] : ['–', '–'],
+        }))}
+      />
+    </Panel>
+  );
+}
+
+export function Together({ usage: { steps, total }, period }: Props) {
+  const words = `At most ${count(total.peakRunning, 'session')} ran at once`;
+  return (
+    <Panel title="Running at once">
+      <Sum>{`${words}.`}</Sum>
+      <BarChart
+        label={`${words} in the ${during(period)}`}
+        headings={['Time', 'Most at once']}
+        topWords={String}
+        bars={steps.map(({ from, peakRunning }) => ({
+          ...{ key: from, ...stepNames(period, from), to: peakRunning, words: String(peakRunning) },
+          cells: [String(peakRunning)],
+        }))}
+      />
+    </Panel>
+  );
+}
+
+/** Reasons that end a session as ERROR. */
+const FAILURES: ReadonlySet<string> = new Set<EndReason>([
+  ...(['crashed', 'out_of_memory', 'start_failed', 'egress_limit', 'disk_limit', 'service_restart'] as const),
+]);
+
+export function EndReasons({ app, usage: { total }, period }: Props & { readonly app: string }) {
+  const reasons = (Object.keys(END_REASON_WORDS) as EndReason[])
+    .map(reason => ({ reason, value: total.endReasons[reason] ?? 0, hatched: FAILURES.has(reason) }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => Number(b.hatched) - Number(a.hatched) || b.value - a.value);
+  return (
+    <Panel title="Why sessions ended">
+      {reasons.length === 0 ? (
+        <p className="px-4 py-6 text-sm text-soft">No session ended in this period.</p>
+      ) : (
+        <BarList
+          items={reasons.map(({ reason, value, hatched }) => ({
+            ...{ key: reason, value, hatched },
+            name: (
+              <>
+                {hatched && <span className="font-medium text-bad">Failed: </span>}
+                <Link
+                  to="/a/$app/sessions"
+                  params={{ app }}
+                  search={{ reason, since: period }}
+                  className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+                >
+                  {END_REASON_WORDS[reason]}
+                </Link>
+              </>
+            ),
+          }))}
+        />
+      )}
+    </Panel>
+  );
+}

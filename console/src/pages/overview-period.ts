@@ -1,0 +1,42 @@
+// The periods of the overview: what is asked for each, and how its steps are named.
+import type { UsageQuery } from '../../../contract/usage.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export const PERIODS = {
+  day: { name: 'Last 24 hours', step: '1h', backMs: 23 * HOUR_MS },
+  week: { name: 'Last 7 days', step: '1d', backMs: 6 * DAY_MS },
+  month: { name: 'Last 30 days', step: '1d', backMs: 29 * DAY_MS },
+} as const;
+export type Period = keyof typeof PERIODS;
+
+export const PERIOD_DEFAULT: Period = 'week';
+
+export const readPeriod = (search: Record<string, unknown>): { period?: Period } => {
+  const period = (Object.keys(PERIODS) as Period[]).find(one => one === search.period); // its keys
+  return period && period !== PERIOD_DEFAULT ? { period } : {};
+};
+
+export const usagePeriod = (period: Period, nowMs: number): Pick<UsageQuery, 'from' | 'step'> => ({
+  from: new Date(nowMs - PERIODS[period].backMs).toISOString(),
+  step: PERIODS[period].step,
+});
+
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const HOUR_NAME = new Intl.DateTimeFormat(undefined, {
+  ...{ weekday: 'short', day: 'numeric', month: 'short' },
+  ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' },
+});
+/** Days are those of UTC, because the service has one calendar for all who look at it. */
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const DAY_NAME = new Intl.DateTimeFormat(undefined, {
+  ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
+});
+
+export function stepNames(period: Period, from: string): { readonly name: string; readonly tick: string } {
+  const time = new Date(from);
+  return period === 'day'
+    ? { name: HOUR_NAME.format(time), tick: HOUR.format(time) }
+    : { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY.format(time) };
+}

@@ -1,0 +1,134 @@
+// The first page of an application: what runs now, and what ran in the last day, week or month.
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ApplicationUsage } from '../../../contract/usage.ts';
+import { call } from '../api/call.ts';
+import { limitsQuery } from '../api/queries.ts';
+import { Button, buttonClass } from '../ui/button.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EndReasons, Ran, StartTimes, Together } from './overview-charts.tsx';
+import { KeyShares, Used } from './overview-costs.tsx';
+import { Now } from './overview-now.tsx';
+import { PERIOD_DEFAULT, PERIODS, type Period, readPeriod, usagePeriod } from './overview-period.ts';
+
+const NOW_EVERY_MS = 5_000;
+const PERIOD_EVERY_MS = 30_000;
+
+export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: string; readonly period?: Period }) {
+  const limits = useQuery({ ...limitsQuery(app), refetchInterval: NOW_EVERY_MS });
+  const usage = useQuery({
+    queryKey: ['usage-over-time', app, period],
+    queryFn: async ({ signal }) => ({
+      period,
+      usage: await call('readApplicationUsage', {
+        params: { appId: app },
+        query: usagePeriod(period, Date.now()),
+        signal,
+      }),
+    }),
+    refetchInterval: PERIOD_EVERY_MS,
+    // While another period is loaded, the former one is shown, with its own names.
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Page
+      title="Overview"
+      about="What this application runs now, and what it ran."
+      actions={
+        <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
+          <Icon name="plus" size={16} />
+          New session
+        </Link>
+      }
+    >
+      <div className="grid gap-5">
+        {limits.data ? (
+          <Now limits={limits.data} app={app} />
+        ) : (
+          <Panel>
+            {limits.error ? (
+              <Failed error={limits.error} retry={() => void limits.refetch()} />
+            ) : (
+              <Loading what="what runs now" rows={2} />
+            )}
+          </Panel>
+        )}
+        <PeriodChoice app={app} period={period} />
+        {usage.data ? (
+          <Past app={app} {...usage.data} />
+        ) : (
+          <Panel>
+            {usage.error ? (
+              <Failed error={usage.error} retry={() => void usage.refetch()} />
+            ) : (
+              <Loading what="usage" rows={8} />
+            )}
+          </Panel>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function PeriodChoice({ app, period }: { readonly app: string; readonly period: Period }) {
+  const navigate = useNavigate();
+  return (
+    <fieldset className="flex flex-wrap items-center gap-2">
+      <legend className="sr-only">Period</legend>
+      {(Object.keys(PERIODS) as Period[]).map(one => (
+        <Button
+          key={one}
+          aria-pressed={one === period}
+          className="aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent"
+          onClick={() =>
+            void navigate({ to: '/a/$app', params: { app }, search: readPeriod({ period: one }), replace: true })
+          }
+        >
+          {PERIODS[one].name}
+        </Button>
+      ))}
+      {period !== 'day' && <span className="text-xs text-soft">Days are in UTC.</span>}
+    </fieldset>
+  );
+}
+
+interface PastProps {
+  readonly app: string;
+  readonly usage: ApplicationUsage;
+  readonly period: Period;
+}
+
+const Past = ({ app, usage, period }: PastProps) =>
+  usage.total.created + usage.total.ended + usage.total.peakRunning === 0 ? (
+    <Panel>
+      <Empty
+        icon="sessions"
+        title="No sessions in this period"
+        action={
+          <span className="flex flex-wrap justify-center gap-2">
+            <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
+              Create a session
+            </Link>
+            <Link to="/a/$app/keys" params={{ app }} className={buttonClass('plain')}>
+              Agent keys
+            </Link>
+          </span>
+        }
+      >
+        A session is one browser. Programs create them with an agent key.
+      </Empty>
+    </Panel>
+  ) : (
+    <>
+      <Ran usage={usage} period={period} />
+      <div className="grid gap-5 @min-[680px]:grid-cols-2">
+        <StartTimes usage={usage} period={period} />
+        <Together usage={usage} period={period} />
+        <EndReasons app={app} usage={usage} period={period} />
+        <Used usage={usage} />
+      </div>
+      <KeyShares app={app} usage={usage} />
+    </>
+  );

@@ -1,0 +1,83 @@
+// The overview in a browser: the past of an application in charts, the same as tables, and by agent key.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { boxOf, kill } from '../faults/victims.ts';
+import {
+  consoleIsBuilt,
+  consoleLink,
+  DESK,
+  DESK_DARK,
+  type Look,
+  PHONE,
+  PHONE_DARK,
+  signedIn,
+} from '../harness/console.ts';
+import { openPages } from '../harness/pages.ts';
+import { inventPast } from '../harness/past.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const pages = await openPages();
+const server = await startServer({ pages });
+const link = consoleLink(server);
+const overview = `${server.url}/console/a/${server.applicationId}`;
+
+const NARROW: Look = { ...DESK, width: 1024 };
+const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
+
+test('without any session, the overview says how to begin', () =>
+  signedIn(server, link, PHONE, async watched => {
+    const { page } = watched;
+    await page.goto(overview);
+    await page.getByText('No sessions in this period').waitFor();
+    await watched.assertSound();
+  }));
+
+test('answers what the application used this week, from the first page and by the keyboard alone', async () => {
+  await inventPast(server);
+  await signedIn(server, link, DESK, async ({ page }) => {
+    await page.goto(`${server.url}/console/`);
+    await page.getByText(/^\d+ sessions created, \d+ of \d+ that ended failed\. Failures/).waitFor();
+    const week = page.getByRole('button', { name: 'Last 7 days' });
+    assert.equal(await week.getAttribute('aria-pressed'), 'true');
+    await page.getByRole('row').filter({ hasText: 'First key' }).waitFor();
+    await page.getByText('Browser time').first().waitFor();
+    for (let tabs = 0; tabs < 60 && !(await week.evaluate(one => one.matches(':focus'))); tabs += 1)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Last 30 days', pressed: true }).waitFor();
+    assert.match(page.url(), /period=month/);
+    await page.getByRole('img', { name: /^Sessions in the last 30 days/ }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    const table = page.getByRole('table', { name: /^Sessions in the last 30 days/ });
+    await table.waitFor();
+    assert.equal(await table.getByRole('row').count(), 31);
+  });
+});
+
+test('a session that failed is counted with its reason, which leads to the session', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const { id } = await server.createSession({ keepAlive: true });
+    kill(boxOf(server, id).browser);
+    await server.ended(id);
+    await page.goto(`${overview}?period=day`);
+    await page.getByRole('link', { name: 'The browser crashed' }).click();
+    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    const listed = () => page.locator(`a[href*="${id}"]`).count();
+    await eventually('the session to be listed', listed, count => count > 0);
+  }));
+
+for (const look of LOOKS)
+  test(`has no serious accessibility findings and no overflow at ${look.width} pixels, ${look.colours}`, () =>
+    signedIn(server, link, look, async watched => {
+      const { page } = watched;
+      for (const period of ['day', 'week', 'month']) {
+        await page.goto(`${overview}?period=${period}`);
+        await page.getByText(/that ended failed\. Failures/).waitFor();
+        for (const summary of await page.getByText('Show as table').all()) await summary.click();
+        await watched.assertSound();
+      }
+    }));

@@ -1,0 +1,32 @@
+// Hours of an application's past that no test could live through, written into the database of its server.
+import { rowsOf } from './other-person.ts';
+import type { TestServer } from './server.ts';
+
+/** Thirty days with more sessions by day than at night, a few failures, and one agent key that created most of them. */
+export async function inventPast(server: TestServer): Promise<void> {
+  const from = new Date(server.now().getTime() - 30 * 24 * 3_600_000);
+  const values = [server.applicationId, from, server.now()];
+  await rowsOf(server, `${PAST} select $1, hour, null, ${COUNTS} from hours`, values);
+  const key = '(select min(id::text)::uuid from keys where application_id = $1)';
+  await rowsOf(server, `${PAST} select $1, hour, ${key}, ${COUNTS} from hours`, values);
+  await rowsOf(
+    server,
+    `insert into usage_summed (until) values (date_trunc('hour', $1::timestamptz, 'UTC'))
+      on conflict (one) do update set until = excluded.until`,
+    [server.now()],
+  );
+}
+
+const PAST = `
+  with hours as (
+    select hour, greatest(0, round(12 * sin((extract(hour from hour) - 6) * pi() / 12) + extract(day from hour)::int % 5))::int as n
+      from generate_series(date_trunc('hour', $2::timestamptz, 'UTC'), date_trunc('hour', $3::timestamptz, 'UTC')
+        - interval '1 hour', interval '1 hour') as hour)
+  insert into usage_hours (application_id, hour, key_id, created, ended, failed, end_reasons, starts, peak, browser_ms, cpu_ms,
+    bytes_received, bytes_sent)`;
+
+/** 23 numbers of starts: most within 50 to 75 ms, few above 500 ms. */
+const COUNTS = `n, n, n / 9,
+  jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
+  array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],
+  n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
