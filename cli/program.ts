@@ -8,6 +8,7 @@ import { exitCodeHelp } from './exit-codes.ts';
 import { addHttpCommands } from './http-program.ts';
 import { addKeys } from './keys-program.ts';
 import { readTime } from './option-values.ts';
+import { addReceipts } from './receipts-program.ts';
 import { addSafeguards } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -23,6 +24,10 @@ const ON_THE_DATA_FOLDER = {
 const OVER_HTTP = {
   heading: 'Over HTTP, with any Berth service:',
   note: 'Speaks HTTP with any Berth service, with the credentials of `berth login` or of the environment.',
+};
+const ALONE = {
+  heading: 'Without a service:',
+  note: 'Needs neither a service nor the network.',
 };
 const EITHER = {
   note: 'With --app: speaks HTTP with any Berth service, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
@@ -47,12 +52,15 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addSafeguards(program, terminal);
   program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
+  program.commandsGroup(ALONE.heading);
+  addReceipts(program, terminal);
   for (const command of program.commands) noteKind(command);
   return program;
 }
 
 function noteKind(command: Command): void {
-  const ownKind = command.helpGroup() === OVER_HTTP.heading ? OVER_HTTP : ON_THE_DATA_FOLDER;
+  const kinds = [OVER_HTTP, ALONE];
+  const ownKind = kinds.find(({ heading }) => heading === command.helpGroup()) ?? ON_THE_DATA_FOLDER;
   for (const one of [command, ...command.commands])
     one.addHelpText('after', `\n${(isEither(one) ? EITHER : ownKind).note}`);
 }

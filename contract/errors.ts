@@ -203,6 +203,18 @@ export const ERRORS = {
     summary: 'The signed link is not valid: it was changed after it was issued.',
     whatToDo: 'Use the link exactly as it was returned, or list the files again to get a new one.',
   },
+  operation_not_granted: {
+    status: 403,
+    retry: 'no',
+    summary: 'The agent key has no grant for this operation.',
+    whatToDo: 'List the operations of the key. Ask an admin of the application for a grant.',
+  },
+  input_not_granted: {
+    status: 403,
+    retry: 'no',
+    summary: 'The input is outside of what the grant of the agent key allows.',
+    whatToDo: 'Read the operation: `grant.input` is the schema that the input must satisfy.',
+  },
 
   // 404 - 406
   not_found: {
@@ -281,6 +293,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'An account with this e-mail address exists.',
     whatToDo: 'Sign in to it instead.',
+  },
+  revision_conflict: {
+    status: 409,
+    retry: 'no',
+    summary: 'The operation has another revision than the request names. Nothing was started.',
+    whatToDo: 'Read the operation again, and send its revision or none.',
   },
   not_ready: {
     status: 409,

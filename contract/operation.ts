@@ -23,6 +23,8 @@ export const TAGS = {
   Connect: 'Control a browser over CDP.',
   'Live view': 'Watch a running browser and take control of it.',
   MCP: 'Browsers for agents that speak the Model Context Protocol.',
+  Operations: 'Tasks that an agent may have done with one call.',
+  Invocations: 'Calls of operations, with their output and a signed receipt.',
   Downloads: 'Files that browsers downloaded.',
   Contexts: 'Keep cookies and storage from one session to the next.',
   Extensions: 'Browser extensions that sessions load.',
@@ -78,6 +80,8 @@ export interface Operation {
   readonly isWrite: boolean;
   /** Not counted as a read or write of the credential: it creates, releases or drives a session. */
   readonly isUncounted?: true;
+  /** Handles `Idempotency-Key` itself, because it keeps the key for longer than 24 hours. */
+  readonly hasOwnIdempotency?: true;
   readonly mount: Mount;
   /** Also served with a slash at the end of the path. */
   readonly alsoWithSlash?: boolean;

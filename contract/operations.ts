@@ -17,6 +17,7 @@ import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
+import { INVOCATION_OPERATIONS } from './operations/invocations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
 import { LOG_OPERATIONS } from './operations/logs.ts';
 import { MAIL_OPERATIONS } from './operations/mails.ts';
@@ -42,6 +43,7 @@ export const OPERATIONS = {
   ...CONTEXT_OPERATIONS,
   ...LIVE_OPERATIONS,
   ...MCP_OPERATIONS,
+  ...INVOCATION_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...USAGE_OPERATIONS,
   ...MEMBER_OPERATIONS,
@@ -82,8 +84,8 @@ export interface Asked<Id extends OperationId> {
 
 /** Whether a request with the same `Idempotency-Key` gets the answer of the first. */
 export function isRepeatable(id: OperationId): boolean {
-  const { method, credential } = operation(id);
-  return method === 'POST' && (credential === 'agentKey' || credential === 'account');
+  const { method, credential, hasOwnIdempotency } = operation(id);
+  return !hasOwnIdempotency && method === 'POST' && (credential === 'agentKey' || credential === 'account');
 }
 
 /** Headers that any request may have, whatever the operation. */

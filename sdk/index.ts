@@ -5,4 +5,11 @@ export { type Connected, connect } from './connect.ts';
 export { dataOf } from './data-of.ts';
 export type { components, paths } from './generated/api.ts';
 export { paginate } from './paginate.ts';
+export {
+  type KeySet,
+  type ReceiptClaims,
+  ReceiptInvalid,
+  type VerifyReceiptOptions,
+  verifyReceipt,
+} from './verify-receipt.ts';
 export { type Session, type SessionStatus, type WaitOptions, waitFor } from './wait-for.ts';

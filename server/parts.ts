@@ -14,10 +14,12 @@ import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
 import { type MetricSources, type Metrics, measure, openMetrics } from './metrics.ts';
 import { type Admission, openAdmission } from './wiring/admission.ts';
+import { openDriving } from './wiring/driving.ts';
 import { openFamilies } from './wiring/families.ts';
 import type { Family } from './wiring/family.ts';
 import { type Foundation, openFoundation } from './wiring/foundation.ts';
 import { openWeb } from './wiring/http.ts';
+import { openInvocations } from './wiring/invocations.ts';
 import { serverRuntime } from './wiring/runtime.ts';
 import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
 
@@ -57,12 +59,18 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const families = await openFamilies(runtime, foundation, { identity, admission, lives, endSession: endSession.call });
   const sessions = openSessions(runtime, foundation, { identity, admission, families, lives, metrics });
   endSession.bind((id, end) => sessions.endings.end(id, end));
+  const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
+  const invocations = openInvocations(runtime, foundation, {
+    ...{ driving, sessions: sessions.service, files: families.invocations.files },
+  });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 
   await sessions.adopt();
-  const all: readonly Family[] = Object.values(families);
+  const all: readonly Family[] = [...Object.values(families), invocations];
   for (const family of [...all, sessions]) await family.recover?.();
-  const http = await openWeb(runtime, foundation, { identity, admission, families, sessions, metrics });
+  const http = await openWeb(runtime, foundation, {
+    ...{ identity, admission, families, sessions, driving, invocations, metrics },
+  });
   sessions.cdp.serve(http.server);
   for (const { tasks: own = [] } of [foundation, identity, ...all, sessions]) for (const task of own) tasks.start(task);
   for (const family of all) scope.defer(() => family.close?.());

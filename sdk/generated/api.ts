@@ -643,11 +643,163 @@ export interface paths {
         put?: never;
         /**
          * Send an MCP message
-         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application.
+         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).
          *
-         *     Scope: browsers:connect.
+         *     Scope: browsers:connect or operations:invoke.
          */
         post: operations["callMcp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Discover callable operations
+         * @description Returns the operations that the agent key has a grant for. Others are absent.
+         *
+         *     Scope: operations:discover or operations:invoke.
+         */
+        get: operations["discoverOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/operations/{operationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a callable operation
+         * @description Returns the operation if the agent key has a grant for it.
+         *
+         *     Scope: operations:discover or operations:invoke.
+         */
+        get: operations["readAgentOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/operations/{operationId}/invoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invoke an operation
+         * @description Runs the operation and returns the invocation when it has ended, or 202 when it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.
+         *
+         *     Scope: operations:invoke.
+         */
+        post: operations["invokeOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/invocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List invocations
+         * @description Returns the invocations of the agent key, newest first.
+         *
+         *     Scope: invocations:read or operations:invoke.
+         */
+        get: operations["listInvocations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/invocations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an invocation
+         * @description Returns an invocation of the agent key, with its receipt once it has ended.
+         *
+         *     Scope: invocations:read or operations:invoke.
+         */
+        get: operations["readInvocation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent/applications/{appId}/invocations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an invocation
+         * @description Ends a running invocation whose effect is `read`: it becomes `cancelled` if it had not started, otherwise `failed` with the code `cancelled`.
+         *
+         *     Scope: operations:invoke.
+         */
+        post: operations["cancelInvocation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/receipts/{jti}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the status of a receipt
+         * @description Whether this service issued the receipt. A receipt itself is verified without the service: see `berth receipts verify`.
+         */
+        get: operations["readReceiptStatus"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2885,7 +3037,7 @@ export interface components {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
             /**
-             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are for operations, which do not exist yet. Defaults to the four browser scopes.
+             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read their invocations and receipts. The other scopes are reserved. Defaults to the four browser scopes.
              * @default [
              *       "browsers:read",
              *       "browsers:write",
@@ -5126,6 +5278,778 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    discoverOperations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Ordered by id. */
+                        data: {
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            id: string;
+                            title: string;
+                            description: string;
+                            /** @description The revision that a call runs. */
+                            revision: number;
+                            /** @description `sha256:` and the digest of the definition, as in receipts. */
+                            digest: string;
+                            /**
+                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @enum {unknown}
+                             */
+                            effect: "read" | "write" | "irreversible";
+                            /** @description JSON Schema (2020-12) of the input. */
+                            inputSchema: Record<string, unknown>;
+                            /** @description JSON Schema (2020-12) of the output. */
+                            outputSchema: Record<string, unknown>;
+                            /** @description Default time limit in milliseconds. */
+                            timeoutMs: number;
+                            /** @description What the agent key may do with it. */
+                            grant: {
+                                /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
+                                input?: Record<string, unknown>;
+                                /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
+                                remainingCallsToday?: number;
+                            };
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAgentOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        title: string;
+                        description: string;
+                        /** @description The revision that a call runs. */
+                        revision: number;
+                        /** @description `sha256:` and the digest of the definition, as in receipts. */
+                        digest: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /** @description JSON Schema (2020-12) of the input. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. */
+                        outputSchema: Record<string, unknown>;
+                        /** @description Default time limit in milliseconds. */
+                        timeoutMs: number;
+                        /** @description What the agent key may do with it. */
+                        grant: {
+                            /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
+                            input?: Record<string, unknown>;
+                            /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
+                            remainingCallsToday?: number;
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    invokeOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=SECONDS` (0–55, default 30): how long to wait for the end. `respond-async`: do not wait. */
+                Prefer?: string;
+                /** @description Calls with the same key are one invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "input": {
+                 *         "url": "https://example.com",
+                 *         "fullPage": true
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The input. At most 256 KiB.
+                     * @default {}
+                     */
+                    input: Record<string, unknown>;
+                    /** @description Refuse the call if the operation has another revision. */
+                    revision?: number;
+                    /** @description Kept with the invocation. */
+                    metadata?: {
+                        [key: string]: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The invocation has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invocation.
+                         */
+                        id: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        operationRevision: number;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        inputDigest: string;
+                        outputDigest?: string;
+                        /** @description The output. Kept for 31 days. */
+                        output?: Record<string, unknown>;
+                        /** @description Why the invocation failed. */
+                        error?: {
+                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            code: string;
+                            message: string;
+                            /** @description Whether another call may succeed. */
+                            retryable: boolean;
+                            /**
+                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @enum {unknown}
+                             */
+                            phase: "before" | "during" | "after";
+                            /** @description Machine-readable details. */
+                            details?: Record<string, unknown>;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description How often it was run. */
+                        attempts: number;
+                        /**
+                         * Format: uuid
+                         * @description The session that it ran in.
+                         */
+                        sessionId?: string;
+                        /** @description The agent key that called. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /** @description What the call used. */
+                        cost: {
+                            meters: {
+                                /** @description Life of the session that was created for the call. */
+                                browserSeconds: number;
+                            };
+                        };
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        retention?: {
+                            /**
+                             * Format: date-time
+                             * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            outputUntil: string;
+                        };
+                        /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                        receipt?: string;
+                    };
+                };
+            };
+            /** @description The invocation is running. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invocation.
+                         */
+                        id: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        operationRevision: number;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        inputDigest: string;
+                        outputDigest?: string;
+                        /** @description The output. Kept for 31 days. */
+                        output?: Record<string, unknown>;
+                        /** @description Why the invocation failed. */
+                        error?: {
+                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            code: string;
+                            message: string;
+                            /** @description Whether another call may succeed. */
+                            retryable: boolean;
+                            /**
+                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @enum {unknown}
+                             */
+                            phase: "before" | "during" | "after";
+                            /** @description Machine-readable details. */
+                            details?: Record<string, unknown>;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description How often it was run. */
+                        attempts: number;
+                        /**
+                         * Format: uuid
+                         * @description The session that it ran in.
+                         */
+                        sessionId?: string;
+                        /** @description The agent key that called. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /** @description What the call used. */
+                        cost: {
+                            meters: {
+                                /** @description Life of the session that was created for the call. */
+                                browserSeconds: number;
+                            };
+                        };
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        retention?: {
+                            /**
+                             * Format: date-time
+                             * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            outputUntil: string;
+                        };
+                        /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                        receipt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listInvocations: {
+        parameters: {
+            query?: {
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                operationId?: string;
+                status?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of invocations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the invocation.
+                             */
+                            id: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            operationRevision: number;
+                            /**
+                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @enum {unknown}
+                             */
+                            effect: "read" | "write" | "irreversible";
+                            /**
+                             * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                             * @enum {unknown}
+                             */
+                            status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                            /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                            inputDigest: string;
+                            outputDigest?: string;
+                            /** @description The output. Kept for 31 days. */
+                            output?: Record<string, unknown>;
+                            /** @description Why the invocation failed. */
+                            error?: {
+                                /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                                code: string;
+                                message: string;
+                                /** @description Whether another call may succeed. */
+                                retryable: boolean;
+                                /**
+                                 * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                                 * @enum {unknown}
+                                 */
+                                phase: "before" | "during" | "after";
+                                /** @description Machine-readable details. */
+                                details?: Record<string, unknown>;
+                            };
+                            /**
+                             * Format: date-time
+                             * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                             */
+                            startedAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                            /** @description How often it was run. */
+                            attempts: number;
+                            /**
+                             * Format: uuid
+                             * @description The session that it ran in.
+                             */
+                            sessionId?: string;
+                            /** @description The agent key that called. */
+                            caller: {
+                                keyId: string;
+                            };
+                            /** @description What the call used. */
+                            cost: {
+                                meters: {
+                                    /** @description Life of the session that was created for the call. */
+                                    browserSeconds: number;
+                                };
+                            };
+                            metadata?: {
+                                [key: string]: string;
+                            };
+                            retention?: {
+                                /**
+                                 * Format: date-time
+                                 * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                                 */
+                                outputUntil: string;
+                            };
+                            /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                            receipt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readInvocation: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for the end. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+                /** @description Id of the invocation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invocation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invocation.
+                         */
+                        id: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        operationRevision: number;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        inputDigest: string;
+                        outputDigest?: string;
+                        /** @description The output. Kept for 31 days. */
+                        output?: Record<string, unknown>;
+                        /** @description Why the invocation failed. */
+                        error?: {
+                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            code: string;
+                            message: string;
+                            /** @description Whether another call may succeed. */
+                            retryable: boolean;
+                            /**
+                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @enum {unknown}
+                             */
+                            phase: "before" | "during" | "after";
+                            /** @description Machine-readable details. */
+                            details?: Record<string, unknown>;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description How often it was run. */
+                        attempts: number;
+                        /**
+                         * Format: uuid
+                         * @description The session that it ran in.
+                         */
+                        sessionId?: string;
+                        /** @description The agent key that called. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /** @description What the call used. */
+                        cost: {
+                            meters: {
+                                /** @description Life of the session that was created for the call. */
+                                browserSeconds: number;
+                            };
+                        };
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        retention?: {
+                            /**
+                             * Format: date-time
+                             * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            outputUntil: string;
+                        };
+                        /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                        receipt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancelInvocation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application of the agent key. */
+                appId: string;
+                /** @description Id of the invocation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invocation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invocation.
+                         */
+                        id: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        operationRevision: number;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        inputDigest: string;
+                        outputDigest?: string;
+                        /** @description The output. Kept for 31 days. */
+                        output?: Record<string, unknown>;
+                        /** @description Why the invocation failed. */
+                        error?: {
+                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            code: string;
+                            message: string;
+                            /** @description Whether another call may succeed. */
+                            retryable: boolean;
+                            /**
+                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @enum {unknown}
+                             */
+                            phase: "before" | "during" | "after";
+                            /** @description Machine-readable details. */
+                            details?: Record<string, unknown>;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description How often it was run. */
+                        attempts: number;
+                        /**
+                         * Format: uuid
+                         * @description The session that it ran in.
+                         */
+                        sessionId?: string;
+                        /** @description The agent key that called. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /** @description What the call used. */
+                        cost: {
+                            meters: {
+                                /** @description Life of the session that was created for the call. */
+                                browserSeconds: number;
+                            };
+                        };
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        retention?: {
+                            /**
+                             * Format: date-time
+                             * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            outputUntil: string;
+                        };
+                        /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                        receipt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readReceiptStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `jti` of the receipt. */
+                jti: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The status. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `current`: this service issued the receipt, and no later one amends it. `unknown`: it did not, or the receipt is no longer kept.
+                         * @enum {unknown}
+                         */
+                        status: "current" | "unknown";
+                    };
+                };
             };
             /** @description A failure. */
             default: {

@@ -2,6 +2,7 @@
 // a family, add its file to this folder and a line here.
 
 import type { Identity } from '../domain/identity/identity.ts';
+import { INVOCATION_OBJECT } from '../domain/invocations/files.ts';
 import { openLogs } from '../domain/logs/open-logs.ts';
 import { RECORDING_OBJECT } from '../domain/recordings/addresses.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -19,6 +20,7 @@ import { openExtensions } from './extensions.ts';
 import { openDownloads, openFiles } from './files.ts';
 import type { Foundation } from './foundation.ts';
 import { openIdempotency } from './idempotency.ts';
+import { openInvocationFiles } from './invocations.ts';
 import { openLive } from './live.ts';
 import { openMail } from './mail.ts';
 import { openMembers } from './members.ts';
@@ -42,7 +44,10 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   const pages = new PageNumbers({ rows: store.pages, clock, log });
   const logs = openLogs(runtime, { store, pages, console: config.logRuntime, version: version() });
   const recordings = await openRecordings(runtime, foundation, pages);
-  const downloads = openDownloads(foundation, { [RECORDING_OBJECT]: recordings.addresses.find });
+  const invocationFiles = openInvocationFiles(foundation, admission.limits);
+  const downloads = openDownloads(foundation, {
+    ...{ [RECORDING_OBJECT]: recordings.addresses.find, [INVOCATION_OBJECT]: invocationFiles.find },
+  });
   const live = openLive(runtime, foundation, {
     ...{ lives, keyUses: identity.keyUses, pictures: recordings.pictures, waiting: admission.waiting },
     linkTo: download => downloads.linkTo(download),
@@ -62,6 +67,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),
     recordings,
+    invocations: { files: invocationFiles, tasks: [] },
     logs,
     files: await openFiles(runtime, foundation, {
       ...{ lives, limits: admission.limits, downloads },

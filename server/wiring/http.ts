@@ -7,8 +7,10 @@ import type { Metrics } from '../metrics.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
 import { openFrontEnd } from './devtools.ts';
+import type { Driving } from './driving.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
+import type { openInvocations } from './invocations.ts';
 import { openMcp } from './mcp.ts';
 import { offeredBy } from './offered.ts';
 import { readiness } from './readiness.ts';
@@ -23,17 +25,18 @@ export interface WebDeps {
   readonly admission: Admission;
   readonly families: Families;
   readonly sessions: OpenedSessions;
+  readonly driving: Driving;
+  readonly invocations: ReturnType<typeof openInvocations>;
   readonly metrics: Metrics;
 }
 
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
   const { config, workers, scope, signingKeys } = foundation;
-  const { identity, admission, families, sessions, metrics } = deps;
+  const { identity, admission, families, sessions, driving, invocations, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
-  const mcp = openMcp(runtime, foundation, {
-    ...{ sessions: sessions.service, live: families.live.service, signing: sessions.signing },
+  const mcp = openMcp(foundation, {
+    ...{ sessions: sessions.service, live: families.live.service, driving },
     uploads: families.files.service.uploads,
-    localUrl: () => http.url,
   });
   const { listen, publicUrl, compat, trustedProxies, s3 } = config;
   const http = scope.own(
@@ -60,6 +63,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       files: families.files.service,
       live: families.live.service,
       mcp: mcp.service,
+      invocations: invocations.service,
       events: families.events.service,
       audit: families.audit.service,
       outbox: families.mail.outbox,

@@ -1,27 +1,20 @@
-// The wiring of the MCP endpoint: the browser tools, and the driver that works in the browsers for them.
+// The wiring of the MCP endpoint: the browser tools.
 
 import type { BrowserToolsParts } from '../domain/mcp/browser-tools.ts';
 import { BrowserTools } from '../domain/mcp/browser-tools.ts';
-import type { Signing } from '../domain/sessions/signing.ts';
-import { DriveFailed } from '../engines/driver/command.ts';
-import { Driver } from '../engines/driver/driver.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
-import type { Runtime } from '../kit/runtime.ts';
+import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import { offeredBy } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
-  readonly signing: Signing;
-  /** The listening address, once the server listens. */
-  readonly localUrl: () => string;
+  readonly driving: Driving;
 }
 
-export function openMcp({ log }: Runtime, foundation: Foundation, deps: McpDeps) {
-  const { sessions, live, uploads, signing, localUrl } = deps;
+export function openMcp(foundation: Foundation, { sessions, live, uploads, driving }: McpDeps) {
   const offered = offeredBy(foundation);
-  const driver = foundation.scope.own(new Driver(log));
   const tools = new BrowserTools({
-    ...{ sessions, live, uploads, driver },
+    ...{ sessions, live, uploads, ...driving },
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
       normaliseCreate(
         {
@@ -34,9 +27,6 @@ export function openMcp({ log }: Runtime, foundation: Foundation, deps: McpDeps)
         },
         { mount: 'native', ...offered },
       ),
-    isDriveFailed: error => error instanceof DriveFailed,
-    addressOf: ({ keyId }, id) =>
-      `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`,
   });
   return { service: tools };
 }

@@ -5,11 +5,13 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
+import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -383,6 +385,7 @@ test('the description states which operations require a credential', () => {
       '/v1/browsers/files/{token}',
       '/v1/config',
       ...['/v1/device/authorizations', '/v1/device/tokens'],
+      '/v1/receipts/{jti}/status',
       ...['/v1/sign-in/email-code', '/v1/sign-in/email-code/verify', '/v1/sign-in/passkey'],
       ...['/v1/sign-in/passkey/options', '/v1/sign-in/password', '/v1/sign-in/register'],
       ...['/v1/sign-in/second-factor', '/v1/sign-in/setup'],
@@ -439,8 +442,9 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
       .replace('{keyId}', other.keyId)
       .replace('/projects/{id}', `/projects/${other.applicationId}`)
       .replace('{id}', other.sessionId)
+      .replace('{operationId}', 'browser.pdf')
       .replace('{pageId}', '0');
-    const key = /^\/v1\/(applications|account)/.test(path) ? token : server.key;
+    const key = /^\/v1\/(applications|account)/.test(path) ? token : await agentKey();
     const body = validBody(method, path);
     if (path.startsWith('/v1/applications/{appId}') && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, other);
@@ -450,11 +454,19 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
     assert.equal(answer.body.code, 'not_found');
   });
 
+let agentKeyMade: Promise<string> | undefined;
+/** A key of the first application with every scope. */
+function agentKey(): Promise<string> {
+  agentKeyMade ??= keyWith(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
+  return agentKeyMade;
+}
+
 /** A body that is valid, so that the id is checked. */
 function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return { name: 'mine' };
   if (method !== 'POST') return undefined;
   if (path.endsWith('/mcp')) return { jsonrpc: '2.0', id: 1, method: 'ping' };
+  if (path.endsWith('/invoke')) return { input: {} };
   if (path.endsWith('agent-keys')) return { name: 'x' };
   if (path.endsWith('/restore')) return { version: 1 };
   if (path.endsWith('/storage-state')) return { cookies: [], origins: [] };

@@ -9,6 +9,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { chromium } from 'playwright-core';
 import { BROWSER_TOOLS } from '../../contract/browser-tools.ts';
+import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -352,4 +353,26 @@ test('`berth mcp` says at once that a key is wrong, or that the application is n
 test('leaves nothing behind', async () => {
   await client.close();
   await server.settles();
+});
+
+test('a key with grants has a tool for each operation, and without browsers:connect no browser tools', async () => {
+  const { key } = await keyWith(server, { grants: [{ operationId: 'browser.screenshot' }] });
+  const agent = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await agent.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
+  const { tools } = await agent.listTools();
+  assert.deepEqual(
+    tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]),
+    [['browser_screenshot', true]],
+  );
+  const taken = await agent.callTool({ name: 'browser_screenshot', arguments: { url: `${pages.url}/red` } });
+  const [picture] = taken.content.flatMap(block => (block.type === 'image' ? [Buffer.from(block.data, 'base64')] : []));
+  assert.ok(picture);
+  assert.equal(decodePng(picture).colourAt(10, 10), '#ff0000');
+  const [text] = taken.content.flatMap(block => (block.type === 'text' ? [JSON.parse(block.text)] : []));
+  assert.equal(text.status, 'succeeded');
+  const wrong = await agent.callTool({ name: 'browser_screenshot', arguments: { url: 'ftp://x' } });
+  assert.equal(wrong.isError, true);
+  await assert.rejects(agent.callTool({ name: 'browser_navigate', arguments: { url: `${pages.url}/red` } }), /no tool/);
+  await agent.close();
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { StartedDevice } from '../../contract/device.ts';
 import { propertiesOf } from '../../contract/openapi.ts';
@@ -10,6 +11,7 @@ import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { fits, rightValue, wrongValues } from '../harness/wrong-values.ts';
@@ -19,6 +21,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 const server = await startServer();
 const token = await ownerToken(server);
+const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 const person = await Person.owner(server);
 const started = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
   key: null,
@@ -35,7 +38,7 @@ interface Sent {
 function keyFor({ credential, ownPageOnly }: Operation): string | null {
   if (credential === 'human' || ownPageOnly) return null;
   if (credential === 'deviceCode') return started.body.device_code;
-  return credential === 'account' ? token : server.key;
+  return credential === 'account' ? token : agentKey;
 }
 
 /** The native path, or the only one, with ids that do not exist. */

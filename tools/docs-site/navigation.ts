@@ -39,6 +39,7 @@ const SECTIONS: readonly Section[] = [
       doc('guides/stagehand', 'Stagehand'),
       doc('guides/browser-use', 'browser-use'),
       doc('guides/mcp', 'MCP clients'),
+      doc('operations', 'Operations'),
       doc('connecting'),
     ],
   },

@@ -65,6 +65,9 @@ export const contextCookiesKey = (app: App, context: string, version: string): A
 /** The bytes of an extension are stored once for each application, even if they are uploaded several times. */
 export const extensionKey = (app: App, checksum: string): ArtifactKey => key(app, 'extensions', checksum);
 
+/** A file that an invocation of an operation produced. */
+export const invocationKey = (app: App, invocation: string): ArtifactKey => key(app, 'invocations', invocation);
+
 export const certificateKey = (app: App, certificate: string): ArtifactKey => key(app, 'certificates', certificate);
 
 /** All key functions. The domain receives them as a value, because it imports engines as types only. */
@@ -82,5 +85,6 @@ export const artifactKeys = {
   contextVersionKey,
   extensionKey,
   certificateKey,
+  invocationKey,
 };
 export type ArtifactKeys = typeof artifactKeys;

@@ -52,7 +52,54 @@ export type Command =
   | { readonly do: 'dialog'; readonly accept: boolean; readonly text?: string }
   | { readonly do: 'evaluate'; readonly code: string; readonly ref?: Ref }
   | { readonly do: 'console'; readonly errorsOnly: boolean }
-  | { readonly do: 'resize'; readonly width: number; readonly height: number };
+  | { readonly do: 'resize'; readonly width: number; readonly height: number }
+  | { readonly do: 'capture'; readonly capture: Capture };
+
+/** What an operation wants of a page. Dialogs that open meanwhile are dismissed. */
+export interface Capture {
+  /** Opened first. Absent: the page as it is. */
+  readonly url?: string;
+  /** `load`, `domcontentloaded`, `networkidle` or a selector. */
+  readonly waitUntil: string;
+  readonly timeoutMs: number;
+  readonly acceptStatus: readonly number[];
+  readonly wanted: Wanted;
+}
+
+export type Wanted =
+  | {
+      readonly kind: 'screenshot';
+      readonly fullPage: boolean;
+      readonly selector?: string;
+      readonly format: 'png' | 'jpeg';
+      readonly quality: number;
+    }
+  | {
+      readonly kind: 'pdf';
+      readonly paper: string;
+      readonly landscape: boolean;
+      readonly background: boolean;
+      readonly pages?: string;
+    }
+  | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
+  | {
+      readonly kind: 'fields';
+      readonly fields: Readonly<Record<string, { selector: string; attribute?: string; all: boolean }>>;
+    };
+
+export interface Captured {
+  readonly url: string;
+  readonly title: string;
+  readonly status?: number;
+  readonly bytes?: Uint8Array;
+  readonly mimeType?: string;
+  readonly width?: number;
+  readonly height?: number;
+  readonly pages?: number;
+  readonly text?: string;
+  readonly isCut?: boolean;
+  readonly values?: Readonly<Record<string, string | null | readonly string[]>>;
+}
 
 export interface Tab {
   readonly index: number;
@@ -78,17 +125,24 @@ export interface CommandResult {
   readonly tabs: readonly Tab[];
   /** An open dialog or file chooser, which must be answered first. */
   readonly blockedBy?: string;
+  /** Of `capture` only. */
+  readonly captured?: Captured;
 }
 
-/** Why a command failed. `command`: it is not possible, and the message says why. */
-export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died';
+/**
+ * Why a command failed. `command`: it is not possible, and the message says why. `page`: the page could not be loaded or
+ * is an error page. `timeout`: the page was not ready in time.
+ */
+export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout';
 
 export class DriveFailed extends Error {
   override readonly name = 'DriveFailed';
   readonly why: DriveFailure;
-  constructor(why: DriveFailure, message: string) {
+  readonly details: Readonly<Record<string, string | number>>;
+  constructor(why: DriveFailure, message: string, details: Readonly<Record<string, string | number>> = {}) {
     super(message);
     this.why = why;
+    this.details = details;
   }
 }
 
@@ -103,7 +157,12 @@ export interface Order {
 /** `opened` and `closed`: the connection to the browser of a session. */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
-  | { readonly id: number; readonly failed: DriveFailure; readonly message: string }
+  | {
+      readonly id: number;
+      readonly failed: DriveFailure;
+      readonly message: string;
+      readonly details: Readonly<Record<string, string | number>>;
+    }
   | { readonly closed: string };
 
 /** Sent to the thread to end a connection. */

@@ -58,6 +58,7 @@ export class DrivenBrowser implements Acting {
   #dialog: Dialog | undefined;
   #chooser: FileChooser | undefined;
   #onDialog = Promise.withResolvers<void>();
+  #isCapturing = false;
   /**
    * Set when the page requests another document during a command. Resolves when that document has arrived or failed.
    */
@@ -101,6 +102,7 @@ export class DrivenBrowser implements Acting {
   }
 
   async #run(command: Command): Promise<CommandResult> {
+    if (command.do === 'capture') return this.#capture(command);
     this.#assertFree(command);
     this.#leading = undefined;
     const done = perform(this, command);
@@ -113,6 +115,17 @@ export class DrivenBrowser implements Acting {
     if (this.#dialog) return { ...said, tabs, ...(blockedBy === undefined ? {} : { blockedBy }) };
     const page = await this.#state(WITH_SNAPSHOT.has(command.do));
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
+  }
+
+  /** Nobody answers dialogs of a capture, so they are dismissed. */
+  async #capture(command: Command): Promise<CommandResult> {
+    this.#isCapturing = true;
+    try {
+      await this.takeDialog()?.dismiss();
+      return { ...(await perform(this, command)), tabs: [] };
+    } finally {
+      this.#isCapturing = false;
+    }
   }
 
   // ---- for the commands --------------------------------------------------------------------------------------------
@@ -167,6 +180,7 @@ export class DrivenBrowser implements Acting {
 
   #watch(page: Page): void {
     page.on('dialog', dialog => {
+      if (this.#isCapturing) return void dialog.dismiss().catch(() => {});
       this.#dialog = dialog;
       this.#onDialog.resolve();
     });

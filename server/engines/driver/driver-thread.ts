@@ -24,10 +24,10 @@ async function perform({ id, session, address, command }: Order): Promise<void> 
   try {
     const browser = await connected(session, address);
     const result = await browser.run(command);
-    say({ id, result }, imageOf(result));
+    say({ id, result }, buffersOf(result));
   } catch (error) {
     const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
-    say({ id, failed, message: wordsOf(error) });
+    say({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
   }
 }
 
@@ -50,10 +50,11 @@ async function leave(session: string): Promise<void> {
   await browser?.close().catch(() => {});
 }
 
-const imageOf = ({ image }: CommandResult): ArrayBuffer[] =>
-  image && image.bytes.buffer instanceof ArrayBuffer && image.bytes.byteLength === image.bytes.buffer.byteLength
-    ? [image.bytes.buffer]
-    : [];
+/** The buffers to move to the main thread instead of copying them. */
+const buffersOf = ({ image, captured }: CommandResult): ArrayBuffer[] =>
+  [image?.bytes, captured?.bytes].flatMap(bytes =>
+    bytes && bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [],
+  );
 
 function wordsOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'It threw no error.';

@@ -29,7 +29,7 @@ export const DRIVER_LIMITS: DriverLimits = {
   threads: 2,
   waitingOfOne: 16,
   heapMb: 512,
-  commandMs: 120_000,
+  commandMs: 150_000,
   idleMs: 300_000,
 };
 
@@ -173,7 +173,7 @@ export class Driver implements Closeable {
     thread.pending.delete(message.id);
     clearTimeout(pending.timer);
     if ('result' in message) pending.answer.resolve(message.result);
-    else pending.answer.reject(new DriveFailed(message.failed, message.message));
+    else pending.answer.reject(new DriveFailed(message.failed, message.message, message.details));
   }
 
   #idleTimer(session: string): NodeJS.Timeout {

@@ -1,5 +1,6 @@
 // How each command is executed with Playwright. Errors are Playwright's own, which say what was waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
+import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Ref } from './command.ts';
 
 /** The time limit for an element to become ready for an action. */
@@ -23,7 +24,7 @@ export interface Acting {
   takeChooser(): FileChooser | undefined;
 }
 
-type Said = Pick<CommandResult, 'text' | 'image'>;
+type Said = Pick<CommandResult, 'text' | 'image' | 'captured'>;
 type Performers = {
   readonly [Name in Command['do']]: (on: Acting, command: Extract<Command, { do: Name }>) => Promise<Said>;
 };
@@ -166,6 +167,7 @@ const PERFORMERS: Performers = {
       ),
     };
   },
+  capture: async (on, command) => ({ captured: await capture(await on.page(), command.capture) }),
   resize: async (on, { width, height }) => {
     await (await on.page()).setViewportSize({ width, height });
     return {};

@@ -33,6 +33,7 @@ import { hosts } from './tables/hosts.ts';
 import { humanSessions } from './tables/human-sessions.ts';
 import { idempotency } from './tables/idempotency.ts';
 import { invitations } from './tables/invitations.ts';
+import { invocations } from './tables/invocations.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
 import { logs } from './tables/logs.ts';
@@ -193,6 +194,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     controls: controls(db),
     contexts: contexts(db, announcer),
     contextUses: contextUses(db, announcer),
+    invocations: invocations(db),
     mails: mails(db),
     outbox: outbox(db),
     uploads: uploads(db),

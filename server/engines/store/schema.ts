@@ -19,6 +19,7 @@ import type { HostRow } from './rows/hosts.ts';
 import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
 import type { InvitationRow } from './rows/invitations.ts';
+import type { InvocationRow } from './rows/invocations.ts';
 import type { LimitsRow } from './rows/limits.ts';
 import type { MailRow } from './rows/mails.ts';
 import type { OutboxRow } from './rows/outbox.ts';
@@ -59,6 +60,16 @@ export interface Tables {
   >;
   contextVersions: ContextVersionsTable;
   contextUses: Columns<ContextUse, { tries: Generated<number>; dueAt: OrNull<Date> }>;
+  invocations: Columns<
+    InvocationRow,
+    {
+      output: JsonbOrNull;
+      error: JsonbOrNull;
+      metadata: JsonbOrNull;
+      meters: Jsonb;
+      attempts: Generated<number>;
+    }
+  >;
   mails: Columns<MailRow, { attempts: Generated<number> }>;
   outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
   uploads: Columns<UploadRow>;

@@ -16,6 +16,7 @@ import type { Hosts } from './rows/hosts.ts';
 import type { HumanSessions } from './rows/human-sessions.ts';
 import type { IdempotencyRows } from './rows/idempotency.ts';
 import type { Invitations } from './rows/invitations.ts';
+import type { InvocationRows } from './rows/invocations.ts';
 import type { LimitsRows } from './rows/limits.ts';
 import type { LogRows } from './rows/logs.ts';
 import type { Mails } from './rows/mails.ts';
@@ -54,6 +55,7 @@ export interface Store extends Closeable {
   readonly controls: ControlRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
+  readonly invocations: InvocationRows;
   readonly mails: Mails;
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;

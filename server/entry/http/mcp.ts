@@ -1,15 +1,20 @@
-// The MCP endpoint: the protocol by its official library, the tools by the domain. Each message is answered by a server of its own,
-// which lives for that message.
+// The MCP endpoint: the protocol by its official library, the tools by the domain: browser tools, and one tool for each
+// operation that the key has a grant for. Each message is answered by a server of its own.
+import { buffer } from 'node:stream/consumers';
 import type { McpHttpHandler, Server } from '@modelcontextprotocol/server';
 import type { TSchema } from 'typebox';
 import { BROWSER_TOOLS, type BrowserToolName, isBrowserTool } from '../../../contract/browser-tools.ts';
 import type { Issue } from '../../../contract/common.ts';
+import type { AgentOperation, Invocation } from '../../../contract/invocations.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
-import type { ToolResult } from '../../domain/mcp/browser-tools.ts';
+import type { ToolImage, ToolResult } from '../../domain/mcp/browser-tools.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
+import type { InvocationVerbs } from './invocations.ts';
 import { validatorOf } from './validate.ts';
 
 /** In `_meta` of results: for the program around the model, which does not show it to the model. */
@@ -21,6 +26,7 @@ export interface McpParts {
   readonly tools: {
     call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult>;
   };
+  readonly operations: Pick<InvocationVerbs, 'discover' | 'invoke' | 'file'>;
   readonly publicUrl: string;
   readonly version: string;
   readonly log: Log;
@@ -72,13 +78,21 @@ async function answered(handler: McpHttpHandler, request: Request, parsedBody: u
   };
 }
 
-async function serverFor({ tools, version }: McpParts, caller: AgentCaller, signal: AbortSignal): Promise<Server> {
+async function serverFor(parts: McpParts, caller: AgentCaller, signal: AbortSignal): Promise<Server> {
+  const { tools, version } = parts;
   const { Server: McpServer, ProtocolError, ProtocolErrorCode } = await library();
   const about = { name: 'berth', title: 'Berth', version };
   const server = new McpServer(about, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-  server.setRequestHandler('tools/list', () => ({ tools: LISTED }));
+  const drives = caller.scopes.has('browsers:connect');
+  server.setRequestHandler('tools/list', async () => ({
+    tools: [...(drives ? LISTED : []), ...(await operationsOf(parts, caller)).map(listedOperation)],
+  }));
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: input = {} } }) => {
-    if (!isBrowserTool(name))
+    if (!isBrowserTool(name)) {
+      const operation = (await operationsOf(parts, caller)).find(({ id }) => toolName(id) === name);
+      if (operation) return shown(await invoked(parts, caller, operation, input as JsonObject, signal));
+    }
+    if (!isBrowserTool(name) || !drives)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
     const issues = CHECKS[name](input);
     return shown(issues.length > 0 ? refused(issues) : await tools.call(caller, name, input, signal));
@@ -92,6 +106,59 @@ const LISTED = Object.entries(BROWSER_TOOLS).map(([name, { title, description, i
   inputSchema: JSON.parse(JSON.stringify(input)),
   annotations: { title, readOnlyHint: isReadOnly, openWorldHint: true },
 }));
+
+// ---- operations ----------------------------------------------------------------------------------------------------
+
+/** Longer than most calls; a client waits no longer either. */
+const OPERATION_WAIT_SECONDS = 55;
+const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
+
+/** Clients accept letters, digits, `_` and `-` in the names of tools. */
+const toolName = (operationId: string): string => operationId.replaceAll('.', '_');
+
+async function operationsOf({ operations }: McpParts, caller: AgentCaller): Promise<readonly AgentOperation[]> {
+  if (!caller.scopes.has('operations:invoke')) return [];
+  const { data } = await operations.discover(caller, caller.applicationId);
+  return data;
+}
+
+const listedOperation = ({ id, title, description, inputSchema, effect }: AgentOperation) => ({
+  ...{ name: toolName(id), title, description, inputSchema: { ...inputSchema, type: 'object' as const } },
+  annotations: { title, readOnlyHint: effect === 'read', openWorldHint: true },
+});
+
+async function invoked(
+  { operations }: McpParts,
+  caller: AgentCaller,
+  { id }: AgentOperation,
+  input: JsonObject,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  try {
+    const options = { waitSeconds: OPERATION_WAIT_SECONDS, signal };
+    const { invocation } = await operations.invoke(caller, caller.applicationId, id, { input }, options);
+    const image = await imageOf(operations, caller, invocation);
+    const { status, output, error } = invocation;
+    const text = JSON.stringify({ invocationId: invocation.id, status, output, error }, null, 2);
+    return { text, ...(image ? { image } : {}), ...(status === 'succeeded' ? {} : { isError: true }) };
+  } catch (error) {
+    if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
+    throw error;
+  }
+}
+
+/** A picture that the invocation produced, for models that see. */
+async function imageOf(
+  operations: McpParts['operations'],
+  caller: AgentCaller,
+  { id, output = {} }: Invocation,
+): Promise<ToolImage | undefined> {
+  if (!('artifact' in output)) return undefined;
+  const file = await operations.file(caller, id);
+  if (!file?.mimeType.startsWith('image/') || file.size > IMAGE_BYTES_MAX) return undefined;
+  const opened = await file.open();
+  return opened && { bytes: await buffer(opened.body), mimeType: file.mimeType };
+}
 
 type Check = (input: unknown) => Issue[];
 

@@ -6,6 +6,10 @@ export interface Preferences {
   readonly isStrict: boolean;
   /** `wait=SECONDS`: wait in the queue instead of being refused; capped here. */
   readonly waitSeconds?: number;
+  /** `respond-async`: answer before the work has ended. */
+  readonly isAsync: boolean;
+  /** `wait=0`. */
+  readonly isWithoutWait: boolean;
 }
 
 /**
@@ -25,6 +29,8 @@ export function readPreferences(header: string | readonly string[] | undefined):
   const seconds = /^\d{1,9}$/.test(wait) ? Math.min(Number(wait), WAIT_MAX_SECONDS) : 0;
   return {
     isStrict: stated.get('handling')?.toLowerCase() === 'strict',
+    isAsync: stated.has('respond-async'),
+    isWithoutWait: wait !== '' && /^0+$/.test(wait),
     ...(seconds > 0 ? { waitSeconds: seconds } : {}),
   };
 }

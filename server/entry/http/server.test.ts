@@ -265,6 +265,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     mcp: { call: unasked },
+    invocations: {
+      ...{ discover: unasked, readOperation: unasked, invoke: unasked, list: unasked, read: unasked },
+      ...{ cancel: unasked, receiptStatus: unasked, file: unasked },
+    },
     version: '0.1.0',
     device: {
       starting: { start: unasked },

@@ -48,6 +48,7 @@ import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
+import { type InvocationVerbs, invocationHandlers } from './invocations.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
@@ -128,6 +129,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
   readonly mcp: McpParts['tools'];
+  readonly invocations: InvocationVerbs;
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
@@ -245,6 +247,7 @@ const handlersOf = (
     ready,
     live,
     mcp,
+    invocations,
     listen,
     publicUrl = `http://${listen.host}:${listen.port}`,
     metrics,
@@ -261,7 +264,8 @@ const handlersOf = (
   ...limitHandlers(limits),
   ...usageHandlers(usage),
   ...liveHandlers(live),
-  ...mcpHandlers({ tools: mcp, publicUrl, version, log }),
+  ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
+  ...invocationHandlers(invocations),
   ...fileHandlers(files),
   ...certificateHandlers(certificates),
   ...extensionHandlers(extensions),

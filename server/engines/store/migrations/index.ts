@@ -23,6 +23,7 @@ import { up as mails } from './0022-mails.ts';
 import { up as egressDays } from './0023-egress-days.ts';
 import { up as sessionUsage } from './0024-session-usage.ts';
 import { up as usageHours } from './0025-usage-hours.ts';
+import { up as invocations } from './0026-invocations.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -48,4 +49,5 @@ export const migrations: Record<string, Migration> = {
   '0023-egress-days': { up: egressDays },
   '0024-session-usage': { up: sessionUsage },
   '0025-usage-hours': { up: usageHours },
+  '0026-invocations': { up: invocations },
 };

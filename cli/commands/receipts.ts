@@ -1,0 +1,79 @@
+// `berth receipts verify`: verifies a receipt from files, without the network.
+import { readFile } from 'node:fs/promises';
+import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import type { JsonOption } from './tokens.ts';
+
+export interface VerifyReceiptCommandOptions extends JsonOption {
+  readonly jwks: string;
+  readonly input?: string;
+  readonly output?: string;
+  readonly issuer?: string;
+  readonly audience?: string;
+}
+
+export async function verifyReceiptFile(
+  terminal: Terminal,
+  file: string,
+  { jwks, input, output, issuer, audience, json }: VerifyReceiptCommandOptions,
+): Promise<void> {
+  const receipt = await textIn(file);
+  const options = {
+    keys: keySetIn(await jsonIn(jwks), jwks),
+    ...(input === undefined ? {} : { input: await jsonIn(input) }),
+    ...(output === undefined ? {} : { output: await jsonIn(output) }),
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(audience === undefined ? {} : { audience }),
+  };
+  try {
+    const claims = verifyReceipt(receipt, options);
+    if (json) printJson(terminal, claims);
+    else terminal.print(shown(claims));
+  } catch (error) {
+    if (error instanceof ReceiptInvalid)
+      throw new CommandFailed(EXIT.failed, `the receipt is not valid: ${error.message}.`);
+    throw error;
+  }
+}
+
+const shown = ({ iss, sub, jti, berth: { operation, status, endedAt, caller } }: ReceiptClaims): string =>
+  [
+    'The receipt is valid.',
+    `  issued by  ${iss}`,
+    `  about      ${sub} (${operation.id}, revision ${operation.revision})`,
+    `  status     ${status}, ended at ${endedAt}`,
+    `  called by  ${caller.kind} ${caller.id}`,
+    `  receipt    ${jti}`,
+    '',
+  ].join('\n');
+
+async function textIn(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CommandFailed(
+      EXIT.notFound,
+      `${file} cannot be read: ${error instanceof Error ? error.message : 'unknown'}`,
+    );
+  }
+}
+
+async function jsonIn(file: string): Promise<unknown> {
+  const text = await textIn(file);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CommandFailed(EXIT.usage, `${file} is not JSON.`);
+  }
+}
+
+function keySetIn(value: unknown, file: string): KeySet {
+  const keys: unknown = Object(value).keys;
+  const isKey = (key: unknown): boolean =>
+    ['kid', 'kty', 'crv', 'x'].every(name => typeof Object(key)[name] === 'string');
+  if (!Array.isArray(keys) || !keys.every(isKey))
+    throw new CommandFailed(EXIT.usage, `${file} is not a key set: save the answer of /.well-known/jwks.json.`);
+  return { keys };
+}

@@ -1,0 +1,178 @@
+// Operations that agents call, and the invocations that result: status, output, cost and receipt.
+import { type Static, Type } from 'typebox';
+import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+
+export const INPUT_BYTES_MAX = 262_144;
+export const METADATA_BYTES_MAX = 1_024;
+export const INVOKE_WAIT_SECONDS_DEFAULT = 30;
+export const INVOKE_WAIT_SECONDS_MAX = 55;
+/** Output and artifacts of an invocation are kept this long. */
+export const OUTPUT_DAYS = 31;
+/** Invocations themselves are kept this long after their end, and their receipts with them. */
+export const INVOCATION_DAYS = 400;
+
+export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
+export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
+
+const OperationIdText = Type.String({
+  pattern: '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$',
+  maxLength: 64,
+  description: 'Id of the operation, for example `browser.screenshot`.',
+});
+
+const AppId = Uuid('Id of the application of the agent key.');
+export const AgentApplicationParams = Type.Object({ appId: AppId });
+export const AgentOperationParams = Type.Object({ appId: AppId, operationId: OperationIdText });
+export const InvocationParams = Type.Object({ appId: AppId, id: Uuid('Id of the invocation.') });
+
+export const OPERATION_EFFECTS = ['read', 'write', 'irreversible'] as const;
+export type OperationEffect = (typeof OPERATION_EFFECTS)[number];
+
+const Effect = Type.Enum([...OPERATION_EFFECTS], {
+  description:
+    '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.',
+});
+
+export const AgentOperation = Type.Object(
+  {
+    id: OperationIdText,
+    title: Type.String(),
+    description: Type.String(),
+    revision: Type.Integer({ description: 'The revision that a call runs.' }),
+    digest: Type.String({ description: '`sha256:` and the digest of the definition, as in receipts.' }),
+    effect: Effect,
+    inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
+    outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
+    timeoutMs: Type.Integer({ description: 'Default time limit in milliseconds.' }),
+    grant: Type.Object(
+      {
+        input: Type.Optional(AnyObject('JSON Schema that the input must satisfy besides `inputSchema`.')),
+        remainingCallsToday: Type.Optional(
+          Type.Integer({ description: 'Calls that the grant allows until midnight UTC. Absent: no limit.' }),
+        ),
+      },
+      { description: 'What the agent key may do with it.' },
+    ),
+  },
+  { description: 'An operation that the agent key may call.' },
+);
+export type AgentOperation = Static<typeof AgentOperation>;
+
+export const AgentOperationList = Type.Object({ data: Type.Array(AgentOperation, { description: 'Ordered by id.' }) });
+export type AgentOperationList = Static<typeof AgentOperationList>;
+
+export const InvokeOperation = Type.Object(
+  {
+    input: AnyObject(`The input. At most ${INPUT_BYTES_MAX / 1024} KiB.`, { default: {} }),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Refuse the call if the operation has another revision.',
+      }),
+    ),
+    metadata: Type.Optional(
+      Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
+        maxProperties: 20,
+        description: 'Kept with the invocation.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type InvokeOperation = Static<typeof InvokeOperation>;
+
+export const InvokeHeaders = Type.Object({
+  prefer: Type.Optional(
+    Type.String({
+      description: `\`wait=SECONDS\` (0–${INVOKE_WAIT_SECONDS_MAX}, default ${INVOKE_WAIT_SECONDS_DEFAULT}): how long to wait for the end. \`respond-async\`: do not wait.`,
+    }),
+  ),
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x20-\\x7e]+$',
+      description:
+        'Calls with the same key are one invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`.',
+    }),
+  ),
+});
+
+export const InvocationError = Type.Object(
+  {
+    code: Type.String({ description: 'Stable code for programs, such as `page_failed` or `timeout`.' }),
+    message: Type.String(),
+    retryable: Type.Boolean({ description: 'Whether another call may succeed.' }),
+    phase: Type.Enum(['before', 'during', 'after'], {
+      description: '`before`: the effect had not started. `during`: it may have happened. `after`: it has happened.',
+    }),
+    details: Type.Optional(AnyObject('Machine-readable details.')),
+  },
+  { description: 'Why the invocation failed.' },
+);
+export type InvocationError = Static<typeof InvocationError>;
+
+export const Invocation = Type.Object(
+  {
+    id: Uuid('Id of the invocation.'),
+    operationId: OperationIdText,
+    operationRevision: Type.Integer(),
+    effect: Effect,
+    status: Type.Enum([...INVOCATION_STATUSES], {
+      description:
+        '`ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.',
+    }),
+    inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
+    outputDigest: Type.Optional(Type.String()),
+    output: Type.Optional(AnyObject(`The output. Kept for ${OUTPUT_DAYS} days.`)),
+    error: Type.Optional(InvocationError),
+    createdAt: Time('When the call was accepted.'),
+    startedAt: Type.Optional(Time('When the effect could begin.')),
+    endedAt: Type.Optional(Time('When the invocation ended.')),
+    attempts: Type.Integer({ description: 'How often it was run.' }),
+    sessionId: Type.Optional(Uuid('The session that it ran in.')),
+    caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that called.' }),
+    cost: Type.Object(
+      {
+        meters: Type.Object({
+          browserSeconds: Type.Number({ description: 'Life of the session that was created for the call.' }),
+        }),
+      },
+      { description: 'What the call used.' },
+    ),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+    retention: Type.Optional(Type.Object({ outputUntil: Time('When the output is removed.') })),
+    receipt: Type.Optional(
+      Type.String({
+        description: 'Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended.',
+      }),
+    ),
+  },
+  { description: 'One call of an operation.' },
+);
+export type Invocation = Static<typeof Invocation>;
+
+export const InvocationQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: INVOKE_WAIT_SECONDS_MAX, description: 'Seconds to wait for the end.' }),
+  ),
+});
+
+export const InvocationListQuery = Type.Object({
+  operationId: Type.Optional(OperationIdText),
+  status: Type.Optional(Type.Enum([...INVOCATION_STATUSES])),
+  ...PageQuery.properties,
+});
+export type InvocationListQuery = Static<typeof InvocationListQuery>;
+
+export const InvocationPage = Page(Invocation);
+export type InvocationPage = Static<typeof InvocationPage>;
+
+export const ReceiptParams = Type.Object({ jti: Uuid('The `jti` of the receipt.') });
+export const ReceiptStatus = Type.Object({
+  status: Type.Enum(['current', 'unknown'], {
+    description:
+      '`current`: this service issued the receipt, and no later one amends it. `unknown`: it did not, or the receipt is no longer kept.',
+  }),
+});

@@ -1,0 +1,222 @@
+// The built-in operations: what each does, its input and its output. They run in a browser session of the application.
+import { type TSchema, Type } from 'typebox';
+import { Time, Uuid } from './common.ts';
+import { BrowserSettings, CreateSession } from './sessions.ts';
+
+export const CONTENT_BYTES_MAX = 1_048_576;
+const CONTENT_BYTES_DEFAULT = 262_144;
+export const OPERATION_TIMEOUT_MS_MAX = 120_000;
+const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
+const FIELDS_MAX = 50;
+const VALUES_MAX = 100;
+
+const Selector = (description: string) => Type.String({ minLength: 1, maxLength: 1000, description });
+
+const { viewport, networkPolicy, allowedDomains, userAgent, locale, timezoneId } = BrowserSettings.properties;
+
+/** Input that all built-in operations share. */
+const PLACE = {
+  url: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      maxLength: 8192,
+      description: 'Address of the page. A session is created for this call and released after it.',
+    }),
+  ),
+  sessionId: Type.Optional(
+    Uuid(
+      'A running session of the application: the call works on its first page. Requires the scope `browsers:connect`. Give either this or `url`.',
+    ),
+  ),
+  waitUntil: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1000,
+      default: 'load',
+      description:
+        '`load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.',
+    }),
+  ),
+  timeoutMs: Type.Optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: OPERATION_TIMEOUT_MS_MAX,
+      default: OPERATION_TIMEOUT_MS_DEFAULT,
+      description: 'Time limit of the call in milliseconds, without the start of the browser.',
+    }),
+  ),
+  acceptStatus: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 400, maximum: 599 }), {
+      maxItems: 20,
+      default: [],
+      description:
+        'HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.',
+    }),
+  ),
+  viewport,
+  contextId: Type.Optional(Uuid('A context whose cookies and storage the session starts with. With `url` only.')),
+  proxies: CreateSession.properties.proxies,
+  ...{ allowedDomains, networkPolicy, userAgent, locale, timezoneId },
+};
+
+export const Artifact = Type.Object(
+  {
+    downloadUrl: Type.String({ description: 'Link to the file. Works without a credential until it expires.' }),
+    downloadUrlExpiresAt: Time('When the link expires. Read the invocation again for a new one.'),
+    mimeType: Type.String(),
+    size: Type.Integer({ description: 'Bytes.' }),
+    checksum: Type.String({ description: 'SHA-256 in lower-case hexadecimal.' }),
+  },
+  { description: 'A file that the call produced. It is kept for 31 days.' },
+);
+
+const PAGE = {
+  url: Type.String({ description: 'Address of the page at the end, after redirects.' }),
+  title: Type.String(),
+  status: Type.Optional(Type.Integer({ description: 'HTTP status of the page. Absent with `sessionId`.' })),
+};
+
+export interface ManagedOperation {
+  readonly title: string;
+  readonly description: string;
+  readonly effect: 'read';
+  readonly revision: number;
+  readonly timeoutMs: number;
+  readonly input: TSchema;
+  readonly output: TSchema;
+  readonly example: object;
+}
+
+const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
+  Type.Object({ ...PLACE, ...fields }, { additionalProperties: false });
+
+/** Revisions increase when an input, an output or the effect changes: receipts name the revision. */
+export const MANAGED_OPERATIONS = {
+  'browser.screenshot': {
+    title: 'Screenshot of a page',
+    description: 'Opens a page, or takes the page of a session, and returns a picture of it.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      fullPage: Type.Optional(
+        Type.Boolean({ default: false, description: 'The whole page instead of the visible part.' }),
+      ),
+      selector: Type.Optional(Selector('CSS selector: only the first element that matches.')),
+      format: Type.Optional(Type.Enum(['png', 'jpeg'], { default: 'png' })),
+      quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Of a JPEG.' })),
+    }),
+    output: Type.Object({
+      ...{ artifact: Artifact, ...PAGE },
+      width: Type.Integer({ description: 'Pixels.' }),
+      height: Type.Integer({ description: 'Pixels.' }),
+    }),
+    example: { url: 'https://example.com', fullPage: true },
+  },
+  'browser.pdf': {
+    title: 'PDF of a page',
+    description: 'Opens a page, or takes the page of a session, and prints it as a PDF file.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      paper: Type.Optional(
+        Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
+      ),
+      landscape: Type.Optional(Type.Boolean({ default: false })),
+      background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and pictures.' })),
+      pages: Type.Optional(
+        Type.String({
+          pattern: '^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$',
+          maxLength: 200,
+          description: 'Only these pages, for example `1-3,5`.',
+        }),
+      ),
+    }),
+    output: Type.Object({
+      ...{ artifact: Artifact, ...PAGE },
+      pages: Type.Optional(Type.Integer({ description: 'Number of pages in the file.' })),
+    }),
+    example: { url: 'https://example.com', paper: 'A4' },
+  },
+  'browser.content': {
+    title: 'Content of a page',
+    description: 'Opens a page, or takes the page of a session, and returns its content as text.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      as: Type.Optional(
+        Type.Enum(['markdown', 'text', 'html', 'links'], {
+          default: 'markdown',
+          description:
+            '`markdown`: the main content, without navigation. `text`: what a reader sees. `html`: the document. `links`: one address a line.',
+        }),
+      ),
+      selector: Type.Optional(Selector('CSS selector: only the first element that matches.')),
+      maxBytes: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: CONTENT_BYTES_MAX,
+          default: CONTENT_BYTES_DEFAULT,
+          description: 'Longer content is cut.',
+        }),
+      ),
+    }),
+    output: Type.Object({
+      ...{ content: Type.String(), ...PAGE },
+      truncated: Type.Boolean({ description: 'Whether the content was cut at `maxBytes`.' }),
+    }),
+    example: { url: 'https://example.com', as: 'markdown' },
+  },
+  'browser.extract': {
+    title: 'Values from a page',
+    description:
+      'Opens a page, or takes the page of a session, and returns the values of the elements that selectors name.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      fields: Type.Record(
+        Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' }),
+        Type.Object(
+          {
+            selector: Selector('CSS selector.'),
+            attribute: Type.Optional(
+              Type.String({
+                pattern: '^[A-Za-z_:][A-Za-z0-9_.:-]{0,63}$',
+                description: 'Its value instead of the text.',
+              }),
+            ),
+            all: Type.Optional(
+              Type.Boolean({
+                default: false,
+                description: `A list of all matches, at most ${VALUES_MAX}, instead of the first.`,
+              }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        {
+          minProperties: 1,
+          maxProperties: FIELDS_MAX,
+          description: 'What to read, by the name that the output has it under.',
+        },
+      ),
+    }),
+    output: Type.Object({
+      fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null(), Type.Array(Type.String())]), {
+        description: 'Text or attribute by name; `null` if nothing matches.',
+      }),
+      ...PAGE,
+    }),
+    example: { url: 'https://example.com', fields: { heading: { selector: 'h1' } } },
+  },
+} as const satisfies Readonly<Record<string, ManagedOperation>>;
+
+export type ManagedOperationId = keyof typeof MANAGED_OPERATIONS;
+
+export const isManagedOperation = (id: string): id is ManagedOperationId => Object.hasOwn(MANAGED_OPERATIONS, id);
+
+/** A schema without the marks that TypeBox leaves on it. */
+export const plainSchema = (schema: TSchema): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(schema));

@@ -1,0 +1,78 @@
+// Receipts are verified with the key set alone, and any change is noticed.
+import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { canonicalJson } from './canonical-json.ts';
+import { ReceiptInvalid, verifyReceipt } from './verify-receipt.ts';
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function newKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
+  return { privateKey, jwk: { kid, kty: 'OKP', crv: 'Ed25519', x } };
+}
+
+const own = newKey();
+const other = newKey();
+const keys = { keys: [own.jwk] };
+const digest = (value: unknown): string => `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
+
+const INPUT = { url: 'https://example.com/', fields: { b: 1, a: [true, null] } };
+const FILE = { mimeType: 'image/png', size: 3, checksum: 'ff' };
+const CLAIMS = {
+  ...{ iss: 'https://berth.example', aud: 'app', sub: 'invocation:1', jti: '2', iat: 1 },
+  berth: {
+    ...{ v: 1, operation: { id: 'browser.screenshot', revision: 1, digest: 'sha256:00', effect: 'read' } },
+    ...{ inputDigest: digest(INPUT), outputDigest: digest({ artifact: FILE }), status: 'succeeded', attempts: 1 },
+    ...{ createdAt: '2026-11-23T10:00:00.000Z', endedAt: '2026-11-23T10:00:01.000Z' },
+    ...{ caller: { kind: 'agent_key', id: '3' }, cost: { meters: {} } },
+  },
+};
+
+function signed(claims: unknown = CLAIMS, header: object = {}, key: KeyObject = own.privateKey): string {
+  const text = `${part({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid: own.jwk.kid, ...header })}.${part(claims)}`;
+  return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
+}
+
+describe('a receipt', () => {
+  test('is verified with its input, output, issuer and audience', () => {
+    const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
+    const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
+    const claims = verifyReceipt(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
+    assert.deepEqual(claims, CLAIMS);
+  });
+
+  test('does not allow a changed character', () => {
+    const receipt = signed();
+    for (let at = 0; at < receipt.length; at += 7) {
+      const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
+      assert.throws(() => verifyReceipt(changed, { keys }), ReceiptInvalid, `at ${at}`);
+    }
+  });
+
+  const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
+    'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
+    'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
+    'its own key': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
+    'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
+    'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
+    'a foreign key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
+    'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
+    'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
+    'claims that are no receipt': [signed({ iss: 'x' }), /not a receipt/],
+  };
+  for (const [name, [receipt, message]] of Object.entries(cases))
+    test(`is refused with ${name}`, () => assert.throws(() => verifyReceipt(receipt, { keys }), message));
+
+  test('is refused with another input, output, issuer, audience, or a key set whose key was replaced', () => {
+    const refused = (options: object, message: RegExp) =>
+      assert.throws(() => verifyReceipt(signed(), { keys, ...options }), message);
+    refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input is not/);
+    refused({ output: { artifact: { ...FILE, size: 4 } } }, /output is not/);
+    refused({ issuer: 'https://other.example' }, /issued by/);
+    refused({ audience: 'other' }, /application/);
+    refused({ keys: { keys: [{ ...other.jwk, kid: own.jwk.kid }] } }, /thumbprint/);
+  });
+});

@@ -1,0 +1,353 @@
+// The API operations of the agent side: discover operations, invoke them, read and cancel invocations.
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import {
+  type AgentOperation,
+  type AgentOperationList,
+  INPUT_BYTES_MAX,
+  type Invocation,
+  type InvocationListQuery,
+  type InvocationPage,
+  type InvocationStatus,
+  type InvokeOperation,
+  METADATA_BYTES_MAX,
+} from '../../../contract/invocations.ts';
+import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
+import type { Keys } from '../../engines/store/rows/credentials.ts';
+import type { InvocationRow, InvocationRows, InvocationState } from '../../engines/store/rows/invocations.ts';
+import { digestOf } from '../../kit/canonical-json.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault, invalidRequest, notFound } from '../faults.ts';
+import type { FileFinder, ServedFile } from '../files/served-file.ts';
+import { requestDigest } from '../idempotency/request-digest.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
+import { CALLABLE, type Granted, grantedBy } from './callable.ts';
+import type { Executions } from './executions.ts';
+import type { InvocationFiles } from './files.ts';
+import type { ManagedOperations } from './managed.ts';
+
+/** How often the row of an invocation that runs in another process is read. */
+const LOOK_MS = 500;
+
+export interface InvokeOptions {
+  readonly idempotencyKey?: string;
+  readonly waitSeconds: number;
+  /** Aborted when the caller disconnects. The invocation continues. */
+  readonly signal: AbortSignal;
+}
+
+export interface Invoked {
+  readonly invocation: Invocation;
+  readonly isReplayed: boolean;
+}
+
+export interface InvocationsParts {
+  readonly rows: InvocationRows;
+  readonly keys: Pick<Keys, 'get'>;
+  readonly executions: Executions;
+  readonly managed: Pick<ManagedOperations, 'assertInput'>;
+  readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
+  readonly validate: (
+    value: unknown,
+    schemas: readonly object[],
+    of: string,
+  ) => Promise<readonly (readonly SchemaIssue[])[]>;
+  readonly sealInput: (row: Pick<InvocationRow, 'id' | 'applicationId'>, input: JsonObject) => Promise<Buffer>;
+  readonly cursors: Cursors;
+  readonly secret: Secret;
+  readonly host: HostId;
+  readonly clock: Clock;
+}
+
+export class Invocations {
+  readonly #parts: InvocationsParts;
+
+  constructor(parts: InvocationsParts) {
+    this.#parts = parts;
+  }
+
+  async discover(caller: AgentCaller, appId: string): Promise<AgentOperationList> {
+    assertOwn(caller, appId);
+    const granted = await this.#granted(caller);
+    return { data: await Promise.all(granted.map(one => this.#operationView(caller, one))) };
+  }
+
+  async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
+    assertOwn(caller, appId);
+    const granted = (await this.#granted(caller)).find(({ operation }) => operation.id === operationId);
+    if (!granted) throw notFound('Operation', operationId);
+    return this.#operationView(caller, granted);
+  }
+
+  async invoke(
+    caller: AgentCaller,
+    appId: string,
+    operationId: string,
+    request: InvokeOperation,
+    options: InvokeOptions,
+  ): Promise<Invoked> {
+    assertOwn(caller, appId);
+    const granted = (await this.#granted(caller)).find(({ operation }) => operation.id === operationId);
+    if (!granted) throw isCallable(operationId) ? notGranted(operationId) : notFound('Operation', operationId);
+    const { operation } = granted;
+    if (request.revision !== undefined && request.revision !== operation.revision)
+      throw revisionConflict(operationId, operation.revision);
+    await this.#assertInput(caller, granted, request);
+    const id = newId<InvocationId>(this.#parts.clock.now());
+    const { row, existing } = await this.#parts.executions.holding(id, async () => {
+      const inserted = await this.#insert(caller, granted, id, request, options.idempotencyKey);
+      if (!inserted.existing) await this.#start(caller, granted, inserted.row, request.input);
+      return inserted;
+    });
+    const ended = await this.#waited(caller, row.id, options.waitSeconds, options.signal);
+    return { invocation: this.#view(ended), isReplayed: existing };
+  }
+
+  async list(caller: AgentCaller, appId: string, query: InvocationListQuery): Promise<InvocationPage> {
+    assertOwn(caller, appId);
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, operationId, status } = query;
+    const name: ListName = { list: 'invocations', owner: caller.keyId };
+    const rows = await this.#parts.rows.list(caller.applicationId, {
+      ...{ keyId: caller.keyId, limit: limit + 1 },
+      ...(operationId === undefined ? {} : { operationId }),
+      ...(status === undefined ? {} : { states: STATES[status] }),
+      ...(cursor === undefined ? {} : { before: this.#parts.cursors.read<InvocationId>(name, cursor) }),
+    });
+    return pageOf(
+      rows,
+      limit,
+      row => this.#view(row),
+      last => this.#parts.cursors.after(name, last),
+    );
+  }
+
+  async read(
+    caller: AgentCaller,
+    appId: string,
+    id: string,
+    waitSeconds: number,
+    signal: AbortSignal,
+  ): Promise<Invocation> {
+    assertOwn(caller, appId);
+    return this.#view(await this.#waited(caller, id, waitSeconds, signal));
+  }
+
+  /** The file of an invocation, for a caller that needs its bytes. */
+  async file(caller: AgentCaller, id: string): Promise<ServedFile | undefined> {
+    await this.#own(caller, id);
+    return this.#parts.files.find(caller.applicationId, id);
+  }
+
+  async cancel(caller: AgentCaller, appId: string, id: string, signal: AbortSignal): Promise<Invocation> {
+    assertOwn(caller, appId);
+    const { executions } = this.#parts;
+    const row = await this.#own(caller, id);
+    if (row.endedAt || row.effect !== 'read' || !executions.isRunning(row.id)) throw notCancellable(row);
+    executions.cancel(row.id);
+    return this.#view(await this.#waited(caller, row.id, CANCEL_SECONDS, signal));
+  }
+
+  async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
+    return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' }; // Validated as an id.
+  }
+
+  async #granted({ applicationId, keyId }: AgentCaller): Promise<readonly Granted[]> {
+    return grantedBy((await this.#parts.keys.get(applicationId, keyId))?.grants ?? []);
+  }
+
+  async #operationView({ keyId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
+    const { rows, clock } = this.#parts;
+    const { input, maxCallsPerDay } = grant;
+    const used =
+      maxCallsPerDay === undefined ? 0 : await rows.countSince(keyId, operation.id, startOfUtcDay(clock.now()));
+    return {
+      ...operation,
+      grant: {
+        ...(input ? { input } : {}),
+        ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - used) }),
+      },
+    };
+  }
+
+  async #assertInput(
+    caller: AgentCaller,
+    { operation, grant }: Granted,
+    { input, metadata }: InvokeOperation,
+  ): Promise<void> {
+    if (Buffer.byteLength(JSON.stringify(input)) > INPUT_BYTES_MAX)
+      throw invalidRequest([{ path: 'input', message: `is larger than ${INPUT_BYTES_MAX / 1024} KiB` }]);
+    if (Buffer.byteLength(JSON.stringify(metadata ?? {})) > METADATA_BYTES_MAX)
+      throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
+    const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
+    const [own = [], ofGrant = []] = await this.#parts.validate(input, schemas, caller.applicationId);
+    if (own.length > 0) throw invalidRequest(own.map(inInput));
+    if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
+    this.#parts.managed.assertInput(caller, input);
+  }
+
+  async #insert(
+    caller: AgentCaller,
+    { operation, grant }: Granted,
+    id: InvocationId,
+    request: InvokeOperation,
+    idempotencyKey: string | undefined,
+  ): Promise<{ row: InvocationRow; existing: boolean }> {
+    const { rows, clock, host, secret, sealInput } = this.#parts;
+    const now = clock.now();
+    const { applicationId, keyId } = caller;
+    const row: InvocationRow = {
+      ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
+      ...{ operationDigest: operation.digest, effect: operation.effect, state: 'accepted', attempts: 0, meters: {} },
+      requestDigest: requestDigest(secret, { operation: operation.id, request }),
+      sealedInput: await sealInput({ id, applicationId }, request.input),
+      inputDigest: digestIn(request.input),
+      createdAt: now,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      ...(request.metadata ? { metadata: request.metadata } : {}),
+    };
+    const { maxCallsPerDay } = grant;
+    const limit =
+      maxCallsPerDay === undefined ? undefined : { callsMax: maxCallsPerDay, countedSince: startOfUtcDay(now) };
+    const inserted = await rows.insert(row, limit);
+    if (inserted === 'inserted') return { row, existing: false };
+    if (inserted === 'limit_reached') throw callsUsedUp(operation.id, maxCallsPerDay ?? 0, secondsToNextDay(now));
+    if (!inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
+    return { row: inserted.existing, existing: true };
+  }
+
+  /** A refusal of the session means that nothing was started: the row is withdrawn, and the key can be used again. */
+  async #start(caller: AgentCaller, { operation }: Granted, row: InvocationRow, input: JsonObject): Promise<void> {
+    try {
+      await this.#parts.executions.start(caller, row, operation, input);
+    } catch (error) {
+      await this.#parts.rows.withdraw(row.id);
+      throw error;
+    }
+  }
+
+  /** The invocation when it has ended, when the time is up, or when the caller has disconnected. */
+  async #waited(caller: AgentCaller, id: string, seconds: number, signal: AbortSignal): Promise<InvocationRow> {
+    const { clock, executions } = this.#parts;
+    const until = clock.monotonicMs() + 1000 * seconds;
+    for (;;) {
+      const row = await this.#own(caller, id);
+      const leftMs = until - clock.monotonicMs();
+      if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
+      const woken = new AbortController();
+      const pause = clock.sleep(
+        Math.min(leftMs, executions.isRunning(row.id) ? leftMs : LOOK_MS),
+        AbortSignal.any([signal, woken.signal]),
+      );
+      const ended = executions.isRunning(row.id) ? [executions.ended(row.id)] : [];
+      await Promise.race([pause.catch(() => {}), ...ended]);
+      woken.abort();
+    }
+  }
+
+  /** Invocations of other keys are not found. */
+  async #own({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
+    const row = isUuid(id) ? await this.#parts.rows.get(applicationId, id as InvocationId) : undefined;
+    if (row?.keyId !== keyId) throw notFound('Invocation', id);
+    return row;
+  }
+
+  #view(row: InvocationRow): Invocation {
+    const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
+    const { metadata, error, startedAt, endedAt, outputUntil, keyId, meters } = row;
+    const output = this.#parts.files.shown(row);
+    return {
+      ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
+      ...{ caller: { keyId }, cost: { meters: { browserSeconds: Number(meters.browserSeconds ?? 0) } } },
+      createdAt: row.createdAt.toISOString(),
+      ...(outputDigest === undefined ? {} : { outputDigest }),
+      ...(output === undefined ? {} : { output }),
+      ...(error === undefined ? {} : { error: errorIn(error) }),
+      ...(startedAt === undefined ? {} : { startedAt: startedAt.toISOString() }),
+      ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }), // Validated by the contract.
+      ...(outputUntil === undefined ? {} : { retention: { outputUntil: outputUntil.toISOString() } }),
+      ...(receipt === undefined ? {} : { receipt }),
+    };
+  }
+}
+
+const CANCEL_SECONDS = 5;
+
+const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
+  running: ['accepted', 'dispatched'],
+  succeeded: ['succeeded'],
+  failed: ['failed'],
+  ambiguous: ['ambiguous'],
+  cancelled: ['cancelled'],
+};
+
+const statusOf = (state: InvocationState): InvocationStatus =>
+  state === 'accepted' || state === 'dispatched' ? 'running' : state;
+
+/** Written by executions.ts. */
+const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;
+
+function assertOwn({ applicationId }: AgentCaller, appId: string): void {
+  if (appId !== applicationId) throw notFound('Application', appId);
+}
+
+function digestIn(input: JsonObject): string {
+  try {
+    return digestOf(input);
+  } catch {
+    throw invalidRequest([
+      { path: 'input', message: 'has a text with half a character, or a number that is not finite' },
+    ]);
+  }
+}
+
+const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
+
+const isCallable = (id: string): boolean => CALLABLE.some(operation => operation.id === id);
+
+const notGranted = (id: string) =>
+  fault('operation_not_granted', `This agent key has no grant for the operation ${id}.`, {
+    advice: 'List the operations of the key. An admin of the application can grant others.',
+    details: { operationId: id },
+  });
+
+const inputNotGranted = (issues: readonly { path: string; message: string }[]) =>
+  fault(
+    'input_not_granted',
+    `The grant of this agent key does not allow the input: ${issues.map(({ path, message }) => `${path} ${message}`).join('; ')}.`,
+    {
+      advice: 'Read the operation: grant.input is the schema that the input must satisfy.',
+      details: { issues },
+    },
+  );
+
+const revisionConflict = (id: string, revision: number) =>
+  fault('revision_conflict', `The operation ${id} has the revision ${revision}. Nothing was started.`, {
+    advice: 'Read the operation again, and send its revision or none.',
+    details: { revision },
+  });
+
+const keyConflict = () =>
+  fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
+    advice: 'Use a new key for a different request.',
+  });
+
+const callsUsedUp = (id: string, limit: number, seconds: number) =>
+  fault('rate_limited', `The grant of this agent key allows ${limit} calls of ${id} a day, and they are used up.`, {
+    advice: 'Wait until midnight UTC, or have the grant raised.',
+    details: { limit, used: limit, scope: 'credential', name: 'maxCallsPerDay', retryAfterSeconds: seconds },
+  });
+
+const notCancellable = ({ id, endedAt, effect }: InvocationRow) =>
+  fault(
+    'not_ready',
+    endedAt ? `Invocation ${id} has already ended.` : `Invocation ${id} cannot be cancelled (${effect}).`,
+    {
+      advice: 'Read the invocation to see its status.',
+    },
+  );

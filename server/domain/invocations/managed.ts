@@ -1,0 +1,219 @@
+// Runs the built-in operations in a browser session: one that is created for the call, or one that the caller names.
+import type { Static } from 'typebox';
+import {
+  type MANAGED_OPERATIONS,
+  type ManagedOperationId,
+  OPERATION_TIMEOUT_MS_MAX,
+} from '../../../contract/managed-operations.ts';
+import type { CreateSession } from '../../../contract/sessions.ts';
+import type { Capture, Captured, Command, CommandResult, Wanted } from '../../engines/driver/command.ts';
+import type { InvocationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { SessionRequest, Sessions } from '../sessions/api.ts';
+
+/** Names the invocation that a session was created for. */
+export const INVOCATION_METADATA = 'invocationId';
+/** The session may live this much longer than the call: it has to start. */
+const SESSION_SPARE_MS = 60_000;
+const SESSION_SECONDS_MIN = 60;
+const CONTENT_BYTES_DEFAULT = 262_144;
+const TIMEOUT_MS_DEFAULT = 30_000;
+const QUALITY_DEFAULT = 80;
+const SESSIONS_OF_ONE_MAX = 10;
+
+type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
+type AnyInput = { [Id in ManagedOperationId]: InputOf<Id> }[ManagedOperationId];
+
+/** Where a call runs. */
+export interface Place {
+  readonly sessionId: SessionId;
+  /** Created for the call, so it is released after it. */
+  readonly isOwn: boolean;
+  readonly recorded: boolean;
+  readonly createdAt: Date;
+}
+
+export interface Produced {
+  readonly output: JsonObject;
+  readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
+}
+
+export interface ManagedParts {
+  readonly sessions: Pick<Sessions, 'create' | 'read' | 'update' | 'list'>;
+  readonly requestOf: (body: CreateSession) => SessionRequest;
+  readonly driver: {
+    run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
+    forget(session: string): void;
+  };
+  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+  readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
+}
+
+export class ManagedOperations {
+  readonly #parts: ManagedParts;
+
+  constructor(parts: ManagedParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks what the schema of the input cannot say. */
+  assertInput({ scopes }: AgentCaller, given: JsonObject): void {
+    const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
+    if ((url === undefined) === (sessionId === undefined))
+      throw invalidRequest([{ path: 'input', message: 'needs either url or sessionId' }]);
+    if (sessionId === undefined) return;
+    if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
+    const [unused] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
+    if (unused !== undefined)
+      throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
+  }
+
+  /** Throws the refusal of the session. */
+  async place(caller: AgentCaller, id: InvocationId, given: JsonObject, signal: AbortSignal): Promise<Place> {
+    const input = given as AnyInput; // Validated against the schema of the operation.
+    const { sessions, requestOf } = this.#parts;
+    if (input.sessionId !== undefined) {
+      const session = await sessions.read(caller, input.sessionId.toLowerCase());
+      if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
+      const recorded = session.browserSettings?.recordSession !== false;
+      return { sessionId: session.id as SessionId, isOwn: false, recorded, createdAt: new Date(session.createdAt) };
+    }
+    const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), { signal });
+    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, createdAt: new Date(session.createdAt) };
+  }
+
+  /** Throws DriveFailed. */
+  async run(
+    caller: AgentCaller,
+    operation: ManagedOperationId,
+    given: JsonObject,
+    { sessionId }: Place,
+  ): Promise<Produced> {
+    const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
+    const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture: captureOf(operation, given) });
+    if (!captured) throw new Error('the driver returned nothing for a capture');
+    return this.#produced(operation, given, captured, sessionId);
+  }
+
+  /** Releases the session of a call. One that has ended is not an error. */
+  async release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
+    if (!isOwn) return;
+    this.#parts.driver.forget(sessionId);
+    await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
+  }
+
+  /** Releases the sessions that an interrupted attempt has left. */
+  async releaseLeft(caller: AgentCaller, id: InvocationId): Promise<void> {
+    const query = {
+      status: 'RUNNING',
+      q: `user_metadata['${INVOCATION_METADATA}']:'${id}'`,
+      limit: SESSIONS_OF_ONE_MAX,
+    };
+    const { sessions } = await this.#parts.sessions.list(caller, query);
+    for (const session of sessions)
+      await this.release(caller, { sessionId: session.id as SessionId, isOwn: true }).catch(() => {});
+  }
+
+  async #produced(
+    operation: ManagedOperationId,
+    given: JsonObject,
+    { url, title, status, ...captured }: Captured,
+    of: SessionId,
+  ): Promise<Produced> {
+    const place = { url, title, ...(status === undefined ? {} : { status }) };
+    const {
+      bytes,
+      mimeType = 'application/octet-stream',
+      width = 0,
+      height = 0,
+      pages,
+      text = '',
+      values = {},
+    } = captured;
+    switch (operation) {
+      case 'browser.screenshot':
+        return { output: { ...place, width, height }, file: fileOf(bytes, mimeType) };
+      case 'browser.pdf':
+        return { output: { ...place, ...(pages === undefined ? {} : { pages }) }, file: fileOf(bytes, mimeType) };
+      case 'browser.extract':
+        return { output: { ...place, fields: values } };
+      case 'browser.content': {
+        const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = given as InputOf<'browser.content'>;
+        const whole =
+          as === 'markdown'
+            ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, of)
+            : text;
+        const content = firstBytes(whole, maxBytes);
+        return { output: { ...place, content, truncated: captured.isCut === true || content.length < whole.length } };
+      }
+    }
+  }
+}
+
+const ONLY_WITH_URL = [
+  ...(['viewport', 'contextId', 'proxies', 'allowedDomains', 'networkPolicy', 'userAgent', 'locale'] as const),
+  ...(['timezoneId', 'waitUntil'] as const),
+] as const;
+
+/** The session ends with its client if the service is killed, because it has no keepAlive. */
+function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
+  const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
+  const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
+  const seconds = Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000);
+  const browserSettings = present({ allowedDomains, networkPolicy, userAgent, locale, timezoneId, viewport });
+  return {
+    timeout: Math.max(SESSION_SECONDS_MIN, seconds),
+    userMetadata: { [INVOCATION_METADATA]: id },
+    ...present({ contextId, proxies }),
+    ...(Object.keys(browserSettings).length > 0 ? { browserSettings } : {}),
+  };
+}
+
+const present = <Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } =>
+  // The filter guarantees the type.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+
+function captureOf(operation: ManagedOperationId, given: JsonObject): Capture {
+  const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = given as AnyInput;
+  const how = { waitUntil, timeoutMs, acceptStatus, wanted: wantedBy(operation, given) };
+  return url === undefined ? how : { url, ...how };
+}
+
+function wantedBy(operation: ManagedOperationId, given: JsonObject): Wanted {
+  switch (operation) {
+    case 'browser.screenshot': {
+      const input = given as InputOf<'browser.screenshot'>;
+      const { fullPage = false, selector, format = 'png', quality = QUALITY_DEFAULT } = input;
+      return { kind: 'screenshot', fullPage, format, quality, ...(selector === undefined ? {} : { selector }) };
+    }
+    case 'browser.pdf': {
+      const { paper = 'A4', landscape = false, background = true, pages } = given as InputOf<'browser.pdf'>;
+      return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
+    }
+    case 'browser.extract': {
+      const { fields } = given as InputOf<'browser.extract'>;
+      const wanted = Object.entries(fields).map(([name, field]) => [name, { ...field, all: field.all ?? false }]);
+      return { kind: 'fields', fields: Object.fromEntries(wanted) };
+    }
+    case 'browser.content': {
+      const { as = 'markdown', selector } = given as InputOf<'browser.content'>;
+      const kind = as === 'markdown' ? 'html' : as;
+      return { kind, ...(selector === undefined ? {} : { selector }) };
+    }
+  }
+}
+
+const fileOf = (bytes: Uint8Array | undefined, mimeType: string) => {
+  if (!bytes) throw new Error('the driver returned no file');
+  return { bytes, mimeType };
+};
+
+/** The longest beginning with at most this many bytes of UTF-8. */
+function firstBytes(text: string, bytes: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
+  return text.slice(0, read);
+}

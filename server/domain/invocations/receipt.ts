@@ -1,0 +1,47 @@
+// The content of receipts. Pure. Personal data stays out: input and output are digests.
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import type { ReceiptId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+export const RECEIPT_TYPE = 'berth-receipt+jwt';
+
+export interface ReceiptFacts {
+  readonly receiptId: ReceiptId;
+  readonly issuer: string;
+  readonly endedAt: Date;
+  readonly status: string;
+  readonly outputDigest?: string;
+  readonly errorCode?: string;
+  readonly meters: JsonObject;
+  /** Whether the session was recorded. Absent without a session. */
+  readonly recorded?: boolean;
+}
+
+/** Registered claims, and the facts under `berth` (platform contract 8.5). */
+export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
+  const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, recorded } = facts;
+  const berth = {
+    v: 1,
+    operation: {
+      ...{ id: row.operationId, revision: row.operationRevision, digest: row.operationDigest, effect: row.effect },
+    },
+    inputDigest: row.inputDigest,
+    outputDigest,
+    status,
+    error: errorCode === undefined ? undefined : { code: errorCode },
+    createdAt: row.createdAt.toISOString(),
+    startedAt: row.startedAt?.toISOString(),
+    endedAt: endedAt.toISOString(),
+    attempts: row.attempts,
+    caller: { kind: 'agent_key', id: row.keyId },
+    session: row.sessionId === undefined ? undefined : { id: row.sessionId, recorded: recorded ?? false, handoffs: [] },
+    cost: { meters },
+  };
+  const claims = {
+    ...{ iss: issuer, aud: row.applicationId, sub: `invocation:${row.id}`, jti: receiptId },
+    iat: Math.floor(endedAt.getTime() / 1000),
+    berth,
+  };
+  return Buffer.from(canonicalJson(claims));
+}

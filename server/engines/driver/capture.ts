@@ -1,0 +1,145 @@
+// Captures a page for an operation: opens its address if it has one, and takes a picture, a PDF, text or values of it.
+import type { Page, Response } from 'playwright-core';
+import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
+
+const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
+const TITLE_CHARACTERS_MAX = 300;
+const URL_CHARACTERS_MAX = 8_192;
+const BYTES_MAX = 50 * 1024 ** 2;
+const TEXT_CHARACTERS_MAX = 8 * 1024 ** 2;
+const LINKS_MAX = 10_000;
+const VALUES_MAX = 100;
+const VALUE_CHARACTERS_MAX = 20_000;
+
+export async function capture(
+  page: Page,
+  { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
+): Promise<Captured> {
+  page.setDefaultTimeout(timeoutMs);
+  const response = url === undefined ? undefined : await open(page, url, waitUntil, timeoutMs);
+  const status = response?.status();
+  const place = { url: page.url().slice(0, URL_CHARACTERS_MAX), title: await titleOf(page) };
+  const about = { ...place, ...(status === undefined ? {} : { status }) };
+  if (status !== undefined && status >= 400 && !acceptStatus.includes(status))
+    throw new DriveFailed('page', `The page answered with the status ${status}.`, {
+      pageStatus: status,
+      url: place.url,
+    });
+  return { ...about, ...(await take(page, wanted)) };
+}
+
+async function open(page: Page, url: string, waitUntil: string, timeout: number): Promise<Response | undefined> {
+  const state = LOAD_STATES.find(known => known === waitUntil);
+  try {
+    const response = await page.goto(url, { waitUntil: state ?? 'domcontentloaded', timeout });
+    if (state === undefined) await page.locator(waitUntil).first().waitFor({ timeout });
+    return response ?? undefined;
+  } catch (error) {
+    const text = error instanceof Error ? error.message : '';
+    const [failure] = /net::ERR_[A-Z_]+/.exec(text) ?? [];
+    if (failure !== undefined)
+      throw new DriveFailed('page', `The page could not be loaded: ${failure}.`, { failure, url });
+    if (text.includes('Timeout'))
+      throw new DriveFailed('timeout', `The page was not ready within ${timeout} ms (${waitUntil}).`);
+    throw error;
+  }
+}
+
+type Taken = Omit<Captured, 'url' | 'title' | 'status'>;
+
+async function take(page: Page, wanted: Wanted): Promise<Taken> {
+  switch (wanted.kind) {
+    case 'screenshot':
+      return picture(page, wanted);
+    case 'pdf':
+      return pdf(page, wanted);
+    case 'fields':
+      return { values: await valuesOf(page, wanted.fields) };
+    default:
+      return text(page, wanted);
+  }
+}
+
+async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' }>): Promise<Taken> {
+  const { fullPage, selector, format, quality } = wanted;
+  const options = { type: format, ...(format === 'jpeg' ? { quality } : {}), scale: 'css' } as const;
+  const bytes =
+    selector === undefined
+      ? await page.screenshot({ ...options, fullPage })
+      : await page.locator(selector).first().screenshot(options);
+  return { ...fileOf(bytes, `image/${format}`), ...sizeOf(bytes, format) };
+}
+
+async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promise<Taken> {
+  const { paper, landscape, background, pages } = wanted;
+  const bytes = await page.pdf({
+    ...{ format: paper, landscape, printBackground: background },
+    ...(pages === undefined ? {} : { pageRanges: pages }),
+  });
+  const count = /\/Type\s*\/Pages\b[^>]*?\/Count\s+(\d{1,6})|\/Count\s+(\d{1,6})[^>]*?\/Type\s*\/Pages\b/.exec(
+    bytes.toString('latin1'),
+  );
+  const number = count?.[1] ?? count?.[2];
+  return { ...fileOf(bytes, 'application/pdf'), ...(number === undefined ? {} : { pages: Number(number) }) };
+}
+
+async function text(
+  page: Page,
+  { kind, selector }: Extract<Wanted, { kind: 'html' | 'text' | 'links' }>,
+): Promise<Taken> {
+  const element = page.locator(selector ?? (kind === 'html' ? 'html' : 'body')).first();
+  const all = await read(kind, element);
+  return { text: all.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(), isCut: all.length > TEXT_CHARACTERS_MAX };
+}
+
+type Located = ReturnType<Page['locator']>;
+
+async function read(kind: 'html' | 'text' | 'links', element: Located): Promise<string> {
+  if (kind === 'text') return element.innerText();
+  if (kind === 'html') return textOf(await element.evaluate(node => Object(node).outerHTML));
+  const links: unknown = await element.evaluate((node, most) => {
+    const all: Iterable<{ href: unknown }> = Object(node).querySelectorAll('a[href]');
+    return [...all].slice(0, most).map(({ href }) => href);
+  }, LINKS_MAX);
+  return Array.isArray(links) ? [...new Set(links.map(textOf))].join('\n') : '';
+}
+
+type Fields = Extract<Wanted, { kind: 'fields' }>['fields'];
+
+async function valuesOf(page: Page, fields: Fields): Promise<NonNullable<Captured['values']>> {
+  const values: Record<string, string | null | readonly string[]> = {};
+  for (const [name, { selector, attribute, all }] of Object.entries(fields)) {
+    const found = page.locator(selector);
+    const count = Math.min(await found.count(), all ? VALUES_MAX : 1);
+    const valueAt = async (index: number): Promise<string> => {
+      const one = found.nth(index);
+      const value = attribute === undefined ? await one.innerText() : await one.getAttribute(attribute);
+      return (value ?? '').slice(0, VALUE_CHARACTERS_MAX).toWellFormed();
+    };
+    const read = await Promise.all(Array.from({ length: count }, (_, index) => valueAt(index)));
+    values[name] = all ? read : (read[0] ?? null);
+  }
+  return values;
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const titleOf = async (page: Page): Promise<string> =>
+  (await page.title().catch(() => '')).slice(0, TITLE_CHARACTERS_MAX).toWellFormed();
+
+function fileOf(bytes: Buffer, mimeType: string): Pick<Captured, 'bytes' | 'mimeType'> {
+  if (bytes.length > BYTES_MAX)
+    throw new DriveFailed('command', `The file is larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
+  return { bytes: new Uint8Array(bytes), mimeType };
+}
+
+/** From the header of the file. */
+function sizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height: number } {
+  if (format === 'png') return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+  for (let at = 2; at + 9 < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {
+    const marker = bytes.readUInt8(at + 1);
+    if (marker >= 0xc0 && marker <= 0xc2)
+      return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+  }
+  throw new DriveFailed('command', 'The browser returned a picture without a size.');
+}

@@ -1,0 +1,48 @@
+// Converts the HTML of a page to Markdown in a worker thread. With `isWhole` all of it; otherwise its main content, if
+// there is one.
+import { Readability } from '@mozilla/readability';
+import { parseHTML } from 'linkedom';
+import TurndownService from 'turndown';
+import type { Job } from '../../kit/worker-pool.ts';
+
+export interface MarkdownInput {
+  readonly html: string;
+  /** The address of the page, to make links absolute. */
+  readonly url: string;
+  readonly isWhole: boolean;
+}
+
+/** Parsing and converting the largest document takes a few seconds. */
+const LIMIT_MS = 20_000;
+/** A shorter article is taken for a wrong guess. */
+const ARTICLE_CHARACTERS_MIN = 200;
+const ELEMENTS_MAX = 50_000;
+
+export const TO_MARKDOWN: Job<MarkdownInput, string> = {
+  name: 'convert a page to Markdown',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+  isLong: true,
+};
+
+export function work({ html, url, isWhole }: MarkdownInput): string {
+  const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' });
+  turndown.remove(['script', 'style', 'noscript', 'template', 'iframe']);
+  const { document } = parseHTML(html);
+  if (!document.documentElement) return turndown.turndown(html).trim();
+  for (const name of ['href', 'src'])
+    for (const element of document.querySelectorAll(`[${name}]`))
+      element.setAttribute(name, URL.parse(element.getAttribute(name) ?? '', url)?.href ?? '');
+  const whole = document.documentElement.outerHTML;
+  return turndown.turndown((isWhole ? undefined : articleOf(document)) ?? whole).trim();
+}
+
+/** Changes the document. linkedom's document has the members that Readability uses. */
+function articleOf(document: unknown): string | undefined {
+  const article = new Readability(document as never, { maxElemsToParse: ELEMENTS_MAX }).parse();
+  if (!article?.content || (article.textContent ?? '').length < ARTICLE_CHARACTERS_MIN) return undefined;
+  const heading = article.title ? `<h1>${escaped(article.title)}</h1>` : '';
+  return heading + article.content;
+}
+
+const escaped = (text: string): string => text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`);

@@ -1,0 +1,70 @@
+// Validates a value against JSON Schemas (2020-12) in a worker thread: schemas and values come from callers, and a pattern
+// may take long.
+import { createHash } from 'node:crypto';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Job } from '../../kit/worker-pool.ts';
+
+export interface SchemaIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ValidateInput {
+  readonly value: unknown;
+  readonly schemas: readonly object[];
+}
+
+/** The issues of each schema, in order; empty if the value matches. `unusable`: a schema cannot be compiled. */
+export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
+
+const LIMIT_MS = 1_000;
+const COMPILED_MAX = 200;
+const ISSUES_MAX = 20;
+const MESSAGE_CHARACTERS_MAX = 300;
+
+export const VALIDATE: Job<ValidateInput, ValidateOutput> = {
+  name: 'validate a value',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+};
+
+/** By digest of the schema, least recently used first. */
+const compiled = new Map<string, ValidateFunction>();
+
+export function work({ value, schemas }: ValidateInput): ValidateOutput {
+  try {
+    return { issues: schemas.map(schema => issuesOf(validatorOf(schema), value)) };
+  } catch (error) {
+    return { unusable: error instanceof Error ? error.message.slice(0, MESSAGE_CHARACTERS_MAX) : 'it threw no error' };
+  }
+}
+
+function validatorOf(schema: object): ValidateFunction {
+  const digest = createHash('sha256').update(JSON.stringify(schema)).digest('base64');
+  const validate = compiled.get(digest) ?? compile(schema);
+  compiled.delete(digest);
+  compiled.set(digest, validate);
+  const [oldest] = compiled.keys();
+  if (compiled.size > COMPILED_MAX && oldest !== undefined) compiled.delete(oldest);
+  return validate;
+}
+
+/** An instance for each schema, so that nothing of one is known to another. */
+function compile(schema: object): ValidateFunction {
+  const ajv = new Ajv2020({ strict: false, allErrors: false, validateSchema: true, logger: false });
+  addFormats.default(ajv);
+  return ajv.compile(schema);
+}
+
+const issuesOf = (validate: ValidateFunction, value: unknown): readonly SchemaIssue[] =>
+  validate(value) ? [] : (validate.errors ?? []).slice(0, ISSUES_MAX).map(issueOf);
+
+function issueOf({ instancePath, message = 'is not valid', params }: ErrorObject): SchemaIssue {
+  const extra = 'additionalProperty' in params ? ` (${String(params.additionalProperty).slice(0, 64)})` : '';
+  const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
+  return {
+    path: instancePath.slice(1).replaceAll('/', '.').slice(0, MESSAGE_CHARACTERS_MAX),
+    message: `${message}${extra}${allowed}`.slice(0, MESSAGE_CHARACTERS_MAX),
+  };
+}

@@ -1,0 +1,93 @@
+// Invocations of operations.
+import type { ApplicationId, HostId, InvocationId, KeyId, ReceiptId, SessionId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+
+/** `accepted`: nothing has been started. `dispatched`: the effect may have begun. The others are final. */
+export type InvocationState = 'accepted' | 'dispatched' | 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
+
+export interface InvocationRow {
+  readonly id: InvocationId;
+  readonly applicationId: ApplicationId;
+  readonly keyId: KeyId;
+  readonly hostId: HostId;
+  readonly operationId: string;
+  readonly operationRevision: number;
+  readonly operationDigest: string;
+  readonly effect: 'read' | 'write' | 'irreversible';
+  readonly state: InvocationState;
+  readonly idempotencyKey?: string;
+  /** Digest of the request, to compare requests with the same idempotency key. */
+  readonly requestDigest: Buffer;
+  /** The input, sealed, because it may contain a password. Removed when the invocation ends. */
+  readonly sealedInput?: Buffer;
+  readonly inputDigest: string;
+  readonly output?: JsonObject;
+  readonly outputDigest?: string;
+  /** When the output and its files are removed. */
+  readonly outputUntil?: Date;
+  readonly error?: JsonObject;
+  readonly meters: JsonObject;
+  readonly metadata?: JsonObject;
+  readonly attempts: number;
+  readonly sessionId?: SessionId;
+  readonly receiptId?: ReceiptId;
+  readonly receipt?: string;
+  readonly createdAt: Date;
+  readonly startedAt?: Date;
+  readonly endedAt?: Date;
+}
+
+/** What is written when an invocation ends, in one statement with its receipt. */
+export interface InvocationEnd {
+  readonly state: 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
+  readonly output?: JsonObject;
+  readonly outputDigest?: string;
+  readonly outputUntil?: Date;
+  readonly error?: JsonObject;
+  readonly meters: JsonObject;
+  readonly receiptId: ReceiptId;
+  readonly receipt: string;
+  readonly endedAt: Date;
+}
+
+export interface InvocationFilter {
+  readonly keyId: KeyId;
+  readonly operationId?: string;
+  readonly states?: readonly InvocationState[];
+  readonly before?: InvocationId;
+  readonly limit: number;
+}
+
+export type Inserted =
+  | 'inserted'
+  | 'limit_reached'
+  /** An earlier request of the key with the same idempotency key. */
+  | { readonly existing: InvocationRow };
+
+export interface InvocationRows {
+  /**
+   * Inserts an accepted invocation. `callsMax`: the most calls of the operation by the key since `countedSince`; the key
+   * is locked, so that concurrent inserts count each other.
+   */
+  insert(row: InvocationRow, limit?: { readonly callsMax: number; readonly countedSince: Date }): Promise<Inserted>;
+  /** Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again. */
+  withdraw(id: InvocationId): Promise<void>;
+  get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
+  list(application: ApplicationId, filter: InvocationFilter): Promise<InvocationRow[]>;
+  countSince(key: KeyId, operationId: string, since: Date): Promise<number>;
+  /**
+   * accepted or dispatched -> dispatched, counting the attempt. Committed before the first byte of an effect. Undefined
+   * if the invocation has ended.
+   */
+  dispatch(id: InvocationId, startedAt: Date, session: SessionId | undefined): Promise<InvocationRow | undefined>;
+  /** Ends the invocation and removes its input. Undefined if it has already ended. */
+  end(id: InvocationId, end: InvocationEnd): Promise<InvocationRow | undefined>;
+  /** Invocations of this host that have not ended, oldest first. */
+  open(host: HostId, batch: number): Promise<InvocationRow[]>;
+  hasReceipt(id: ReceiptId): Promise<boolean>;
+  /** Invocations whose output is due for removal. */
+  outputDue(now: Date, batch: number): Promise<InvocationRow[]>;
+  forgetOutput(id: InvocationId): Promise<void>;
+  /** Deletes invocations that ended before this time. Returns their number. */
+  forget(endedBefore: Date, batch: number): Promise<number>;
+}

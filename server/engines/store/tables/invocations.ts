@@ -1,0 +1,136 @@
+// Invocations of operations. Each change of state is one conditional statement.
+import { type Selectable, sql } from 'kysely';
+import { type Db, inTransaction } from '../database.ts';
+import type { Inserted, InvocationRow, InvocationRows } from '../rows/invocations.ts';
+import type { Tables } from '../schema.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const OPEN = ['accepted', 'dispatched'] as const;
+
+export const invocations = (db: Db): InvocationRows => ({
+  insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
+
+  withdraw: async id => {
+    await db.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted').execute();
+  },
+
+  get: async (application, id) => {
+    const one = db.selectFrom('invocations').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await one.execute()).map(rowOf)[0];
+  },
+
+  list: async (application, { keyId, operationId, states, before, limit }) => {
+    let listed = db
+      .selectFrom('invocations')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('keyId', '=', keyId)
+      .orderBy('id', 'desc')
+      .limit(limit);
+    if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
+    if (states !== undefined) listed = listed.where('state', 'in', states);
+    if (before !== undefined) listed = listed.where('id', '<', before);
+    return (await listed.execute()).map(rowOf);
+  },
+
+  countSince: (key, operationId, since) => countOf(db, key, operationId, since),
+
+  dispatch: async (id, startedAt, session) => {
+    const dispatched = db
+      .updateTable('invocations')
+      .set(eb => ({
+        state: 'dispatched',
+        startedAt: eb.fn.coalesce('startedAt', sql<Date>`${startedAt}::timestamptz`),
+        attempts: eb('attempts', '+', 1),
+        ...(session === undefined ? {} : { sessionId: session }),
+      }))
+      .where('id', '=', id)
+      .where('state', 'in', OPEN)
+      .returningAll();
+    return (await dispatched.execute()).map(rowOf)[0];
+  },
+
+  end: async (id, { output, error, meters, ...end }) => {
+    const ended = db
+      .updateTable('invocations')
+      .set({
+        ...end,
+        sealedInput: null,
+        meters: JSON.stringify(meters),
+        ...(output === undefined ? {} : { output: JSON.stringify(output) }),
+        ...(error === undefined ? {} : { error: JSON.stringify(error) }),
+      })
+      .where('id', '=', id)
+      .where('state', 'in', OPEN)
+      .returningAll();
+    return (await ended.execute()).map(rowOf)[0];
+  },
+
+  open: async (host, batch) => {
+    const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN);
+    return (await open.orderBy('id').limit(batch).execute()).map(rowOf);
+  },
+
+  hasReceipt: async id =>
+    (await db.selectFrom('invocations').select('id').where('receiptId', '=', id).execute()).length > 0,
+
+  outputDue: async (now, batch) => {
+    const due = db.selectFrom('invocations').selectAll().where('outputUntil', '<=', now);
+    return (await due.orderBy('outputUntil').limit(batch).execute()).map(rowOf);
+  },
+
+  forgetOutput: async id => {
+    await db.updateTable('invocations').set({ output: null, outputUntil: null }).where('id', '=', id).execute();
+  },
+
+  forget: async (endedBefore, batch) => {
+    const old = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batch);
+    return (await db.deleteFrom('invocations').where('id', 'in', old).returning('id').execute()).length;
+  },
+});
+
+async function insert(
+  trx: Db,
+  row: InvocationRow,
+  limit: { readonly callsMax: number; readonly countedSince: Date } | undefined,
+): Promise<Inserted> {
+  if (limit) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
+  const { metadata, ...columns } = row;
+  const inserted = await trx
+    .insertInto('invocations')
+    .values({
+      ...columns,
+      meters: JSON.stringify(row.meters),
+      output: null,
+      error: null,
+      metadata: metadata === undefined ? null : JSON.stringify(metadata),
+    })
+    .onConflict(conflict =>
+      conflict.columns(['keyId', 'idempotencyKey']).where('idempotencyKey', 'is not', null).doNothing(),
+    )
+    .returning('id')
+    .execute();
+  if (inserted.length === 0) return { existing: await existing(trx, row) };
+  if (!limit) return 'inserted';
+  const calls = await countOf(trx, row.keyId, row.operationId, limit.countedSince);
+  if (calls <= limit.callsMax) return 'inserted';
+  await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
+  return 'limit_reached';
+}
+
+async function existing(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow): Promise<InvocationRow> {
+  const one = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);
+  return rowOf(await one.where('idempotencyKey', '=', idempotencyKey).executeTakeFirstOrThrow());
+}
+
+async function countOf(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<number> {
+  const made = db
+    .selectFrom('invocations')
+    .where('keyId', '=', key)
+    .where('operationId', '=', operationId)
+    .where('createdAt', '>=', since);
+  return (await made.select(countAll).executeTakeFirstOrThrow()).count;
+}
+
+const rowOf = (row: Selectable<Tables['invocations']>): InvocationRow => withoutNulls(row);

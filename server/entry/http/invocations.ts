@@ -1,0 +1,51 @@
+// HTTP handlers of operations, invocations and receipts.
+import { INVOKE_WAIT_SECONDS_DEFAULT } from '../../../contract/invocations.ts';
+import type { Invocations } from '../../domain/invocations/invocations.ts';
+import { type Answer, answer } from './answer.ts';
+import type { In } from './bind.ts';
+import { readPreferences } from './preferences.ts';
+
+export type InvocationVerbs = Pick<
+  Invocations,
+  'discover' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
+>;
+
+const RETRY_AFTER = '2';
+
+export const invocationHandlers = (invocations: InvocationVerbs) => ({
+  discoverOperations: async ({ caller, params }: In<'discoverOperations'>): Promise<Answer> =>
+    answer(await invocations.discover(caller, params.appId)),
+
+  readAgentOperation: async ({ caller, params }: In<'readAgentOperation'>): Promise<Answer> =>
+    answer(await invocations.readOperation(caller, params.appId, params.operationId)),
+
+  invokeOperation: async ({ caller, params, body, headers, signal }: In<'invokeOperation'>): Promise<Answer> => {
+    const idempotencyKey = headers['idempotency-key'];
+    const { invocation, isReplayed } = await invocations.invoke(caller, params.appId, params.operationId, body, {
+      ...{ waitSeconds: waitOf(headers.prefer), signal },
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    });
+    const more = isReplayed ? { 'idempotency-replayed': 'true' } : {};
+    if (invocation.endedAt !== undefined) return answer(invocation, more);
+    const location = `/v1/agent/applications/${params.appId}/invocations/${invocation.id}`;
+    return { status: 202, body: invocation, headers: { ...more, location, 'retry-after': RETRY_AFTER } };
+  },
+
+  listInvocations: async ({ caller, params, query }: In<'listInvocations'>): Promise<Answer> =>
+    answer(await invocations.list(caller, params.appId, query)),
+
+  readInvocation: async ({ caller, params, query, signal }: In<'readInvocation'>): Promise<Answer> =>
+    answer(await invocations.read(caller, params.appId, params.id, query.wait ?? 0, signal)),
+
+  cancelInvocation: async ({ caller, params, signal }: In<'cancelInvocation'>): Promise<Answer> =>
+    answer(await invocations.cancel(caller, params.appId, params.id, signal)),
+
+  readReceiptStatus: async ({ params }: In<'readReceiptStatus'>): Promise<Answer> =>
+    answer(await invocations.receiptStatus(params.jti)),
+});
+
+function waitOf(prefer: string | undefined): number {
+  const { waitSeconds, isAsync, isWithoutWait } = readPreferences(prefer);
+  if (isAsync || isWithoutWait) return 0;
+  return waitSeconds ?? INVOKE_WAIT_SECONDS_DEFAULT;
+}

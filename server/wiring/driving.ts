@@ -1,0 +1,30 @@
+// The wiring of the driver, which works in the browsers of sessions for MCP clients and for operations.
+import type { AgentCaller } from '../domain/identity/caller.ts';
+import type { Signing } from '../domain/sessions/signing.ts';
+import { DriveFailed } from '../engines/driver/command.ts';
+import { Driver } from '../engines/driver/driver.ts';
+import type { SessionId } from '../kit/ids.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+export interface Driving {
+  readonly driver: Driver;
+  readonly isDriveFailed: (error: unknown) => error is DriveFailed;
+  /** The address at which the driver reaches the browser of a session, with the rights of this caller. */
+  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+}
+
+/** `localUrl`: the listening address, once the server listens. */
+export function openDriving(
+  { log }: Runtime,
+  { scope }: Pick<Foundation, 'scope'>,
+  signing: Signing,
+  localUrl: () => string,
+): Driving {
+  return {
+    driver: scope.own(new Driver(log)),
+    isDriveFailed: error => error instanceof DriveFailed,
+    addressOf: ({ keyId }, id) =>
+      `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`,
+  };
+}

@@ -1,0 +1,106 @@
+// The wiring of operations and invocations: the driver that runs them, sealed inputs, receipts and files.
+import { INVOCATION_DAYS } from '../../contract/invocations.ts';
+import type { CreateSession } from '../../contract/sessions.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
+import { Executions } from '../domain/invocations/executions.ts';
+import { InvocationFiles } from '../domain/invocations/files.ts';
+import { Invocations } from '../domain/invocations/invocations.ts';
+import { ManagedOperations } from '../domain/invocations/managed.ts';
+import type { Limits } from '../domain/limits/limits.ts';
+import type { Sessions } from '../domain/sessions/api.ts';
+import { invocationKey } from '../engines/artifacts/keys.ts';
+import { TO_MARKDOWN } from '../engines/driver/markdown-job.ts';
+import { VALIDATE } from '../engines/schemas/validate-job.ts';
+import type { InvocationRow } from '../engines/store/rows/invocations.ts';
+import type { Place, Vault } from '../engines/vault/vault.ts';
+import { normaliseCreate } from '../entry/http/normalise-create.ts';
+import { plus } from '../kit/clock.ts';
+import { parseJson } from '../kit/foreign.ts';
+import { isObject, type JsonObject } from '../kit/json.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Driving } from './driving.ts';
+import type { Foundation } from './foundation.ts';
+import { offeredBy } from './offered.ts';
+
+const RECOVER_MS = 5_000;
+const FORGET_MS = 600_000;
+const FORGET_BATCH = 100;
+const DAY_MS = 24 * 3_600_000;
+
+/** Opened with the families, because signed links serve these files. */
+export const openInvocationFiles = (
+  { store, staging, outbox, links }: Foundation,
+  limits: Pick<Limits, 'effective'>,
+): InvocationFiles =>
+  new InvocationFiles({
+    ...{ rows: store.invocations, stored: store.storedBytes, limits, staging, outbox, links },
+    keyOf: invocationKey,
+  });
+
+export interface InvocationsDeps {
+  readonly driving: Driving;
+  readonly sessions: Sessions;
+  readonly files: InvocationFiles;
+}
+
+export function openInvocations(
+  runtime: Runtime,
+  foundation: Foundation,
+  { driving, sessions, files }: InvocationsDeps,
+) {
+  const { clock, host } = runtime;
+  const { config, store, secret, signingKeys, vault, workers } = foundation;
+  const { driver, addressOf, isDriveFailed } = driving;
+  const rows = store.invocations;
+  const offered = offeredBy(foundation);
+  const managed = new ManagedOperations({
+    ...{ sessions, driver, addressOf },
+    requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
+    toMarkdown: (page, of) => workers.run(TO_MARKDOWN, page, { of }),
+  });
+  const inputs = sealedInputs(vault);
+  const executions = new Executions({
+    ...{ ...runtime, rows, keys: store.keys, managed, files, isDriveFailed },
+    sign: (typ, payload) => signingKeys.sign(typ, payload),
+    openInput: inputs.open,
+    issuer: config.publicUrl,
+  });
+  const service = new Invocations({
+    ...{ rows, keys: store.keys, executions, managed, files, secret, host, clock },
+    cursors: new Cursors(secret, clock),
+    sealInput: inputs.seal,
+    validate: async (value, schemas, of) => {
+      const validated = await workers.run(VALIDATE, { value, schemas }, { of });
+      if ('unusable' in validated) throw new Error(`a schema cannot be used: ${validated.unusable}`);
+      return validated.issues;
+    },
+  });
+  const forget = async () => ({
+    outputs: await files.forgetOld(clock.now(), FORGET_BATCH),
+    forgotten: await rows.forget(plus(clock.now(), -INVOCATION_DAYS * DAY_MS), FORGET_BATCH),
+  });
+  return {
+    service,
+    tasks: [
+      { name: 'recover_invocations', everyMs: RECOVER_MS, run: () => executions.recover() },
+      { name: 'forget_invocations', everyMs: FORGET_MS, run: forget },
+    ],
+    close: () => executions.close(),
+  };
+}
+
+function sealedInputs(vault: Vault) {
+  const placeOf = ({ id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>): Place => ({
+    ...{ owner: applicationId, kind: 'invocation_input', id, version: 1 },
+  });
+  return {
+    seal: (row: Pick<InvocationRow, 'id' | 'applicationId'>, input: JsonObject): Promise<Buffer> =>
+      vault.seal(placeOf(row), Buffer.from(JSON.stringify(input))),
+    open: async (row: InvocationRow): Promise<JsonObject> => {
+      if (!row.sealedInput) throw new Error(`the invocation ${row.id} has no input`);
+      const value = parseJson((await vault.open(placeOf(row), row.sealedInput)).reveal());
+      if (!isObject(value)) throw new Error(`the input of the invocation ${row.id} is not an object`);
+      return value;
+    },
+  };
+}

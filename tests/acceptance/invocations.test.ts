@@ -1,0 +1,347 @@
+// Operations that agents call: discovery, grants, the built-in operations by address and by session, invocations and their
+// files, idempotency, waiting and cancelling.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const ARTICLE = 'Berth gives each agent a browser of its own, on your own machines. '.repeat(10);
+const pages = await openPages({
+  '/red': '<!doctype html><title>Red</title><body style="background:#ff0000;margin:0;height:2000px">',
+  '/article': `<!doctype html><title>News</title><nav><a href="/red">Menu entry</a></nav><article><h2>One</h2><p>${ARTICLE}</p><p>Read <a href="/red">more</a>.</p></article>`,
+  '/shop':
+    '<!doctype html><title>Shop</title><h1>Lamp</h1><b class="price">12 €</b><ul><li>red<li>blue</ul><img src="/x.png" alt="A lamp">',
+  '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), 4_000),
+  '/alert': '<!doctype html><title>Alert</title><script>alert("hello")</script>',
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '6' } });
+await liftLimits(server);
+const { id: keyId, key } = await keyWith(server);
+
+async function done(operationId: string, input: object): Promise<Invocation> {
+  const { status, body, text } = await invoke(server, key, operationId, input);
+  assert.equal(status, 200, text);
+  assert.equal(body.status, 'succeeded', text);
+  return body;
+}
+
+interface Artifact {
+  readonly downloadUrl: string;
+  readonly mimeType: string;
+  readonly size: number;
+  readonly checksum: string;
+}
+
+const artifactOf = ({ output }: Invocation): Artifact => Object(output).artifact;
+
+async function bytesOf(invocation: Invocation): Promise<Buffer> {
+  const { downloadUrl, mimeType, size, checksum } = artifactOf(invocation);
+  const response = await fetch(downloadUrl);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), mimeType);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  assert.equal(bytes.length, size);
+  assert.equal(createHash('sha256').update(bytes).digest('hex'), checksum);
+  return bytes;
+}
+
+const read = async (id: string): Promise<Invocation> =>
+  (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body;
+
+test('lists the granted operations with their schemas', async () => {
+  const { status, body, text } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
+  assert.equal(status, 200, text);
+  const ids = body.data.map(({ id }) => id);
+  assert.deepEqual(ids, ['browser.content', 'browser.extract', 'browser.pdf', 'browser.screenshot']);
+  for (const { inputSchema, outputSchema, digest, effect, revision } of body.data) {
+    assert.equal(inputSchema.type, 'object');
+    assert.equal(outputSchema.type, 'object');
+    assert.match(digest, /^sha256:[0-9a-f]{64}$/);
+    assert.deepEqual([effect, revision], ['read', 1]);
+  }
+});
+
+test('lists and reads nothing that is not granted', async () => {
+  const one = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: one.key });
+  assert.deepEqual(
+    body.data.map(({ id }) => id),
+    ['browser.pdf'],
+  );
+  const path = agentPath(server, 'operations/browser.screenshot');
+  assert.equal((await server.api('GET', path, { key: one.key })).status, 404);
+  assert.equal((await server.api('GET', path, { key })).status, 200);
+  const refused = await invoke(server, one.key, 'browser.screenshot', { url: `${pages.url}/red` });
+  assert.deepEqual([refused.status, refused.body.code], [403, 'operation_not_granted']);
+});
+
+test('takes a screenshot of an address in a session that is released afterwards', async () => {
+  const taken = await done('browser.screenshot', { url: `${pages.url}/red`, viewport: { width: 640, height: 400 } });
+  const { output, sessionId = '', cost, attempts } = taken;
+  assert.deepEqual(Object(output).url, `${pages.url}/red`);
+  assert.deepEqual(
+    [Object(output).title, Object(output).status, Object(output).width, Object(output).height],
+    ['Red', 200, 640, 400],
+  );
+  const png = decodePng(await bytesOf(taken));
+  assert.equal(png.colourAt(320, 200), '#ff0000');
+  assert.equal(attempts, 1);
+  assert.ok(cost.meters.browserSeconds > 0 && cost.meters.browserSeconds < 60);
+  const session = await server.ended(sessionId);
+  assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
+});
+
+test('takes a picture of the whole page, of one element, and as JPEG', async () => {
+  const whole = await done('browser.screenshot', {
+    url: `${pages.url}/red`,
+    fullPage: true,
+    format: 'jpeg',
+    quality: 50,
+  });
+  assert.equal(Object(whole.output).height, 2000);
+  assert.equal((await bytesOf(whole)).subarray(0, 2).toString('hex'), 'ffd8');
+  const part = await done('browser.screenshot', { url: `${pages.url}/shop`, selector: 'h1' });
+  assert.ok(Object(part.output).height < 100);
+});
+
+test('prints a PDF and counts its pages', async () => {
+  const printed = await done('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
+  assert.equal((await bytesOf(printed)).subarray(0, 5).toString(), '%PDF-');
+  assert.ok(Object(printed.output).pages >= 2);
+});
+
+test('returns the content as Markdown, text, HTML and links', async () => {
+  const url = `${pages.url}/article`;
+  const markdown = Object((await done('browser.content', { url })).output).content;
+  assert.match(markdown, /^# News\n/);
+  assert.match(markdown, /Read \[more\]\(http/);
+  assert.doesNotMatch(markdown, /Menu entry/);
+  const text = Object((await done('browser.content', { url, as: 'text' })).output).content;
+  assert.match(text, /Menu entry/);
+  assert.doesNotMatch(text, /<p>/);
+  const html = Object((await done('browser.content', { url, as: 'html', selector: 'nav' })).output).content;
+  assert.match(html, /^<nav><a href/);
+  const links = Object((await done('browser.content', { url, as: 'links' })).output);
+  assert.deepEqual([links.content, links.truncated], [`${pages.url}/red`, false]);
+  const cut = Object((await done('browser.content', { url, as: 'text', maxBytes: 10 })).output);
+  assert.deepEqual([Buffer.byteLength(cut.content) <= 10, cut.truncated], [true, true]);
+});
+
+test('extracts values by selector', async () => {
+  const { output } = await done('browser.extract', {
+    url: `${pages.url}/shop`,
+    fields: {
+      price: { selector: '.price' },
+      colours: { selector: 'li', all: true },
+      picture: { selector: 'img', attribute: 'alt' },
+      nothing: { selector: '.none' },
+    },
+  });
+  const fields = { price: '12 €', colours: ['red', 'blue'], picture: 'A lamp', nothing: null };
+  assert.deepEqual(Object(output).fields, fields);
+});
+
+test('works on the page of a running session, which keeps running', async () => {
+  const drives = await keyWith(server, {
+    scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
+  });
+  const session = (
+    await server.api<{ id: string; connectUrl: string }>('POST', '/v1/browsers/sessions', {
+      key: drives.key,
+      body: { keepAlive: true },
+    })
+  ).body;
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  await browser.contexts()[0]?.pages()[0]?.goto(`${pages.url}/shop`);
+  const { body, text } = await invoke(server, drives.key, 'browser.extract', {
+    sessionId: session.id,
+    fields: { name: { selector: 'h1' } },
+  });
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual([Object(body.output).fields, body.sessionId], [{ name: 'Lamp' }, session.id]);
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  await browser.close();
+  const without = await invoke(server, key, 'browser.content', { sessionId: session.id });
+  assert.deepEqual([without.status, without.body.code], [403, 'permission_denied']);
+  await server.api('POST', `/v1/browsers/sessions/${session.id}`, {
+    key: drives.key,
+    body: { status: 'REQUEST_RELEASE' },
+  });
+  await server.ended(session.id);
+  const over = await invoke(server, drives.key, 'browser.content', { sessionId: session.id });
+  assert.deepEqual([over.status, over.body.code], [409, 'session_not_running']);
+});
+
+test('reports an error page, an unreachable host and a page that is not ready as failures', async () => {
+  const missing = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
+  assert.deepEqual(
+    [missing.status, missing.error?.code, missing.error?.details],
+    ['failed', 'page_failed', { pageStatus: 404, url: `${pages.url}/missing` }],
+  );
+  assert.equal(
+    (await done('browser.screenshot', { url: `${pages.url}/missing`, acceptStatus: [404] })).status,
+    'succeeded',
+  );
+  const refused = (await invoke(server, key, 'browser.content', { url: 'http://127.0.0.1:1/' })).body;
+  assert.deepEqual([refused.status, refused.error?.code, refused.error?.phase], ['failed', 'page_failed', 'during']);
+  const slow = (
+    await invoke(server, key, 'browser.content', { url: `${pages.url}/shop`, waitUntil: '.never', timeoutMs: 1000 })
+  ).body;
+  assert.deepEqual([slow.status, slow.error?.code], ['failed', 'timeout']);
+  for (const { receipt, sessionId = '' } of [missing, refused, slow]) {
+    assert.ok(receipt);
+    await server.ended(sessionId);
+  }
+});
+
+test('dismisses dialogs, which nobody would answer', async () => {
+  assert.equal(
+    Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
+    'Alert',
+  );
+});
+
+test('refuses an invalid input, one outside of the grant, and another revision, and starts nothing', async () => {
+  const cases: ReadonlyArray<readonly [input: object, status: number, code: string]> = [
+    [{}, 400, 'invalid_request'],
+    [{ url: 'ftp://example.com/' }, 400, 'invalid_request'],
+    [{ url: `${pages.url}/red`, sessionId: keyId }, 400, 'invalid_request'],
+    [{ url: `${pages.url}/red`, fullpage: true }, 400, 'invalid_request'],
+    [{ url: `${pages.url}/red`, quality: 101 }, 400, 'invalid_request'],
+    [{ url: `${pages.url}/red`, contextId: keyId }, 400, 'unknown_context'],
+  ];
+  const before = await invocationsOf(key);
+  for (const [input, status, code] of cases) {
+    const refused = await invoke(server, key, 'browser.screenshot', input);
+    assert.deepEqual([refused.status, refused.body.code], [status, code], refused.text);
+  }
+  const input = { type: 'object', properties: { url: { pattern: `^${pages.url}/` } } };
+  const narrow = await keyWith(server, { grants: [{ operationId: 'browser.screenshot', input }] });
+  const outside = await invoke(server, narrow.key, 'browser.screenshot', { url: 'http://127.0.0.1:1/' });
+  assert.deepEqual([outside.status, outside.body.code], [403, 'input_not_granted']);
+  assert.equal((await invoke(server, narrow.key, 'browser.screenshot', { url: `${pages.url}/red` })).status, 200);
+  const revision = await invoke(
+    server,
+    key,
+    'browser.screenshot',
+    { url: `${pages.url}/red` },
+    { more: { revision: 7 } },
+  );
+  assert.deepEqual([revision.status, revision.body.code], [409, 'revision_conflict']);
+  assert.equal(await invocationsOf(key), before);
+});
+
+const invocationsOf = async (by: string): Promise<number> =>
+  (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
+
+test('counts the calls of a day, also concurrent ones', async () => {
+  const limited = await keyWith(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
+  const calls = Array.from({ length: 5 }, () =>
+    invoke(server, limited.key, 'browser.content', { url: `${pages.url}/shop` }),
+  );
+  const statuses = (await Promise.all(calls)).map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [200, 200, 429, 429, 429]);
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: limited.key });
+  assert.equal(body.data[0]?.grant.remainingCallsToday, 0);
+});
+
+test('calls with equal idempotency keys are one invocation, and other requests with the key are refused', async () => {
+  const headers = { 'idempotency-key': 'order 1' };
+  const url = `${pages.url}/shop`;
+  const before = pages.hits('/shop');
+  const calls = Array.from({ length: 20 }, () => invoke(server, key, 'browser.content', { url }, { headers }));
+  const answers = await Promise.all(calls);
+  assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
+  assert.equal(answers.filter(({ headers: given }) => given['idempotency-replayed'] === 'true').length, 19);
+  assert.equal(pages.hits('/shop') - before, 1);
+  const other = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
+  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
+  // A refused request does not use up its key.
+  const again = { 'idempotency-key': 'order 2' };
+  assert.equal(
+    (await invoke(server, key, 'browser.content', { url, contextId: keyId }, { headers: again })).status,
+    400,
+  );
+  assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
+});
+
+test('answers 202 when told not to wait, and a read waits for the end', async () => {
+  const started = await invoke(
+    server,
+    key,
+    'browser.content',
+    { url: `${pages.url}/slow` },
+    { headers: { prefer: 'respond-async' } },
+  );
+  assert.equal(started.status, 202, started.text);
+  assert.deepEqual([started.body.status, started.body.receipt], ['running', undefined]);
+  const location = String(started.headers.location);
+  assert.equal(location, agentPath(server, `invocations/${started.body.id}`));
+  const ended = (await server.api<Invocation>('GET', `${location}?wait=55`, { key })).body;
+  assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
+});
+
+test('cancels a running invocation, and refuses to cancel one that has ended', async () => {
+  const { id, sessionId = '' } = (
+    await invoke(server, key, 'browser.content', { url: `${pages.url}/slow` }, { headers: { prefer: 'wait=0' } })
+  ).body;
+  const path = agentPath(server, `invocations/${id}/cancel`);
+  const cancelled = (await server.api<Invocation>('POST', path, { key })).body;
+  assert.deepEqual([cancelled.status, cancelled.error?.code], ['failed', 'cancelled']);
+  await server.ended(sessionId);
+  assert.equal((await server.api('POST', path, { key })).status, 409);
+});
+
+test('lists invocations newest first, by operation and status, and only those of the key', async () => {
+  const { body } = await server.api<InvocationPage>(
+    'GET',
+    agentPath(server, 'invocations?status=failed&operationId=browser.screenshot'),
+    { key },
+  );
+  assert.ok(body.data.length > 0);
+  assert.ok(body.data.every(({ status, operationId }) => status === 'failed' && operationId === 'browser.screenshot'));
+  const other = await keyWith(server);
+  const empty = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key: other.key });
+  assert.deepEqual(empty.body.data, []);
+  const [first] = body.data;
+  assert.equal(
+    (await server.api('GET', agentPath(server, `invocations/${first?.id}`), { key: other.key })).status,
+    404,
+  );
+  const foreign = agentPath(server, 'invocations').replace(server.applicationId, keyId);
+  assert.equal((await server.api('GET', foreign, { key })).status, 404);
+});
+
+test('removes the output after 31 days, and keeps the receipt', async () => {
+  const clocked = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
+  const own = await keyWith(clocked, { expiresAt: undefined });
+  const {
+    id,
+    output,
+    sessionId = '',
+  } = (await invoke(clocked, own.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
+  const { downloadUrl } = Object(output).artifact;
+  assert.equal((await fetch(downloadUrl)).status, 200);
+  await clocked.ended(sessionId);
+  await clocked.advance(32 * 24 * 3_600_000);
+  const old = await eventually(
+    'the output to be removed',
+    async () => (await clocked.api<Invocation>('GET', agentPath(clocked, `invocations/${id}`), { key: own.key })).body,
+    ({ output: left }) => left === undefined,
+  );
+  assert.ok(old.receipt);
+  assert.equal(old.status, 'succeeded');
+});
+
+test('a read of an invocation gives a new link', async () => {
+  const { id } = await done('browser.screenshot', { url: `${pages.url}/red` });
+  assert.equal((await fetch(artifactOf(await read(id)).downloadUrl)).status, 200);
+});

@@ -1,0 +1,148 @@
+// Attacks on operations: addresses that a session may not reach, sessions and invocations of others, hostile pages, and
+// receipts that were changed. Verification runs where there is no network.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Invocation } from '../../contract/invocations.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { databaseText } from '../harness/other-person.ts';
+import { openPages } from '../harness/pages.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+
+const pages = await openPages({
+  '/page': '<!doctype html><title>Page</title><h1>Page</h1>',
+  '/huge': `<!doctype html><title>${'T'.repeat(5000)}</title><script>
+    for (let n = 0; n < 20000; n++) document.body.append(Object.assign(document.createElement('a'), { href: '/' + n, textContent: 'x'.repeat(200) }));</script>`,
+  '/liar': `<!doctype html><title>Liar</title><body><script>
+    Object.defineProperty(document.documentElement, 'outerHTML', { get: () => ({ toString: 1 }) });
+    Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => '\\ud800' + 'y'.repeat(5e6) });</script>`,
+  '/loop': '<!doctype html><title>Loop</title><script>addEventListener("load", () => { for (;;); })</script>',
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+await liftLimits(server);
+const { key } = await keyWith(server);
+const folder = mkdtempSync(join(tmpdir(), 'berth-receipts-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('an operation cannot open files, internal pages or addresses that sessions may not reach', async () => {
+  for (const url of ['file:///etc/passwd', 'chrome://version', 'javascript:1', 'data:text/html,x']) {
+    const refused = await invoke(server, key, 'browser.content', { url });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], url);
+  }
+  for (const url of [`${server.url}/v1/config`, 'http://127.0.0.1:9/', 'http://[::1]/', 'http://localhost:22/']) {
+    const { body, text } = await invoke(server, key, 'browser.content', { url });
+    assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], `${url}: ${text}`);
+  }
+});
+
+test('a session or an invocation of another application does not exist', async () => {
+  const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
+  const app = await server.berth('apps', 'create', '--help');
+  assert.equal(app.code, 0);
+  const foreign = await otherKey();
+  const stolen = await server.api<Invocation & { code: string }>(
+    'POST',
+    `/v1/agent/applications/${foreign.applicationId}/operations/browser.content/invoke`,
+    { key: foreign.key, body: { input: { sessionId: session.id } } },
+  );
+  assert.deepEqual([stolen.status, stolen.body.code], [404, 'not_found'], stolen.text);
+  const mine = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  const path = `/v1/agent/applications/${foreign.applicationId}/invocations/${mine.id}`;
+  assert.equal((await server.api('GET', path, { key: foreign.key })).status, 404);
+  assert.equal((await server.api('POST', `${path}/cancel`, { key: foreign.key })).status, 404);
+  await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { status: 'REQUEST_RELEASE' } });
+});
+
+/** A key with grants in an application of its own. */
+async function otherKey(): Promise<{ key: string; applicationId: string }> {
+  const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
+  const { token }: { token: string } = JSON.parse(made.stdout);
+  const { id } = (await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } }))
+    .body;
+  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${id}/agent-keys`, {
+    key: token,
+    body: {
+      name: 'thief',
+      scopes: ['operations:invoke', 'browsers:connect'],
+      grants: [{ operationId: '*', effect: 'read' }],
+    },
+  });
+  assert.equal(issued.status, 201, issued.text);
+  return { key: issued.body.key, applicationId: id };
+}
+
+test('hostile pages give bounded output or a failure, and delay nobody else', async () => {
+  const huge = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' })).body;
+  assert.equal(huge.status, 'succeeded', JSON.stringify(huge.error));
+  assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);
+  assert.ok(Object(huge.output).title.length <= 300);
+  const liar = { url: `${pages.url}/liar` };
+  const text = (await invoke(server, key, 'browser.content', { ...liar, as: 'text' })).body;
+  if (text.status === 'succeeded') assert.ok(Object(text.output).content.isWellFormed());
+  assert.notEqual((await invoke(server, key, 'browser.content', { ...liar, as: 'html' })).body.status, 'running');
+  const loop = invoke(server, key, 'browser.screenshot', { url: `${pages.url}/loop`, timeoutMs: 4_000 });
+  const beside = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  assert.equal(beside.status, 'succeeded');
+  assert.equal((await loop).body.status, 'failed');
+});
+
+test('an input is not readable in the database, and is gone after the end', async () => {
+  const secret = 'a-password-in-an-input-9f31';
+  const proxies = [{ type: 'external', server: 'http://127.0.0.1:1', username: 'me', password: secret }];
+  const { status } = await invoke(server, key, 'browser.content', { url: `${pages.url}/page`, proxies });
+  assert.equal(status, 400);
+  const none = [{ type: 'none', domainPattern: secret }];
+  await invoke(
+    server,
+    key,
+    'browser.content',
+    { url: `${pages.url}/page`, proxies: none },
+    { headers: { prefer: 'respond-async' } },
+  );
+  assert.doesNotMatch(await databaseText(server, ['invocations']), new RegExp(secret));
+});
+
+test('a receipt is verified without a network, and one changed byte is noticed', async () => {
+  const input = { url: `${pages.url}/page`, as: 'text' };
+  const done = (await invoke(server, key, 'browser.content', input)).body;
+  const { receipt = '', output } = done;
+  const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const verify = (text: string, given: object = input) => {
+    const args = ['receipts', 'verify', file('receipt.jws', text), '--jwks', file('jwks.json', jwks)];
+    const more = [
+      '--input',
+      file('input.json', JSON.stringify(given)),
+      '--output',
+      file('output.json', JSON.stringify(output)),
+    ];
+    const command = [process.execPath, join(CHECKOUT, 'cli/berth.ts'), ...args, ...more];
+    return spawnSync('unshare', ['--map-root-user', '--net', ...command], { encoding: 'utf8' });
+  };
+  assert.match(
+    execFileSync('unshare', ['--map-root-user', '--net', 'ip', '-o', 'link'], { encoding: 'utf8' }),
+    /^1: lo[^\n]*DOWN[^\n]*\n$/,
+  );
+  const whole = verify(receipt);
+  assert.equal(whole.status, 0, whole.stderr);
+  assert.match(whole.stdout, /The receipt is valid/);
+  for (const at of [5, Math.floor(receipt.length / 2), receipt.length - 3]) {
+    const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
+    assert.equal(verify(changed).status, 1);
+  }
+  assert.match(verify(receipt, { ...input, as: 'html' }).stderr, /the input is not the one of the receipt/);
+  const [, payload = ''] = receipt.split('.');
+  const { jti }: { jti: string } = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  assert.deepEqual((await server.api('GET', `/v1/receipts/${jti}/status`, { key: null })).body, { status: 'current' });
+  assert.deepEqual((await server.api('GET', `/v1/receipts/${done.id}/status`, { key: null })).body, {
+    status: 'unknown',
+  });
+  assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
+});

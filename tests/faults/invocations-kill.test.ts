@@ -1,0 +1,79 @@
+// The server is killed before, at and after the dispatch line of an invocation. Reads are run again, every invocation ends
+// with a receipt, and a request that is repeated with its key finds the same invocation.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SLOW_MS = 3_000;
+const pages = await openPages({
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' } });
+await liftLimits(server);
+const { key } = await keyWith(server);
+const input = { url: `${pages.url}/slow`, as: 'text' };
+
+const ended = (id: string): Promise<Invocation> =>
+  eventually(
+    'the invocation to end',
+    async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body,
+    ({ endedAt }) => endedAt !== undefined,
+  );
+
+async function assertReceipt(invocation: Invocation): Promise<void> {
+  const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
+  const { receipt = '', output, attempts } = invocation;
+  const claims = verifyReceipt(receipt, { keys, input, output, audience: server.applicationId });
+  assert.deepEqual([claims.berth.status, claims.berth.attempts], [invocation.status, attempts]);
+}
+
+test('kills the server while the page loads: the read is run again in a new session, and the old one ends', async () => {
+  const started = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
+  await eventually(
+    'the page to be requested',
+    () => pages.hits('/slow'),
+    hits => hits === 1,
+  );
+  await server.restart();
+  const done = await ended(started.id);
+  assert.deepEqual([done.status, done.attempts, Object(done.output).title], ['succeeded', 2, 'Slow']);
+  assert.notEqual(done.sessionId, started.sessionId);
+  await assertReceipt(done);
+  await server.ended(started.sessionId ?? '');
+  await server.settles([]);
+});
+
+test('kills the server soon after calls were sent: each is one invocation that ends, whether it was answered or not', async () => {
+  for (const afterMs of [0, 15, 60, 200, 600]) {
+    const headers = { 'idempotency-key': `kill after ${afterMs}`, prefer: 'respond-async' };
+    const sent = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
+    await sleep(afterMs);
+    await server.restart();
+    const first = await sent;
+    const again = await invoke(server, key, 'browser.content', input, { headers });
+    assert.ok(again.status === 200 || again.status === 202, again.text);
+    if (first && first.status < 300) assert.equal(again.body.id, first.body.id);
+    const done = await ended(again.body.id);
+    assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
+    await assertReceipt(done);
+  }
+  const { body } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key });
+  assert.equal(body.data.length, 6);
+  assert.ok(body.data.every(({ status }) => status === 'succeeded'));
+  await server.settles([]);
+});
+
+test('SIGTERM leaves what runs to the next server', async () => {
+  const { id } = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
+  await server.restart('SIGTERM');
+  const done = await ended(id);
+  assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
+  await server.settles([]);
+});

@@ -1,0 +1,45 @@
+// Requests about operations and invocations, with keys that have grants.
+import assert from 'node:assert/strict';
+import type { Invocation } from '../../contract/invocations.ts';
+import { ownerToken } from './limits.ts';
+import type { ApiOptions, TestServer } from './server.ts';
+
+export interface GrantedKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** A key of the first application. Default: every scope that operations need, and a grant for every read. */
+export async function keyWith(server: TestServer, fields: object = {}): Promise<GrantedKey> {
+  const made = await server.api<GrantedKey>('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
+    key: await ownerToken(server),
+    body: {
+      name: 'operations',
+      scopes: ['operations:discover', 'operations:invoke', 'invocations:read'],
+      grants: [{ operationId: '*', effect: 'read' }],
+      ...fields,
+    },
+  });
+  assert.equal(made.status, 201, made.text);
+  return made.body;
+}
+
+export const agentPath = (server: TestServer, path: string): string =>
+  `/v1/agent/applications/${server.applicationId}/${path}`;
+
+export const invoke = (
+  server: TestServer,
+  key: string,
+  operationId: string,
+  input: object,
+  options: ApiOptions & { more?: object } = {},
+) => {
+  const { more = {}, ...rest } = options;
+  return server.api<Invocation & { code: string; message: string }>(
+    'POST',
+    agentPath(server, `operations/${operationId}/invoke`),
+    {
+      ...{ key, body: { input, ...more }, ...rest },
+    },
+  );
+};
