@@ -7,6 +7,7 @@ import { ErrorBody, Issue, Warning } from './common.ts';
 import { catalogueEntry, type ErrorCode } from './errors.ts';
 import { SessionEvent } from './events.ts';
 import { Extension } from './extensions.ts';
+import { Host, HostSample } from './host.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import { OAuthError } from './oauth.ts';
 import { type Answer, type Operation, TAGS, type Upload } from './operation.ts';
@@ -54,6 +55,8 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   CreateApplication,
   RenameApplication,
   ApplicationUsage,
+  Host,
+  HostSample,
   Limits,
   BrowserLimits,
   ReplaceLimits,

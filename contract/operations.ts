@@ -16,6 +16,7 @@ import { DEVICE_OPERATIONS } from './operations/device.ts';
 import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
+import { HOST_OPERATIONS } from './operations/host.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { INVOCATION_OPERATIONS } from './operations/invocations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
@@ -57,6 +58,7 @@ export const OPERATIONS = {
   ...DEVICE_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,
   ...CONFIG_OPERATIONS,
+  ...HOST_OPERATIONS,
   ...SERVICE_OPERATIONS,
   ...SIGNING_KEY_OPERATIONS,
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -122,7 +122,9 @@ export const CurrentAccount = Type.Object(
     name: Type.String(),
     email: Type.Optional(Type.String({ description: 'In lower case.' })),
     isOperator: Type.Optional(
-      Type.Literal(true, { description: 'Present for the account of the first start, which may read the outbox.' }),
+      Type.Literal(true, {
+        description: 'Present for the account of the first start, which may read the outbox and the host.',
+      }),
     ),
     emailVerified: Type.Boolean({ description: 'Whether a code that was sent to the address was given.' }),
     hasPassword: Type.Boolean(),

@@ -18,6 +18,7 @@ import { openDriving } from './wiring/driving.ts';
 import { openFamilies } from './wiring/families.ts';
 import type { Family } from './wiring/family.ts';
 import { type Foundation, openFoundation } from './wiring/foundation.ts';
+import { openHost } from './wiring/host.ts';
 import { openWeb } from './wiring/http.ts';
 import { openInvocations } from './wiring/invocations.ts';
 import { serverRuntime } from './wiring/runtime.ts';
@@ -65,14 +66,17 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 
+  const host = openHost(runtime, foundation, { admission, sessions, lives });
+
   await sessions.adopt();
   const all: readonly Family[] = [...Object.values(families), invocations];
   for (const family of [...all, sessions]) await family.recover?.();
   const http = await openWeb(runtime, foundation, {
-    ...{ identity, admission, families, sessions, driving, invocations, metrics },
+    ...{ identity, admission, families, sessions, host, driving, invocations, metrics },
   });
   sessions.cdp.serve(http.server);
-  for (const { tasks: own = [] } of [foundation, identity, ...all, sessions]) for (const task of own) tasks.start(task);
+  for (const { tasks: own = [] } of [foundation, identity, ...all, sessions, host])
+    for (const task of own) tasks.start(task);
   for (const family of all) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.

@@ -1838,6 +1838,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/operator/host": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the host
+         * @description Returns what the machine and the server process do now, and did in the last hours. Only for the account of the first start, with a token that is not restricted to applications.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["readHost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/host/examination": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Examine the host
+         * @description Checks what browsers need, as `berth doctor` does. Starts a browser for it, so it takes some seconds. Requests at the same time get the same answer. Only for the account of the first start, with a token that is not restricted to applications.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        post: operations["examineHost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/": {
         parameters: {
             query?: never;
@@ -2804,6 +2848,64 @@ export interface components {
                 /** @description Bytes that the sessions that ended sent, in their whole life. */
                 bytesSent: number;
             }[];
+        };
+        /** @description The machine and the server process, with what they do now and did in the last hours. */
+        Host: {
+            /** @description Version of Berth. */
+            version: string;
+            /** @description Version of Node. */
+            nodeVersion: string;
+            /**
+             * Format: date-time
+             * @description When the server was started. ISO 8601, UTC, with milliseconds.
+             */
+            startedAt: string;
+            processors: number;
+            /** @description Memory of the machine, or the limit of its container. */
+            memoryBytes: number;
+            /** @description Sessions that may run at once: `BERTH_SLOTS`. */
+            sessionsMax: number;
+            /** @description `root` or `rootless`: each browser is in a jail. `process`: in none. */
+            isolation: string;
+            /** @description Protections that this machine does not have. */
+            missing: string[];
+            /** @description Engines that can run. */
+            engines: string[];
+            now: components["schemas"]["HostSample"];
+            /** @description Readings of about each minute since the server was started, oldest first, at most 360. */
+            samples: components["schemas"]["HostSample"][];
+            /** @description The same as in `/readyz`. */
+            checks: {
+                name: string;
+                ok: boolean;
+                /** @description What is wrong. Written for the operator. */
+                detail?: string;
+            }[];
+        };
+        HostSample: {
+            /**
+             * Format: date-time
+             * @description When it was read. ISO 8601, UTC, with milliseconds.
+             */
+            at: string;
+            /** @description Part of all processors that was in use since the reading before, from 0 to 1. */
+            cpuShare: number;
+            /** @description Memory of the machine, or of its container, that is in use. */
+            memoryUsedBytes: number;
+            /** @description Memory of the server process, without its database and browsers. */
+            serverBytes: number;
+            /** @description Browsers: of sessions, warm, starting and ending. */
+            slotsUsed: number;
+            /** @description Sessions that run in this process. */
+            sessions: number;
+            /** @description Warm browsers. */
+            warm: number;
+            /** @description Creates in the queue. */
+            waiting: number;
+            /** @description CDP clients. */
+            clients: number;
+            /** @description Free space of the disk that holds the data folder. */
+            diskFreeBytes: number;
         };
         /** @description Limits and usage of an application. */
         Limits: {
@@ -7672,7 +7774,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -7779,7 +7881,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -8046,7 +8148,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -8190,7 +8292,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -8343,7 +8445,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -8658,7 +8760,7 @@ export interface operations {
                         /** @description In lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox.
+                         * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -9661,6 +9763,77 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The host. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Host"];
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    examineHost: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The findings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        findings: {
+                            name: string;
+                            ok: boolean;
+                            /** @description Whether sessions cannot run without it. */
+                            required: boolean;
+                            detail: string;
+                            /** @description What the operator can do. Empty if `ok`. */
+                            cure: string;
+                        }[];
+                    };
+                };
             };
             /** @description A failure. */
             default: {

@@ -10,6 +10,7 @@ import { openFrontEnd } from './devtools.ts';
 import type { Driving } from './driving.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
+import type { OpenedHost } from './host.ts';
 import type { openInvocations } from './invocations.ts';
 import { openMcp } from './mcp.ts';
 import { offeredBy } from './offered.ts';
@@ -25,6 +26,7 @@ export interface WebDeps {
   readonly admission: Admission;
   readonly families: Families;
   readonly sessions: OpenedSessions;
+  readonly host: OpenedHost;
   readonly driving: Driving;
   readonly invocations: ReturnType<typeof openInvocations>;
   readonly metrics: Metrics;
@@ -32,7 +34,7 @@ export interface WebDeps {
 
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
   const { config, workers, scope, signingKeys } = foundation;
-  const { identity, admission, families, sessions, driving, invocations, metrics } = deps;
+  const { identity, admission, families, sessions, host, driving, invocations, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
   const mcp = openMcp(foundation, {
     ...{ sessions: sessions.service, live: families.live.service, driving },
@@ -48,6 +50,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,
       usage: families.usage.service,
+      host: host.service,
       rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,

@@ -2,10 +2,8 @@
 import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { AuditQuery } from '../../../contract/audit.ts';
-import type { Readiness } from '../../../contract/service.ts';
 import { ApiError } from './api-error.ts';
 import { ask, call } from './call.ts';
-import { readMetrics } from './metrics.ts';
 
 const FRESH_MS = 5_000;
 const RETRIES = 2;
@@ -155,17 +153,6 @@ export const usageQuery = (app: string) =>
     queryFn: ({ signal }) => call('readProjectUsage', { app, params: { id: app }, signal }),
     retry: false,
   });
-
-export const readinessQuery = queryOptions({
-  queryKey: ['readiness'],
-  // 503 is a valid answer: its checks say what is wrong.
-  queryFn: async ({ signal }) => (await fetch('/readyz', { signal })).json() as Promise<Readiness>,
-});
-
-export const metricsQuery = queryOptions({
-  queryKey: ['metrics'],
-  queryFn: async ({ signal }) => readMetrics(await (await ask('readMetrics', { signal })).text()),
-});
 
 export const contextsQuery = (app: string) =>
   queryOptions({

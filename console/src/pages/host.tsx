@@ -1,95 +1,210 @@
-// The host: slots, warm browsers, readiness. Uses the Prometheus metrics.
-import { useQuery } from '@tanstack/react-query';
-import { metric, quantile, type Sample } from '../api/metrics.ts';
-import { metricsQuery, readinessQuery } from '../api/queries.ts';
+// The machine and the server process, for the operator.
+import { useMutation, useQuery } from '@tanstack/react-query';
+import type { Host, HostExamination, HostSample } from '../../../contract/host.ts';
+import { call } from '../api/call.ts';
+import { accountQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { BarChart } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
 import { bytesWords, fullTime } from '../ui/time.tsx';
 
-const LOOK_MS = 3_000;
+const LOOK_MS = 5_000;
+/** Of a chart; readings are put together so that there are at most so many. */
+const BARS_MAX = 60;
 
 export function HostPage() {
-  const metrics = useQuery({ ...metricsQuery, refetchInterval: LOOK_MS });
+  const account = useQuery(accountQuery);
   return (
-    <Page title="This host" about="The server process that serves this console, with all its applications.">
-      <div className="grid gap-5 lg:grid-cols-2 lg:items-start">
-        <Panel title="Browsers">
-          {metrics.data ? (
-            <Browsers samples={metrics.data} />
-          ) : metrics.error ? (
-            <Failed error={metrics.error} retry={() => void metrics.refetch()} />
-          ) : (
-            <Loading what="figures" rows={3} />
-          )}
+    <Page title="This host" about="The machine and the server process, with all its applications.">
+      {account.error && !account.data ? (
+        <Failed error={account.error} retry={() => void account.refetch()} />
+      ) : !account.data ? (
+        <Panel>
+          <Loading what="the account" rows={3} />
         </Panel>
-        <div className="grid gap-5">
-          <Panel title="Readiness">
-            <Checks />
-          </Panel>
-          {metrics.data && (
-            <Panel title="Process">
-              <Facts facts={processFacts(metrics.data)} />
-            </Panel>
-          )}
-        </div>
-      </div>
+      ) : account.data.isOperator ? (
+        <OperatorsView />
+      ) : (
+        <Panel>
+          <Empty icon="host" title="Only for the operator">
+            The host concerns all applications, so only the account of the first start sees it.
+          </Empty>
+        </Panel>
+      )}
     </Page>
   );
 }
 
-function Browsers({ samples }: { readonly samples: readonly Sample[] }) {
-  const used = metric(samples, 'berth_sessions');
-  const median = quantile(samples, 'berth_session_start_seconds', 0.5);
-  const warm = metric(samples, 'berth_warm_claims_total', ['outcome', 'hit']);
-  const claims = metric(samples, 'berth_warm_claims_total');
+function OperatorsView() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['host'],
+    queryFn: ({ signal }) => call('readHost', { signal }),
+    refetchInterval: LOOK_MS,
+  });
+  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data)
+    return (
+      <Panel>
+        <Loading what="the host" rows={6} />
+      </Panel>
+    );
   return (
-    <>
-      <Meter label="Slots in use" used={used} limit={metric(samples, 'berth_slots')} />
-      <Facts
-        facts={[
-          ['Starting', metric(samples, 'berth_sessions', ['status', 'PENDING'])],
-          ['Running', metric(samples, 'berth_sessions', ['status', 'RUNNING'])],
-          ['Warm', `${metric(samples, 'berth_warm_browsers')} waiting for a create`],
-          ['Warm hits', claims === 0 ? 'none yet' : `${warm} of ${claims} creates`],
-          ['CDP clients', metric(samples, 'berth_cdp_clients')],
-          ['Queued creates', metric(samples, 'berth_waiting_creates')],
-          ['Median start', median === undefined ? 'none yet' : `up to ${Math.round(median * 1000)} ms`],
-        ]}
+    <div className="grid gap-5 @min-[680px]:grid-cols-2">
+      <Now host={data} />
+      <Panel title="Readiness">
+        <Checks checks={data.checks} />
+      </Panel>
+      <OverTime title="Processor" host={data} of={({ cpuShare }) => cpuShare} words={percent} />
+      <OverTime title="Memory" host={data} of={sample => sample.memoryUsedBytes} words={bytesWords} />
+      <OverTime
+        title="Sessions"
+        host={data}
+        of={({ sessions }) => sessions}
+        words={value => String(Math.round(value))}
       />
-    </>
+      <Process host={data} />
+      <Examination />
+    </div>
   );
 }
 
-const processFacts = (samples: readonly Sample[]): ReadonlyArray<readonly [string, string]> => {
-  const startedMs = metric(samples, 'process_start_time_seconds') * 1000;
-  return [
-    ['Running since', startedMs > 0 ? fullTime(new Date(startedMs).toISOString()) : 'unknown'],
-    ['Memory', bytesWords(metric(samples, 'process_resident_memory_bytes'))],
-    ['Event loop lag', `${(metric(samples, 'nodejs_eventloop_lag_p99_seconds') * 1000).toFixed(0)} ms at p99`],
-    ['Open files', String(metric(samples, 'process_open_fds'))],
-  ];
-};
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
-function Checks() {
-  const { data, error, refetch } = useQuery({ ...readinessQuery, refetchInterval: LOOK_MS });
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading what="readiness" rows={3} />;
+const Now = ({ host: { now, sessionsMax, processors, memoryBytes } }: { readonly host: Host }) => (
+  <Panel title="Now">
+    <Meter label="Sessions" used={now.sessions} limit={sessionsMax} />
+    <Facts
+      facts={[
+        ['Processor', `${percent(now.cpuShare)} of ${processors} ${processors === 1 ? 'processor' : 'processors'}`],
+        ['Memory', `${bytesWords(now.memoryUsedBytes)} of ${bytesWords(memoryBytes)}`],
+        ['Disk', `${bytesWords(now.diskFreeBytes)} free`],
+        ['Browsers', `${now.slotsUsed}, of which ${now.warm} warm`],
+        ['Clients', now.clients],
+        ['Waiting', `${now.waiting} creates`],
+      ]}
+    />
+  </Panel>
+);
+
+function OverTime({
+  title,
+  host: { samples, now },
+  of,
+  words,
+}: {
+  readonly title: string;
+  readonly host: Host;
+  readonly of: (sample: HostSample) => number;
+  readonly words: (value: number) => string;
+}) {
+  const all = [...samples, now];
+  const size = Math.ceil(all.length / BARS_MAX);
+  const bars = Array.from({ length: Math.ceil(all.length / size) }, (_, at) => {
+    const group = all.slice(at * size, (at + 1) * size);
+    const from = group[0]?.at ?? now.at;
+    const value = Math.max(...group.map(of));
+    const tick = TICK.format(new Date(from));
+    return { key: from, name: fullTime(from), tick, to: value, words: words(value), cells: [words(value)] };
+  });
+  const most = Math.max(...all.map(of));
   return (
-    <ul className="divide-y divide-line">
-      {data.checks.map(({ name, ok, detail }) => (
-        <li key={name} className="flex items-center gap-3 px-4 py-2 text-sm">
-          <span className={ok ? 'text-good' : 'text-bad'}>
-            <Icon name={ok ? 'check' : 'warning'} size={16} />
-          </span>
-          <span className="w-20 font-medium">{name}</span>
-          <span className="min-w-0 break-words text-soft">
-            <span className="sr-only">{ok ? 'fine: ' : 'failing: '}</span>
-            {detail}
-          </span>
-        </li>
-      ))}
-    </ul>
+    <Panel title={title}>
+      <p className="px-4 pt-3 text-sm text-soft">{`Now ${words(of(now))}, at most ${words(most)} since ${TICK.format(new Date(all[0]?.at ?? now.at))}.`}</p>
+      <BarChart
+        label={`${title} since ${fullTime(all[0]?.at ?? now.at)}: at most ${words(most)}`}
+        headings={['Time', 'At most']}
+        bars={bars}
+        topWords={words}
+      />
+    </Panel>
+  );
+}
+
+const TICK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+const Process = ({ host }: { readonly host: Host }) => (
+  <Panel title="Server">
+    <Facts
+      facts={[
+        ['Berth', host.version],
+        ['Node', host.nodeVersion],
+        ['Running since', fullTime(host.startedAt)],
+        ['Memory', bytesWords(host.now.serverBytes)],
+        ['Engines', host.engines.join(', ')],
+        ['Isolation', host.isolation === 'process' ? 'none: browsers run without a jail' : `jail (${host.isolation})`],
+        ...(host.missing.length > 0 ? [['Missing', host.missing.join(' ')] as const] : []),
+      ]}
+    />
+  </Panel>
+);
+
+const Checks = ({ checks }: Pick<Host, 'checks'>) => (
+  <ul className="divide-y divide-line">
+    {checks.map(({ name, ok, detail }) => (
+      <Line key={name} name={name} state={ok ? 'fine' : 'failing'} detail={detail ?? ''} />
+    ))}
+  </ul>
+);
+
+const MARKS = { fine: 'text-good', failing: 'text-bad', without: 'text-warn' } as const;
+
+const Line = ({
+  name,
+  state,
+  detail,
+  cure = '',
+}: {
+  readonly name: string;
+  readonly state: keyof typeof MARKS;
+  readonly detail: string;
+  readonly cure?: string;
+}) => (
+  <li className="flex items-start gap-3 px-4 py-2 text-sm">
+    <span className={`mt-0.5 ${MARKS[state]}`}>
+      <Icon name={state === 'fine' ? 'check' : 'warning'} size={16} />
+    </span>
+    <span className="w-28 shrink-0 font-medium break-words">{name}</span>
+    <span className="min-w-0 break-words text-soft">
+      <span className="sr-only">{state}: </span>
+      {detail}
+      {cure && <span className="block text-ink">{cure}</span>}
+    </span>
+  </li>
+);
+
+const stateOf = ({ ok, required }: HostExamination['findings'][number]): keyof typeof MARKS =>
+  ok ? 'fine' : required ? 'failing' : 'without';
+
+function Examination() {
+  const examination = useMutation({ mutationFn: () => call('examineHost', {}) });
+  return (
+    <Panel
+      title="Examination"
+      className="@min-[680px]:col-span-2"
+      actions={
+        <Button busy={examination.isPending} onClick={() => examination.mutate()}>
+          Examine
+        </Button>
+      }
+    >
+      {examination.data ? (
+        <ul className="divide-y divide-line">
+          {examination.data.findings.map(finding => (
+            <Line key={finding.name} {...finding} state={stateOf(finding)} />
+          ))}
+        </ul>
+      ) : (
+        <div className="grid gap-3 px-4 py-3 text-sm text-soft">
+          <p>
+            Checks what browsers need, as <code className="font-mono text-xs">berth doctor</code> does. It starts a
+            browser, and takes some seconds.
+          </p>
+          <FormError error={examination.error} />
+        </div>
+      )}
+    </Panel>
   );
 }

@@ -10,6 +10,7 @@ import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { DeviceVerbs } from '../../domain/device/device.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
+import type { Host } from '../../domain/host/host.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
@@ -47,6 +48,7 @@ import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
+import { hostHandlers } from './host.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
 import { type InvocationVerbs, invocationHandlers } from './invocations.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
@@ -115,6 +117,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly usage: Pick<Usage, 'read'>;
+  readonly host: Pick<Host, 'read' | 'examine'>;
   readonly audit: AuditVerbs;
   readonly outbox: OutboxVerbs;
   readonly signingKeys: SigningKeyVerbs;
@@ -235,6 +238,7 @@ const handlersOf = (
     recordings,
     limits,
     usage,
+    host,
     files,
     certificates,
     extensions,
@@ -281,6 +285,7 @@ const handlersOf = (
   ...configHandlers(documents),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
+  ...hostHandlers(host),
   ...serviceHandlers({ version, ready, metrics }),
 });
 

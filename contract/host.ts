@@ -1,0 +1,59 @@
+// The machine that the service runs on, for its operator.
+import { type Static, Type } from 'typebox';
+import { Time } from './common.ts';
+import { Check } from './service.ts';
+
+export const HOST_SAMPLES_MAX = 360;
+
+export const HostSample = Type.Object({
+  at: Time('When it was read.'),
+  cpuShare: Type.Number({
+    description: 'Part of all processors that was in use since the reading before, from 0 to 1.',
+  }),
+  memoryUsedBytes: Type.Integer({ description: 'Memory of the machine, or of its container, that is in use.' }),
+  serverBytes: Type.Integer({ description: 'Memory of the server process, without its database and browsers.' }),
+  slotsUsed: Type.Integer({ description: 'Browsers: of sessions, warm, starting and ending.' }),
+  sessions: Type.Integer({ description: 'Sessions that run in this process.' }),
+  warm: Type.Integer({ description: 'Warm browsers.' }),
+  waiting: Type.Integer({ description: 'Creates in the queue.' }),
+  clients: Type.Integer({ description: 'CDP clients.' }),
+  diskFreeBytes: Type.Integer({ description: 'Free space of the disk that holds the data folder.' }),
+});
+export type HostSample = Static<typeof HostSample>;
+
+export const Host = Type.Object(
+  {
+    version: Type.String({ description: 'Version of Berth.' }),
+    nodeVersion: Type.String({ description: 'Version of Node.' }),
+    startedAt: Time('When the server was started.'),
+    processors: Type.Integer(),
+    memoryBytes: Type.Integer({ description: 'Memory of the machine, or the limit of its container.' }),
+    sessionsMax: Type.Integer({ description: 'Sessions that may run at once: `BERTH_SLOTS`.' }),
+    isolation: Type.String({ description: '`root` or `rootless`: each browser is in a jail. `process`: in none.' }),
+    missing: Type.Array(Type.String(), { description: 'Protections that this machine does not have.' }),
+    engines: Type.Array(Type.String(), { description: 'Engines that can run.' }),
+    now: HostSample,
+    samples: Type.Array(HostSample, {
+      description: `Readings of about each minute since the server was started, oldest first, at most ${HOST_SAMPLES_MAX}.`,
+    }),
+    checks: Type.Array(Check, { description: 'The same as in `/readyz`.' }),
+  },
+  { description: 'The machine and the server process, with what they do now and did in the last hours.' },
+);
+export type Host = Static<typeof Host>;
+
+export const HostExamination = Type.Object(
+  {
+    findings: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        ok: Type.Boolean(),
+        required: Type.Boolean({ description: 'Whether sessions cannot run without it.' }),
+        detail: Type.String(),
+        cure: Type.String({ description: 'What the operator can do. Empty if `ok`.' }),
+      }),
+    ),
+  },
+  { description: 'What `berth doctor` says about the machine.' },
+);
+export type HostExamination = Static<typeof HostExamination>;

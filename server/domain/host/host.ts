@@ -1,0 +1,75 @@
+// The machine and the server process, as the operator sees them. Readings of the last hours are kept in memory: they are for
+// looking at, and a monitoring system has those of `/metrics` for longer.
+import {
+  HOST_SAMPLES_MAX,
+  type HostExamination,
+  type HostSample,
+  type Host as HostView,
+} from '../../../contract/host.ts';
+import type { Accounts } from '../../engines/store/rows/accounts.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { SingleFlight } from '../../kit/single-flight.ts';
+import { fault } from '../faults.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+
+export const HOST_SAMPLE_MS = 60_000;
+
+export type HostFacts = Omit<HostView, 'startedAt' | 'now' | 'samples' | 'checks'>;
+
+export interface HostParts {
+  readonly clock: Clock;
+  readonly accounts: Pick<Accounts, 'first'>;
+  readonly facts: HostFacts;
+  readonly read: () => Promise<Omit<HostSample, 'at'>>;
+  readonly ready: () => Promise<Pick<HostView, 'checks'>>;
+  readonly examine: () => Promise<HostExamination['findings']>;
+}
+
+export class Host {
+  readonly #parts: HostParts;
+  readonly #startedAt: Date;
+  readonly #samples: HostSample[] = [];
+  readonly #examining = new SingleFlight<'host', HostExamination['findings']>();
+
+  constructor(parts: HostParts) {
+    this.#parts = parts;
+    this.#startedAt = parts.clock.now();
+  }
+
+  async read(caller: AccountCaller): Promise<HostView> {
+    await this.#requireOperator(caller);
+    const { facts, ready } = this.#parts;
+    const [now, { checks }] = await Promise.all([this.#reading(), ready()]);
+    return {
+      ...facts,
+      startedAt: this.#startedAt.toISOString(),
+      now,
+      samples: [...this.#samples],
+      checks: [...checks],
+    };
+  }
+
+  async examine(caller: AccountCaller): Promise<HostExamination> {
+    await this.#requireOperator(caller);
+    return { findings: await this.#examining.run('host', this.#parts.examine) };
+  }
+
+  /** Keeps a reading, and forgets the oldest. */
+  async sample(): Promise<Record<string, never>> {
+    this.#samples.push(await this.#reading());
+    this.#samples.splice(0, this.#samples.length - HOST_SAMPLES_MAX);
+    return {};
+  }
+
+  async #reading(): Promise<HostSample> {
+    return { at: this.#parts.clock.now().toISOString(), ...(await this.#parts.read()) };
+  }
+
+  async #requireOperator({ accountId, applicationIds }: AccountCaller): Promise<void> {
+    const isOperator = (await this.#parts.accounts.first())?.id === accountId;
+    if (isOperator && applicationIds === undefined) return;
+    throw fault('permission_denied', 'Only the operator, who has the account of the first start, can see the host.', {
+      advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
+    });
+  }
+}

@@ -1,0 +1,73 @@
+// The wiring of the host: its readings come from the operating system and from the parts of the server.
+import { availableParallelism, cpus } from 'node:os';
+import { HOST_SAMPLE_MS, Host } from '../domain/host/host.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import { thisMachine } from '../engines/slots/capacity.ts';
+import { examine } from '../engines/slots/doctor.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { version } from '../version.ts';
+import type { Admission } from './admission.ts';
+import type { Foundation } from './foundation.ts';
+import { readiness } from './readiness.ts';
+import type { OpenedSessions } from './sessions.ts';
+import { slotOptions } from './slots.ts';
+
+/** The kernel counts in steps of 10 ms for each processor. */
+const MEASURED_LEAST_MS = 200;
+
+export interface HostDeps {
+  readonly admission: Pick<Admission, 'queue'>;
+  readonly sessions: Pick<OpenedSessions, 'pool'>;
+  readonly lives: LiveSessions;
+}
+
+export function openHost(runtime: Runtime, foundation: Foundation, { admission, sessions, lives }: HostDeps) {
+  const { config, store, slots } = foundation;
+  const { memoryBytes } = thisMachine();
+  const cpuShare = processorShare();
+  const service = new Host({
+    clock: runtime.clock,
+    accounts: store.accounts,
+    facts: {
+      ...{ version: version(), nodeVersion: process.versions.node, processors: availableParallelism(), memoryBytes },
+      ...{ sessionsMax: config.slots, isolation: slots.form, missing: [...slots.missing] },
+      engines: [...slots.engines.keys()],
+    },
+    read: async () => ({
+      cpuShare: cpuShare(),
+      memoryUsedBytes: Math.max(0, memoryBytes - process.availableMemory()),
+      serverBytes: process.memoryUsage.rss(),
+      slotsUsed: slots.taken,
+      sessions: lives.all.length,
+      warm: sessions.pool.size,
+      waiting: admission.queue.size,
+      clients: lives.all.reduce((sum, { clients }) => sum + clients, 0),
+      diskFreeBytes: (await slots.diskRoom()).freeBytes,
+    }),
+    ready: async () => ({ checks: [...(await readiness(foundation, sessions.pool)).checks] }),
+    examine: async () => [...(await examine(slotOptions(config, runtime)))],
+  });
+  return { service, tasks: [{ name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() }] };
+}
+
+export type OpenedHost = ReturnType<typeof openHost>;
+
+/** The part of all processors that was busy since the call before; of a shorter time, what that call said. */
+function processorShare(): () => number {
+  let before = processorTimes();
+  let share = 0;
+  return () => {
+    const now = processorTimes();
+    const [busy, all] = [now.busy - before.busy, now.all - before.all];
+    if (all < MEASURED_LEAST_MS) return share;
+    before = now;
+    share = Math.min(1, Math.max(0, busy / all));
+    return share;
+  };
+}
+
+function processorTimes(): { readonly busy: number; readonly all: number } {
+  const times = cpus().map(cpu => cpu.times);
+  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { all, busy: all - times.reduce((sum, { idle }) => sum + idle, 0) };
+}

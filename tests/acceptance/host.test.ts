@@ -1,0 +1,89 @@
+// The host: its operator sees what the machine does and did, and what `berth doctor` says; nobody else does.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Host, HostExamination } from '../../contract/host.ts';
+import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, PHONE_DARK, signedIn } from '../harness/console.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const PATH = '/v1/operator/host';
+const MINUTE_MS = 60_000;
+
+await consoleIsBuilt();
+const server = await startServer({ clock: 'test', env: { BERTH_REGISTRATION: 'open' } });
+const token = await ownerToken(server);
+const link = consoleLink(server);
+
+test('the operator sees what the machine and the server do, now and in the last minutes', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const read = async (): Promise<Host> => {
+    const answer = await server.api<Host>('GET', PATH, { key: token });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const before = (await read()).samples.length;
+  const later = async (): Promise<Host> => {
+    await server.advance(MINUTE_MS);
+    return read();
+  };
+  const host = await eventually('three readings', later, ({ samples }) => samples.length >= before + 3);
+  assert.equal(host.now.sessions, 1);
+  assert.ok(host.now.slotsUsed >= 1 && host.now.diskFreeBytes > 0 && host.now.serverBytes > 0);
+  assert.ok(host.now.memoryUsedBytes > 0 && host.now.memoryUsedBytes <= host.memoryBytes);
+  assert.ok(host.now.cpuShare >= 0 && host.now.cpuShare <= 1);
+  assert.equal(host.nodeVersion, process.versions.node);
+  assert.ok(host.checks.some(({ name, ok }) => name === 'database' && ok));
+  const times = host.samples.map(({ at }) => Date.parse(at));
+  assert.deepEqual(
+    times,
+    times.toSorted((one, other) => one - other),
+  );
+  await server.release(id);
+});
+
+test('requests at the same time get the same examination, and sessions go on', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
+  const [one, other] = await Promise.all([examine(), examine()]);
+  assert.equal(one.status, 200, one.text);
+  assert.deepEqual(other.body, one.body);
+  const browser = one.body.findings.find(({ name }) => name === 'chromium');
+  assert.deepEqual([browser?.ok, browser?.cure], [true, '']);
+  assert.match(String(browser?.detail), /\d+\.\d+\.\d+/);
+  assert.equal((await server.read(id)).status, 'RUNNING');
+  assert.equal((await server.release(id)).status, 'COMPLETED');
+});
+
+test('another account, and a token that is restricted to an application, are refused', async () => {
+  const other = await otherPerson(server, 'eve@example.com', 'owner');
+  const restricted = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
+    key: token,
+    body: { name: 'narrow', scopes: ['applications:read'], applicationIds: [server.applicationId] },
+  });
+  for (const [method, path] of [
+    ['GET', PATH],
+    ['POST', `${PATH}/examination`],
+  ] as const) {
+    const answers = [
+      await server.api<ErrorBody>(method, path, { key: restricted.body.token }),
+      await other.send<ErrorBody>(method, path),
+    ];
+    for (const { status, body } of answers) assert.deepEqual([status, body.code], [403, 'permission_denied']);
+    assert.equal((await server.api(method, path, { key: server.key })).status, 401);
+  }
+});
+
+for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+  test(`the page of the host examines by keyboard and is sound at ${look.width} pixels, ${look.colours}`, () =>
+    signedIn(server, link, look, async watched => {
+      const { page } = watched;
+      await page.goto(`${server.url}/console/host`);
+      await page.getByRole('img', { name: /^Processor since/ }).waitFor();
+      await page.getByRole('button', { name: 'Examine' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByText('system tools').waitFor();
+      await watched.assertSound();
+    }));
