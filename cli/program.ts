@@ -84,6 +84,21 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
       (await import('./commands/stop.ts')).stop(terminal, options),
     );
   program
+    .command('status')
+    .description('Print what the service of this data folder does now. The exit code says whether it is ready.')
+    .option('--json', 'print the status as JSON')
+    .action(async (options: { json?: true }) => (await import('./commands/status.ts')).status(terminal, options));
+  program
+    .command('config')
+    .description('Look at the settings.')
+    .helpCommand(false)
+    .command('check')
+    .description(
+      'Read the settings from the environment as the service does, and name all that are invalid or unknown. Starts nothing.',
+    )
+    .option('--json', 'print the settings that were read, without secrets, as JSON')
+    .action(async (options: { json?: true }) => (await import('./commands/config.ts')).checkConfig(terminal, options));
+  program
     .command('sweep')
     .description(
       'Remove files and rows of sessions whose retention period has ended. The service also does this by itself.',

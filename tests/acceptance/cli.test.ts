@@ -12,7 +12,7 @@ import { runBerth, startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
-const EXIT = { done: 0, failed: 1, usage: 2, notFound: 4 } as const;
+const EXIT = { done: 0, failed: 1, usage: 2, notFound: 4, unreachable: 6 } as const;
 const SESSIONS = '/v1/browsers/sessions';
 
 const server = await startServer();
@@ -87,6 +87,43 @@ test('a start with invalid settings names each of them and exits with the usage 
   assert.equal(code, EXIT.usage);
   assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);
   assert.match(stderr, /BERTH_WARM is "x"/);
+});
+
+test('status says what the service does, and its exit code whether it is ready', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { code, stdout, stderr } = await server.berth('status', '--json');
+  assert.equal(code, EXIT.done, stderr);
+  const { running, ready, url, sessions, checks } = JSON.parse(stdout);
+  assert.deepEqual([running, ready, url, sessions.running], [true, true, server.url, 1]);
+  assert.ok(checks.some(({ name, ok }: { name: string; ok: boolean }) => name === 'database' && ok));
+  const words = await server.berth('status');
+  assert.match(words.stdout, /^service +ready, version \d+\.\d+\.\d+, process \d+\n/);
+  assert.match(words.stdout, /\nsessions +1 running, 0 starting, of \d+ slots; 0 clients\n/);
+  await server.release(session.id);
+});
+
+test('status of a data folder without a server says so', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-status-'));
+  try {
+    const { code, stderr } = await runBerth(['status'], { ...server.env, BERTH_DATA_DIR: folder });
+    assert.equal(code, EXIT.unreachable);
+    assert.match(stderr, /no server is running in .*berth-status-/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('config check names every invalid and unknown setting, and prints no secret', async () => {
+  const good = await server.berth('config', 'check', '--json');
+  assert.equal(good.code, EXIT.done, good.stderr);
+  assert.equal(JSON.parse(good.stdout).ok, true);
+  const secret = 'a-secret-that-is-long-enough-for-the-service';
+  const bad = { ...server.env, BERTH_SLOTS: 'many', BERTH_SLOT: '4', BERTH_SECRET: secret };
+  const { code, stdout, stderr } = await runBerth(['config', 'check'], bad);
+  assert.equal(code, EXIT.usage);
+  assert.match(stderr, /BERTH_SLOTS/);
+  assert.match(stderr, /BERTH_SLOT\b.*BERTH_SLOTS/);
+  assert.doesNotMatch(stdout + stderr, new RegExp(secret));
 });
 
 test('doctor lists all requirements, and reports none as missing on a suitable machine', async () => {

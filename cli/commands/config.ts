@@ -1,0 +1,22 @@
+// `berth config check`: reads the settings as the service would, and says all that is wrong with them. Starts nothing.
+import { readConfig } from '../../server/config.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+
+/** A bad setting is the error of readConfig, which names all of them and ends with the code for bad usage. */
+export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
+  const { listen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
+  const facts = {
+    listen: `${listen.host}:${listen.port}`,
+    ...{
+      publicUrl,
+      dataDir,
+      database: databaseUrl ? 'DATABASE_URL' : 'embedded',
+      files: s3 ? `bucket ${s3.bucket}` : 'disk',
+    },
+    ...{ slots, warm, engine },
+  };
+  if (json) return printJson(terminal, { ok: true, ...facts });
+  const width = Math.max(...Object.keys(facts).map(name => name.length)) + 2;
+  terminal.print('The settings are valid.\n');
+  for (const [name, value] of Object.entries(facts)) terminal.print(`${name.padEnd(width)}${value}\n`);
+}

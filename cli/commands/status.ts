@@ -1,0 +1,117 @@
+// `berth status`: what the service of this data folder does now, as it says itself. The exit code says whether it is ready.
+import { readConfig } from '../../server/config.ts';
+import { runningServer } from '../../server/server-record.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+
+/** Readiness asks the database, which may be slow. */
+const ANSWER_MS = 15_000;
+/** Addresses that mean every interface: the command asks on loopback. */
+const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+interface Status {
+  readonly running: true;
+  readonly ready: boolean;
+  readonly pid: number;
+  readonly version: string;
+  readonly url: string;
+  readonly publicUrl: string;
+  readonly sessions: { readonly running: number; readonly pending: number };
+  readonly slots: number;
+  readonly warm: number;
+  readonly waitingCreates: number;
+  readonly clients: number;
+  readonly checks: readonly Check[];
+}
+
+export async function status(terminal: Terminal, { json }: { json?: true }): Promise<void> {
+  const config = readConfig(terminal.env);
+  const server = runningServer(config.dataDir);
+  if (!server) {
+    if (json) printJson(terminal, { running: false, ready: false });
+    throw new CommandFailed(EXIT.unreachable, `no server is running in ${config.dataDir}. Start one with berth serve.`);
+  }
+  const { host, port } = config.listen;
+  const url = `http://${ANYWHERE[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}`;
+  const found = await read(url, server.pid, config.publicUrl);
+  if (json) printJson(terminal, found);
+  else terminal.print(shown(found));
+  const failed = found.checks.filter(({ ok }) => !ok);
+  if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
+}
+
+async function read(url: string, pid: number, publicUrl: string): Promise<Status> {
+  const [welcome, readiness, metrics] = await Promise.all([ask(url, '/'), ask(url, '/readyz'), ask(url, '/metrics')]);
+  const { version } = jsonIn(welcome);
+  const { checks, status: said } = jsonIn(readiness);
+  const sum = (name: string, label = ''): number => metricIn(metrics, name, label);
+  return {
+    ...{ running: true, ready: said === 'ready', pid, version: String(version), url, publicUrl },
+    sessions: {
+      running: sum('berth_sessions', 'status="RUNNING"'),
+      pending: sum('berth_sessions', 'status="PENDING"'),
+    },
+    ...{ slots: sum('berth_slots'), warm: sum('berth_warm_browsers'), waitingCreates: sum('berth_waiting_creates') },
+    clients: sum('berth_cdp_clients'),
+    checks: Array.isArray(checks) ? checks : [],
+  };
+}
+
+async function ask(url: string, path: string): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    return await (await fetch(url + path, { signal, headers: { accept: 'application/json, text/plain' } })).text();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown';
+    throw new CommandFailed(EXIT.unreachable, `the server runs, but ${url} does not answer: ${why}.`);
+  }
+}
+
+function jsonIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** The sum of the samples of a metric in Prometheus' text format. */
+function metricIn(text: string, name: string, label: string): number {
+  const samples = text.split('\n').filter(line => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  const values = samples.filter(line => line.includes(label)).map(line => Number(line.slice(line.lastIndexOf(' '))));
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+const wordsOf = ({ name, detail }: Check): string => `${name} ${detail}`;
+
+function shown({
+  ready,
+  pid,
+  version,
+  url,
+  publicUrl,
+  sessions,
+  slots,
+  warm,
+  waitingCreates,
+  clients,
+  checks,
+}: Status): string {
+  const lines: ReadonlyArray<readonly [string, string]> = [
+    ['service', `${ready ? 'ready' : 'NOT READY'}, version ${version}, process ${pid}`],
+    ['address', url === publicUrl ? url : `${url}, public ${publicUrl}`],
+    ['sessions', `${sessions.running} running, ${sessions.pending} starting, of ${slots} slots; ${clients} clients`],
+    ['warm', `${warm} browsers`],
+    ['waiting', `${waitingCreates} creates`],
+    ...checks.map(({ name, ok, detail }): readonly [string, string] => [name, ok ? detail : `FAILED: ${detail}`]),
+  ];
+  const width = Math.max(...lines.map(([name]) => name.length)) + 2;
+  return lines.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join('');
+}
