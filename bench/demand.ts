@@ -14,7 +14,7 @@ export interface Demand {
   readonly lanes: number;
   readonly cycles: number;
   readonly rounds: number;
-  /** Before each block. */
+  /** The pause before each block. */
   readonly restMs: number;
 }
 
@@ -23,7 +23,7 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly created: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
-  /** Of all processes of the side, until its pool starts nothing. */
+  /** The CPU time of all processes of the side, until its pool starts no more. */
   readonly cpuSeconds: Comparison;
 }
 
@@ -44,7 +44,7 @@ export async function measureDemand(
   const byHand: Block[] = [];
   const ours: Block[] = [];
   const settle = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
-  await sessionCycle(server); // the first ever reads everything from disk
+  await sessionCycle(server); // the first round reads everything from disk
   await byHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
     await settle();

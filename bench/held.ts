@@ -12,9 +12,9 @@ import { descendants, memoryOf, processesNaming } from './processes.ts';
 
 const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
 const ANSWER_MS = 10_000;
-/** What is left for the rest of the machine. */
+/** The memory that stays free for the rest of the machine. */
 const FREE_KIB = 1024 * 1024;
-/** Idle sessions among which the memory and processor time of the server are measured. */
+/** The number of idle sessions during the measurement of the server. */
 const IDLE_SESSIONS = 10;
 const MINUTE_MS = 60_000;
 
@@ -23,7 +23,7 @@ export interface ServerFigure {
   readonly nodeRssMib: number;
   readonly nodePssMib: number;
   readonly postgresPssMib: number;
-  /** Of the server, PostgreSQL and its helpers. */
+  /** The CPU time of the server, PostgreSQL and its helpers. */
   readonly cpuSecondsPerMinute: number;
 }
 

@@ -70,7 +70,7 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
   return { engine, demands, ...figures };
 }
 
-/** `warm`: undefined for the default of the machine. */
+/** `warm`: undefined for the default of this machine. */
 async function withServer(
   engine: string,
   warm: number | undefined,

@@ -22,7 +22,7 @@ const SETTINGS = {
   enablePdfViewer: true,
 };
 
-/** Milliseconds since the begin, except for the release. By hand, `created` is when the DevTools port listens. */
+/** Milliseconds since the start, except for the release. By hand, `created` is when the DevTools port listens. */
 const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];
 export type Cycle = Readonly<Record<Step, number>>;
@@ -50,7 +50,7 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
   for (const { what, body, titleRatio } of CASES) {
     const byHand: Cycle[] = [];
     const ours: Cycle[] = [];
-    await sessionCycle(server, body); // the first ever reads everything from disk, or tells the pool what is asked for
+    await sessionCycle(server, body); // the first round reads everything from disk, and fills the pool
     await byHandCycle();
     for (let round = 0; round < rounds; round++) {
       byHand.push(await byHandCycle());

@@ -1,5 +1,4 @@
-// The only reader of the environment. Each bad value is refused by name, all of them at once; the rest of the server gets
-// this object.
+// The only file that reads settings from the environment. All invalid values are reported at once, by name.
 import { isIP } from 'node:net';
 import { cpus, totalmem } from 'node:os';
 import { resolve } from 'node:path';
@@ -8,43 +7,46 @@ import { Secret } from './kit/secret.ts';
 
 export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
-  /** Origin that callers use, without a trailing slash. */
+  /** The origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
-  /** Address ranges of proxies in front: they say in X-Forwarded-For for whom they ask. */
+  /** Address ranges of trusted reverse proxies, whose X-Forwarded-For header is used. */
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
-  /** Started browsers that wait for an empty create; as many again may wait with settings asked for lately. */
+  /**
+   * The number of warm browsers with the settings of an empty create. The same number may have recently requested
+   * settings.
+   */
   readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
-  /** Static names for the egress proxy: name -> address. */
+  /** Static names for the egress proxy: address by name. */
   readonly egressHosts: ReadonlyMap<string, string>;
-  /** Hosts of advertisements, for sessions that block them: a file. */
+  /** Path of a list of advertising hosts, for sessions that block them. */
   readonly adblockList?: string;
-  /** The operator's proxies, by country: a file. */
+  /** Path of the operator's proxy file. */
   readonly proxyPools?: string;
-  /** What the browser of a session is whose create does not say it. */
+  /** The engine of sessions whose create names none. */
   readonly engine: 'chromium' | 'headless-shell';
   readonly chromium?: string;
   readonly headlessShell?: string;
   readonly ffmpeg?: string;
   readonly regions: readonly [string, ...string[]];
-  /** Who may register: anyone, whoever has an invitation, or nobody. */
+  /** Who may register: anybody, people with an invitation, or nobody. */
   readonly registration: 'open' | 'invite' | 'closed';
   readonly compat: boolean;
-  /** Whether logs of sessions have the console: pages can find out that it is listened to. */
+  /** Whether session logs contain console messages. Pages can detect that the console is observed. */
   readonly logRuntime: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Where spans are sent. Absent: there are none. */
+  /** Where spans are sent. Absent: no spans are recorded. */
   readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
   /** Absent: generated into the data folder. */
   readonly secret?: Secret;
-  /** Of the vault. Absent: kept in the data folder, made at the first start. */
+  /** The master key of the vault. Absent: generated at the first start and kept in the data folder. */
   readonly masterKey?: { readonly given: Secret } | { readonly command: string };
-  /** After the last client left, how long a session without keepAlive waits for another. */
+  /** How long a session without keepAlive waits for another client after the last one disconnected. */
   readonly disconnectGraceMs: number;
   /** After a restart, how long sessions wait for their clients. */
   readonly adoptGraceMs: number;
@@ -54,23 +56,23 @@ export interface Config {
     readonly pids: number;
     readonly cpus: number;
   };
-  /** Of each credential. */
+  /** The rate limits of each credential. */
   readonly requestsPerMinute: { readonly reads: number; readonly writes: number };
-  /** Bytes that the files of one session may have together, each way. */
+  /** The maximum total size of one session's downloads, and of its uploads. */
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
-  /** After a session's end. */
+  /** How long files and rows are kept after the end of a session. */
   readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
-  /** Absent: mail is kept for the operator to read. */
+  /** Absent: mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
-  /** An extension that no session names for so many days is deleted. */
+  /** An extension that no session used for this many days is deleted. */
   readonly extensionDays: number;
-  /** Certificate and key (PEM files) for the session's own connect address, where the public URL is https. */
+  /** Paths of certificate and key (PEM) for the session's own connect address, if the public URL is https. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
 
-/** `127.0.0.1/32:9100` or `10.0.0.0/8`: a range that sessions may reach although it is private. */
+/** A private range that sessions may reach: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
 export interface EgressAllow {
   readonly address: string;
   readonly prefix: number;
@@ -80,11 +82,11 @@ export interface EgressAllow {
 }
 
 export interface S3Config {
-  /** Absent: Amazon's own, by region. */
+  /** Absent: Amazon's endpoint of the region. */
   readonly endpoint?: string;
   readonly bucket: string;
   readonly region: string;
-  /** Absent: found as every AWS client finds them (profile, instance role). */
+  /** Absent: found as in every AWS client (profile, instance role). */
   readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
   /** `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
   readonly pathStyle: boolean;
@@ -108,7 +110,7 @@ const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
 const ENGINES = ['chromium', 'headless-shell'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
-/** @throws BadConfig with everything that is wrong. */
+/** @throws BadConfig that names everything that is wrong. */
 export function readConfig(variables: Variables): Config {
   const env = new Environment(variables);
   const listen = readListen(env);
@@ -180,7 +182,10 @@ export function readConfig(variables: Variables): Config {
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
-/** A waiting browser takes about 150 MB and next to no time; more than one a core are seldom claimed at once. */
+/**
+ * A warm browser takes about 150 MB and almost no processor time. More than one for each processor are rarely claimed
+ * at once.
+ */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 function readPath(env: Environment, name: string): string | undefined {
@@ -188,7 +193,7 @@ function readPath(env: Environment, name: string): string | undefined {
   return path === undefined ? undefined : resolve(path);
 }
 
-/** The items that can be read; each of the others is refused. */
+/** The valid values. Each invalid one is reported. */
 function readEach<T>(env: Environment, name: string, expected: string, read: (item: string) => T | undefined): T[] {
   return env.list(name).flatMap(item => {
     const value = read(item);
@@ -224,7 +229,7 @@ function readPublicUrl(env: Environment, listen: Config['listen']): string {
 function readSmtp(env: Environment): Config['smtp'] {
   const [text, from] = [env.text('BERTH_SMTP_URL'), env.text('BERTH_SMTP_FROM')];
   if (text === undefined) return undefined;
-  // A bad value is not repeated: it may contain the password.
+  // An invalid value is not repeated, because it may contain the password.
   if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
     env.refuse('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
@@ -248,7 +253,7 @@ function readSecret(env: Environment): Secret | undefined {
   return new Secret(text);
 }
 
-/** More than one, divided by commas, while the master key changes: the new one first. */
+/** Several keys, separated by commas, while the master key is being changed: the new one first. */
 const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {
@@ -271,7 +276,7 @@ function readTls(env: Environment): Config['tls'] {
   return undefined;
 }
 
-/** A bucket's name turns it on. */
+/** S3 is used if a bucket is configured. */
 function readS3(env: Environment): S3Config | undefined {
   const bucket = env.text('BERTH_S3_BUCKET');
   const endpoint = env.text('BERTH_S3_ENDPOINT');
@@ -302,7 +307,7 @@ function readS3Keys(env: Environment): S3Config['keys'] {
   return undefined;
 }
 
-/** The names that every OpenTelemetry collector's guide gives. */
+/** Uses the standard names of OpenTelemetry. */
 function readOtlp(env: Environment): Config['otlp'] {
   const endpoint = env.text('OTEL_EXPORTER_OTLP_ENDPOINT');
   const headers = env.text('OTEL_EXPORTER_OTLP_HEADERS');
@@ -328,7 +333,7 @@ function readEgressAllow(text: string): EgressAllow | undefined {
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
 }
 
-/** A range of every address would let every caller choose its own address. */
+/** A range of all addresses would let every caller choose its address. */
 function readTrustedProxy(text: string): string | undefined {
   const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);

@@ -1,4 +1,4 @@
-// What `berth doctor` looks at: settings and database here, what browsers need in engines/slots. Examines; mends nothing.
+// The checks of `berth doctor`: settings and database here, browsers in engines/slots. Changes nothing.
 import { type Config, readConfig } from './config.ts';
 import { examine as examineMachine, type Finding } from './engines/slots/doctor.ts';
 import { dataFolderStatus } from './engines/store/data-folder-status.ts';

@@ -1,5 +1,5 @@
-// Ends the browsers and sessions that a server left running. Only where no server runs, so that no session that is being served
-// is ended.
+// Ends the browsers and sessions that a server left running. Only if no server runs, so that no session in use is
+// ended.
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
@@ -43,7 +43,7 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  // Not `beside`: this takes the data folder for itself, so that no server can start in the middle.
+  // Not `beside`, so that this locks the data folder and no server can start meanwhile.
   const store = await openDatabase({ clock, log }, config);
   try {
     refuseBesideServer(config.dataDir);

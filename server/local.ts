@@ -1,5 +1,5 @@
-// The operator's door: what `berth` does on a data folder or database without serving. It works beside a running
-// server, through the same domain code; it opens nothing to the network.
+// The operator's commands on a data folder or database without a server. They work beside a running server, with the
+// same domain code, and open nothing to the network.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
@@ -55,19 +55,19 @@ export interface Local extends Closeable {
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
-  /** What is due to be removed now. */
+  /** What is due for removal now. */
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
   createToken(options: TokenOptions): Promise<{ row: TokenRow; token: Secret }>;
-  /** All tokens of the account, those of console links included. */
+  /** All tokens of the account, including those of console links. */
   listTokens(): Promise<TokenRow[]>;
   revokeToken(id: string): Promise<void>;
-  /** Makes a new master key of the vault the one in use. */
+  /** Replaces the master key of the vault. */
   rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
   rotateSigningKey(): Promise<{ readonly kid: string }>;
-  /** Entries of the audit log, newest first: of an application, or those that concern none. */
+  /** Entries of the audit log, newest first: of an application, or of none. */
   listAudit(application: ApplicationId | undefined, limit: number): Promise<AuditRow[]>;
-  /** Walks the seals of the audit log. */
+  /** Checks the seals of the audit log. */
   verifyAudit(): Promise<AuditVerdict>;
   /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
@@ -130,7 +130,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   };
 }
 
-/** Beside a server that may run: both remove the same things, and either may come first. */
+/** Beside a server that may run: both remove the same data, in any order. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {

@@ -1,4 +1,4 @@
-// Boot and end of one server process. SIGTERM leaves running sessions to a successor; SIGINT ends them first.
+// Start and end of one server process. SIGTERM leaves running sessions to the next server; SIGINT ends them first.
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';

@@ -99,7 +99,7 @@ function loopMetrics(registers: Registry[]): LoopListener {
   };
 }
 
-/** What is read from the parts of the server each time that Prometheus asks. */
+/** Registers the metrics that are read from the parts of the server at each scrape. */
 export function measure({ registry }: Pick<Metrics, 'registry'>, sources: MetricSources): void {
   const registers = [registry];
   new Gauge({

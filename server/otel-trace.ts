@@ -1,5 +1,5 @@
-// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only where an endpoint is configured. A collector that
-// is away costs spans and nothing else.
+// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only if an endpoint is configured. An unavailable
+// collector loses only spans.
 import {
   type Context,
   DiagLogLevel,

@@ -1,5 +1,5 @@
-// A server from its settings: reads as the order of starting, and the scope closes everything in reverse. What each part is made
-// of stands in wiring/.
+// A server from its settings, in the order of starting. The scope closes everything in reverse. wiring/ contains the
+// parts.
 import type { Config } from './config.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { openIdentity } from './domain/identity/identity.ts';
@@ -25,12 +25,12 @@ import { serverRuntime } from './wiring/runtime.ts';
 import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
 
 export interface Service {
-  /** The address listened on. */
+  /** The listening address. */
   readonly url: string;
   readonly isolation: string;
   readonly missing: readonly string[];
   readonly first: FirstStart;
-  /** `leave`: running sessions wait for a successor. `drain`: they end as COMPLETED / drained. */
+  /** `leave`: running sessions wait for the next server. `drain`: they end as COMPLETED / drained. */
   stop(how: 'leave' | 'drain'): Promise<void>;
 }
 

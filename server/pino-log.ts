@@ -1,5 +1,5 @@
-// The log of a running service: pino on standard output, one JSON line an event. Secrets print as stars by their type
-// (kit/secret.ts); what is named like one is removed as well, so that a mistake stays a mistake.
+// The log of a running service: pino on standard output, one JSON line for each event. Secrets print as stars because
+// of their type (kit/secret.ts). Fields with names of secrets are removed too, so that a mistake reveals nothing.
 import { pino } from 'pino';
 import type { Log, LogFields } from './kit/log.ts';
 

@@ -18,7 +18,7 @@ export interface OutgoingMail {
 }
 
 export interface MailSender {
-  /** Resolved when the mail server has taken it. Rejects with what the server said. */
+  /** Resolves when the mail server has accepted the mail. Rejects with the server's answer. */
   send(mail: OutgoingMail): Promise<void>;
 }
 
@@ -44,7 +44,10 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
   },
 });
 
-/** A password goes in the clear only to this machine: without this, whoever is on the way could hide that the server has TLS. */
+/**
+ * A password is sent unencrypted only to this machine. Otherwise TLS is required, because an attacker on the network
+ * could hide that the server supports it.
+ */
 export function needsTls(smtpUrl: string): boolean {
   const { username, hostname } = new URL(smtpUrl);
   const isThisMachine = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

@@ -234,7 +234,7 @@ function decodeURIComponentSafe(text: string): string {
   }
 }
 
-/** A value as an error message may repeat it. */
+/** A value as part of an error message. */
 const quoted = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'a value that is not a string';
 

@@ -109,7 +109,7 @@ const LISTED = Object.entries(BROWSER_TOOLS).map(([name, { title, description, i
 
 // ---- operations ----------------------------------------------------------------------------------------------------
 
-/** Longer than most calls; a client waits no longer either. */
+/** Longer than most calls take. */
 const OPERATION_WAIT_SECONDS = 55;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 
