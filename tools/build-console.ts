@@ -1,5 +1,6 @@
 // Builds the console with Vite. The table of operations is put in at build time, so that the console knows the methods and
 // paths of this very checkout, and shows no control for an operation that does not exist.
+import { copyFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import tailwind from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
@@ -49,6 +50,32 @@ export async function buildLiveView(outDir: string): Promise<void> {
       reportCompressedSize: false,
     },
   });
+}
+
+/** The frame in which snippets of the playground run. A classic script, because a page without an origin loads no module. */
+export async function buildRunner(outDir: string): Promise<void> {
+  const root = join(CONSOLE, 'runner');
+  await build({
+    root,
+    configFile: false,
+    // Warnings name the parts of Puppeteer that need Node, which `connect` does not reach. Its own build for browsers would
+    // warn of nothing, but lacks `page.setContent`.
+    logLevel: 'error',
+    publicDir: false,
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2023',
+      lib: {
+        entry: join(import.meta.dirname, '../console/runner/main.ts'),
+        formats: ['iife'],
+        name: 'runner',
+        fileName: () => 'main.js',
+      },
+      reportCompressedSize: false,
+    },
+  });
+  copyFileSync(join(root, 'index.html'), join(outDir, 'index.html'));
 }
 
 const operationTable = () =>

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { buildConsole, buildLiveView } from './build-console.ts';
+import { buildConsole, buildLiveView, buildRunner } from './build-console.ts';
 import { buildDocs } from './docs-site/build-docs.ts';
 import { digestOfSources } from './web-digest.ts';
 
@@ -37,6 +37,7 @@ async function build(folder: string): Promise<void> {
   mkdirSync(aside, { recursive: true });
   try {
     await buildConsole(join(aside, 'console'));
+    await buildRunner(join(aside, 'console', 'runner'));
     await buildLiveView(join(aside, 'live-view'));
     buildDocs(join(aside, 'docs'));
     await compressAll(aside);

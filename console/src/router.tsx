@@ -16,6 +16,7 @@ import { NewSessionPage } from './pages/new-session.tsx';
 import { OutboxPage } from './pages/outbox.tsx';
 import { OverviewPage } from './pages/overview.tsx';
 import { readPeriod } from './pages/overview-period.ts';
+import { PlaygroundPage } from './pages/playground.tsx';
 import { SessionPage } from './pages/session.tsx';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
 import { TokensPage } from './pages/tokens.tsx';
@@ -50,6 +51,14 @@ const newSession = createRoute({
   component: function NewSession() {
     const { app } = newSession.useParams();
     return <NewSessionPage key={app} app={app} />;
+  },
+});
+const playground = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/playground',
+  component: function Playground() {
+    const { app } = playground.useParams();
+    return <PlaygroundPage key={app} app={app} />;
   },
 });
 const session = createRoute({
@@ -130,6 +139,7 @@ export const router = createRouter({
     home,
     overview,
     sessions,
+    playground,
     newSession,
     session,
     contexts,

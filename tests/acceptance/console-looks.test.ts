@@ -33,6 +33,7 @@ const OTHERS: readonly Place[] = [
   [path(`/sessions/${session.id}?tab=console`), 'Session'],
   [path(`/sessions/${session.id}?tab=network`), 'Session'],
   [path(`/sessions/${session.id}?tab=files`), 'Session'],
+  [path('/playground'), 'Playground'],
   [path('/contexts'), 'Contexts'],
   [path('/extensions'), 'Extensions'],
   [path('/certificates'), 'Certificates'],

@@ -108,8 +108,8 @@ const Past = ({ app, usage, period }: PastProps) =>
         title="No sessions in this period"
         action={
           <span className="flex flex-wrap justify-center gap-2">
-            <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
-              Create a session
+            <Link to="/a/$app/playground" params={{ app }} className={buttonClass('primary')}>
+              Try one in the playground
             </Link>
             <Link to="/a/$app/keys" params={{ app }} className={buttonClass('plain')}>
               Agent keys

@@ -15,6 +15,7 @@ const ENTRY =
 const PAGES = [
   { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
   { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
+  { to: '/a/$app/playground', icon: 'play', name: 'Playground', needs: 'createSession' },
   { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },
   { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
   { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },

@@ -25,6 +25,23 @@ export function consolePolicy(linkOrigins: readonly string[] = []): string {
   ].join('; ');
 }
 
+/**
+ * The page that runs snippets of the playground. Running what somebody types needs `unsafe-eval`, so this page has no origin
+ * (`sandbox` without `allow-same-origin`): it has no credential, no storage and no access to the console around it. It loads its
+ * own script and opens WebSockets of this service, nothing else.
+ */
+const RUNNER_POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'unsafe-eval'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+  'sandbox allow-scripts',
+].join('; ');
+const RUNNER = 'runner/';
+const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
+
 export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, linkOrigins?: readonly string[]): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
@@ -32,8 +49,8 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
       if (!files) throw notBuilt('console');
       const named = SURFACES.includes(url) ? atLocalhost(request) : undefined;
       if (named) return reply.redirect(named);
-      reply.headers(headers);
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
+      reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : headers);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);

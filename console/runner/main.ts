@@ -1,0 +1,45 @@
+// Runs a snippet of the playground. This page stands in a sandboxed frame without an origin: what a snippet does there can
+// reach neither the console's storage, cookies and page nor any address but the WebSocket of this service.
+import { connect } from 'puppeteer-core/lib/esm/puppeteer/puppeteer-core-browser.js';
+import type { RunnerMessage, RunRequest } from './messages.ts';
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as FunctionConstructor; // it has no name of its own
+const LEVELS = ['log', 'info', 'warn', 'error', 'debug'] as const;
+
+addEventListener('message', (event: MessageEvent<RunRequest>) => {
+  const [port] = event.ports;
+  if (event.source !== parent || !port) return;
+  const tell = (message: RunnerMessage): void => port.postMessage(message);
+  addEventListener('unhandledrejection', ({ reason }) => tell({ kind: 'line', level: 'error', text: shown(reason) }));
+  run(event.data, tell).then(
+    () => tell({ kind: 'done' }),
+    (error: unknown) => tell({ kind: 'failed', text: shown(error) }),
+  );
+});
+
+async function run({ connectUrl, code }: RunRequest, tell: (message: RunnerMessage) => void): Promise<void> {
+  const console = Object.fromEntries(
+    LEVELS.map(level => [
+      level,
+      (...values: readonly unknown[]) => tell({ kind: 'line', level, text: values.map(shown).join(' ') }),
+    ]),
+  );
+  const browser = await connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
+  try {
+    const page = (await browser.pages())[0] ?? (await browser.newPage());
+    const value: unknown = await AsyncFunction('browser', 'page', 'console', code)(browser, page, console);
+    if (value !== undefined) tell({ kind: 'line', level: 'log', text: shown(value) });
+  } finally {
+    await browser.disconnect();
+  }
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value instanceof Error) return `${value.name}: ${value.message}`;
+  try {
+    return JSON.stringify(value, undefined, 2) ?? String(value);
+  } catch {
+    return String(value);
+  }
+}

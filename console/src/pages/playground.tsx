@@ -1,0 +1,135 @@
+// The playground: a session, a snippet that drives it from this browser, and its live view beside it.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { CreateSession, Session } from '../../../contract/sessions.ts';
+import { call } from '../api/call.ts';
+import { sessionQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, FormError } from '../ui/states.tsx';
+import { isOpen, Status } from '../ui/status.tsx';
+import { LiveTab } from './live-tab.tsx';
+import { PlaygroundSession } from './playground-session.tsx';
+import { INITIAL_FORM, requestOf } from './session-form.ts';
+import { SnippetEditor } from './snippet-editor.tsx';
+import { EXAMPLES } from './snippets.ts';
+import { type Line, useRunner } from './use-runner.ts';
+
+const LOOK_MS = 5_000;
+
+export function PlaygroundPage({ app }: { readonly app: string }) {
+  const [request, setRequest] = useState<CreateSession | undefined>(() => requestOf(INITIAL_FORM));
+  const [code, setCode] = useState(EXAMPLES[0]?.code ?? '');
+  const [id, setId] = useState<string>();
+  const runner = useRunner();
+  const client = useQueryClient();
+  const { data: session } = useQuery({
+    ...sessionQuery(app, id ?? ''),
+    enabled: id !== undefined,
+    refetchInterval: LOOK_MS,
+  });
+  const open = session !== undefined && isOpen(session);
+
+  const run = useMutation({
+    mutationFn: async () => {
+      runner.begin();
+      const running = open ? session : await call('createSession', { app, body: request ?? {} });
+      client.setQueryData(sessionQuery(app, running.id).queryKey, running);
+      setId(running.id);
+      runner.run({ connectUrl: fromHere(running), code });
+    },
+    onError: error => runner.fail(error.message),
+  });
+  const release = useMutation({
+    mutationFn: async () => {
+      runner.stop();
+      await call('updateSession', { app, params: { id: id ?? '' }, body: { status: 'REQUEST_RELEASE' } });
+      await client.invalidateQueries({ queryKey: ['session', app, id] });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    run.mutate();
+  };
+  return (
+    <Page
+      title="Playground"
+      about="Puppeteer drives a session from this browser. Nothing of the snippet runs in the service."
+      mark={session && <Status status={session.status} />}
+      actions={
+        open && (
+          <Button look="danger" busy={release.isPending} onClick={() => release.mutate()}>
+            Release
+          </Button>
+        )
+      }
+    >
+      <div className="grid gap-5 @min-[860px]:grid-cols-2 @min-[860px]:items-start">
+        <form onSubmit={submit} className="grid min-w-0 gap-5">
+          {!open && <PlaygroundSession change={setRequest} />}
+          <SnippetEditor code={code} change={setCode} />
+          <div className="flex flex-wrap items-center gap-2">
+            <Button type="submit" look="primary" icon="play" busy={runner.isRunning} disabled={request === undefined}>
+              {run.isPending && !open ? 'Starting a browser' : runner.isRunning ? 'Running' : 'Run'}
+            </Button>
+            {runner.isRunning && <Button onClick={() => runner.stop()}>Stop</Button>}
+            <p role="status" className="text-sm text-soft">
+              {runner.ended}
+            </p>
+          </div>
+          <FormError error={release.error} />
+          <Output lines={runner.lines} />
+        </form>
+        <Panel
+          title="Live view"
+          actions={
+            id !== undefined && (
+              <Link
+                to="/a/$app/sessions/$id"
+                params={{ app, id }}
+                className="text-sm text-accent underline underline-offset-2"
+              >
+                Open the session
+              </Link>
+            )
+          }
+        >
+          {open && id !== undefined ? (
+            <LiveTab key={id} app={app} id={id} />
+          ) : (
+            <Empty icon="play" title={id === undefined ? 'No session yet' : 'The session has ended'}>
+              Run creates one, and shows its pages here.
+            </Empty>
+          )}
+        </Panel>
+      </div>
+    </Page>
+  );
+}
+
+/** The policy of the runner allows this origin only, and the service may be known by another name. */
+function fromHere({ connectUrl = '' }: Session): string {
+  const { pathname, search } = new URL(connectUrl);
+  return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${pathname}${search}`;
+}
+
+const COLOURS: Readonly<Record<Line['level'], string>> = {
+  ...{ log: '', info: '', debug: 'text-code-soft' },
+  warn: 'font-semibold before:content-["Warning:_"]',
+  error: 'font-semibold before:content-["Error:_"]',
+};
+
+const Output = ({ lines }: { readonly lines: readonly Line[] }) => (
+  <Panel title="Output">
+    <div role="log" aria-label="Output of the snippet" className="min-h-24 bg-code p-4 font-mono text-xs text-code-ink">
+      <ol>
+        {lines.map(({ id, level, text }) => (
+          <li key={id} className={`break-words whitespace-pre-wrap ${COLOURS[level]}`}>
+            {text}
+          </li>
+        ))}
+      </ol>
+    </div>
+  </Panel>
+);

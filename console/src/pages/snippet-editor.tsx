@@ -1,0 +1,83 @@
+// The snippet, with examples and those that the visitor kept. Tab moves the focus on, as in any text field.
+import { useId, useState } from 'react';
+import { Button } from '../ui/button.tsx';
+import { Panel } from '../ui/page.tsx';
+import { EXAMPLES, forgetSnippet, keepSnippet, readSnippets } from './snippets.ts';
+
+export function SnippetEditor({ code, change }: { readonly code: string; readonly change: (code: string) => void }) {
+  const id = useId();
+  const [kept, setKept] = useState(readSnippets);
+  const [name, setName] = useState('');
+  const choose = (chosen: string): void => {
+    const snippet = [...kept, ...EXAMPLES].find(one => one.name === chosen);
+    if (!snippet) return;
+    change(snippet.code);
+    setName(kept.includes(snippet) ? snippet.name : '');
+  };
+  const isKept = kept.some(one => one.name === name);
+  const current = [...kept, ...EXAMPLES].find(one => one.code === code)?.name ?? '';
+  return (
+    <Panel
+      title="Snippet"
+      actions={
+        <select
+          aria-label="Snippets"
+          value={current}
+          onChange={event => choose(event.target.value)}
+          className="h-8 max-w-48 min-w-0 rounded-md border border-line-strong bg-raised px-2 text-sm"
+        >
+          {current === '' && <option value="">changed</option>}
+          {kept.length > 0 && (
+            <optgroup label="Kept in this browser">
+              {kept.map(one => (
+                <option key={one.name}>{one.name}</option>
+              ))}
+            </optgroup>
+          )}
+          <optgroup label="Examples">
+            {EXAMPLES.map(one => (
+              <option key={one.name}>{one.name}</option>
+            ))}
+          </optgroup>
+        </select>
+      }
+    >
+      <label htmlFor={id} className="sr-only">
+        Code of the snippet
+      </label>
+      <textarea
+        id={id}
+        value={code}
+        rows={14}
+        spellCheck={false}
+        autoCapitalize="off"
+        autoComplete="off"
+        onChange={event => change(event.target.value)}
+        className="block w-full resize-y border-b border-line bg-sunk p-4 font-mono text-xs leading-relaxed -outline-offset-2"
+      />
+      <div className="flex flex-wrap items-center gap-2 px-4 py-2.5">
+        <input
+          aria-label="Name of the snippet"
+          placeholder="Name"
+          maxLength={60}
+          value={name}
+          onChange={event => setName(event.target.value)}
+          className="h-9 w-40 min-w-0 grow rounded-md border border-line-strong bg-raised px-2.5 text-sm md:h-8"
+        />
+        <Button disabled={name.trim() === ''} onClick={() => setKept(keepSnippet({ name: name.trim(), code }))}>
+          Keep
+        </Button>
+        {isKept && (
+          <Button
+            onClick={() => {
+              setKept(forgetSnippet(name));
+              setName('');
+            }}
+          >
+            Forget
+          </Button>
+        )}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,63 @@
+// Snippets of the playground: those that come with it, and the visitor's own, which stay in this browser.
+export interface Snippet {
+  readonly name: string;
+  readonly code: string;
+}
+
+export const EXAMPLES: readonly Snippet[] = [
+  {
+    name: 'Press a button',
+    code: `// Puppeteer: \`page\` is the first tab of the session, \`browser\` the whole of it.
+await page.setContent('<h1>Hello</h1><button>Greet</button>');
+await page.evaluate(() => {
+  document.querySelector('button').onclick = () => {
+    document.querySelector('h1').textContent = 'Hello from ' + navigator.userAgent.split(' ').at(-2);
+  };
+});
+await page.click('button');
+console.log(await page.$eval('h1', heading => heading.textContent));
+`,
+  },
+  {
+    name: 'Read a page',
+    code: `await page.goto('https://example.com');
+console.log(await page.title());
+return page.$$eval('a', links => links.map(link => link.href));
+`,
+  },
+  {
+    name: 'Fill in a form',
+    code: `await page.setContent('<form><label>Name <input name="name"></label><output></output></form>');
+await page.type('input', 'Ada Lovelace', { delay: 60 });
+console.log(await page.$eval('input', input => input.value));
+`,
+  },
+];
+
+const KEY = 'berth.snippets';
+export const SNIPPETS_MAX = 50;
+
+export function readSnippets(): readonly Snippet[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(kept) ? kept.filter(isSnippet).slice(0, SNIPPETS_MAX) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** One of the same name is replaced. */
+export function keepSnippet(snippet: Snippet): readonly Snippet[] {
+  return keep([snippet, ...readSnippets().filter(({ name }) => name !== snippet.name)].slice(0, SNIPPETS_MAX));
+}
+
+export const forgetSnippet = (name: string): readonly Snippet[] =>
+  keep(readSnippets().filter(snippet => snippet.name !== name));
+
+function keep(snippets: readonly Snippet[]): readonly Snippet[] {
+  localStorage.setItem(KEY, JSON.stringify(snippets));
+  return snippets;
+}
+
+const isSnippet = (value: unknown): value is Snippet =>
+  typeof Object(value).name === 'string' && typeof Object(value).code === 'string';

@@ -1,0 +1,78 @@
+// Runs snippets, each in a frame of its own that is removed afterwards: with it ends everything that the snippet began.
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { RunnerMessage, RunRequest } from '../../runner/messages.ts';
+
+const ADDRESS = '/console/runner/index.html';
+export const LINES_MAX = 500;
+
+export interface Line {
+  readonly id: number;
+  readonly level: 'log' | 'info' | 'warn' | 'error' | 'debug';
+  readonly text: string;
+}
+
+export interface Runner {
+  readonly lines: readonly Line[];
+  readonly isRunning: boolean;
+  /** How the last run ended, in words; empty before. */
+  readonly ended: string;
+  begin(): void;
+  run(request: RunRequest): void;
+  fail(text: string): void;
+  stop(): void;
+}
+
+export function useRunner(): Runner {
+  const [lines, setLines] = useState<readonly Line[]>([]);
+  const [isRunning, setRunning] = useState(false);
+  const [ended, setEnded] = useState('');
+  const frame = useRef<HTMLIFrameElement>(undefined);
+  const remove = useCallback(() => {
+    frame.current?.remove();
+    frame.current = undefined;
+  }, []);
+  useEffect(() => remove, [remove]);
+
+  const add = (line: Omit<Line, 'id'>): void =>
+    setLines(before => [...before, { ...line, id: (before.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
+  const end = (words: string): void => {
+    remove();
+    setRunning(false);
+    setEnded(words);
+  };
+  const fail = (text: string): void => {
+    add({ level: 'error', text });
+    end('The snippet failed.');
+  };
+  return {
+    ...{ lines, isRunning, ended, fail },
+    begin: () => {
+      setLines([]);
+      setEnded('');
+      setRunning(true);
+    },
+    run: request => {
+      remove();
+      frame.current = openFrame(request, message => {
+        if (message.kind === 'line') add(message);
+        else if (message.kind === 'failed') fail(message.text);
+        else end('The snippet is done.');
+      });
+    },
+    stop: () => end('The snippet was stopped.'),
+  };
+}
+
+function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void): HTMLIFrameElement {
+  const frame = document.createElement('iframe');
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = ({ data }: MessageEvent<RunnerMessage>) => heard(data);
+  frame.setAttribute('sandbox', 'allow-scripts');
+  frame.title = 'Runner of the snippet';
+  frame.hidden = true;
+  frame.src = ADDRESS;
+  // The frame has no origin that could be named; only what was loaded from this address has the port.
+  frame.onload = () => frame.contentWindow?.postMessage(request, '*', [port2]);
+  document.body.append(frame);
+  return frame;
+}

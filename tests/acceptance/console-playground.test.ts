@@ -1,0 +1,146 @@
+// The playground in a browser: a snippet drives a session from there, and can reach nothing else.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Session } from '../../contract/sessions.ts';
+import {
+  consoleIsBuilt,
+  consoleLink,
+  DESK,
+  DESK_DARK,
+  type Look,
+  PHONE,
+  PHONE_DARK,
+  signedIn,
+  type Watched,
+} from '../harness/console.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+await consoleIsBuilt();
+const pages = await openPages();
+const server = await startServer({ pages });
+const link = consoleLink(server);
+
+const playground = (look: Look, work: (watched: Watched) => Promise<void>): Promise<void> =>
+  signedIn(server, link, look, async watched => {
+    await watched.page.goto(`${server.url}/console/a/${server.applicationId}/playground`);
+    await watched.page.getByRole('heading', { name: 'Playground', exact: true }).waitFor();
+    await work(watched);
+  });
+
+const running = async (): Promise<Session[]> =>
+  (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
+
+test('the first snippet works at the first press, by the keyboard alone, beside the live view of its session', () =>
+  playground(DESK, async watched => {
+    const { page } = watched;
+    const run = page.getByRole('button', { name: 'Run' });
+    for (let tabs = 0; tabs < 80 && !(await run.evaluate(one => one.matches(':focus'))); tabs += 1)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('The snippet is done.').waitFor();
+    await page
+      .getByRole('log')
+      .getByText(/Hello from \S+/)
+      .waitFor();
+    const live = page.frameLocator('iframe[title="Live view of the session"]');
+    await live.getByRole('button', { name: 'Take control' }).waitFor();
+    await watched.assertSound();
+    // The same session is used again.
+    assert.equal((await running()).length, 1);
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('The snippet is done.').waitFor();
+    assert.equal((await running()).length, 1);
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByText('The session has ended').waitFor();
+    assert.equal((await running()).length, 0);
+  }));
+
+test('creates the session from JSON, and keeps snippets in this browser', () =>
+  playground(DESK, async ({ page }) => {
+    await page.getByRole('tab', { name: 'As JSON' }).click();
+    const body = page.getByLabel('Body of the create, as JSON');
+    await body.fill('{');
+    assert.equal(await page.getByRole('button', { name: 'Run' }).isDisabled(), true);
+    await body.fill('{ "keepAlive": true, "userMetadata": { "from": "json" } }');
+    await page.getByLabel('Code of the snippet').fill(`await page.goto('${pages.url}/next');\nreturn page.title();`);
+    await page.getByLabel('Name of the snippet').fill('my title');
+    await page.getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('log').getByText('Next').waitFor();
+    const [session] = await running();
+    assert.deepEqual(session?.userMetadata, { from: 'json' });
+    await server.release(String(session?.id));
+    await page.reload();
+    await page.getByLabel('Snippets').selectOption('my title');
+    assert.match(await page.getByLabel('Code of the snippet').inputValue(), /page\.title/);
+    await page.getByRole('button', { name: 'Forget' }).click();
+    assert.equal(await page.getByLabel('Snippets').getByText('my title').count(), 0);
+  }));
+
+test('a snippet that fails says why, and one that does not end is stopped', () =>
+  playground(DESK, async ({ page }) => {
+    const code = page.getByLabel('Code of the snippet');
+    await code.fill("await page.click('#nothing');");
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('The snippet failed.').waitFor();
+    await page.getByRole('log').getByText('#nothing').waitFor();
+    await code.fill("console.log('began'); await new Promise(() => {});");
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('log').getByText('began').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('The snippet was stopped.').waitFor();
+    assert.equal(await page.locator('iframe[title="Runner of the snippet"]').count(), 0);
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByText('The session has ended').waitFor();
+  }));
+
+const REACHES = `
+const tries = {
+  origin: () => origin,
+  cookie: () => document.cookie,
+  storage: () => localStorage.length,
+  console: () => parent.document.title,
+  page: () => { parent.location = '${server.url}/healthz'; return 'moved'; },
+  elsewhere: () => fetch('${pages.url}/').then(() => 'read'),
+  api: () => fetch('${server.url}/v1/account').then(answer => answer.status),
+  image: () => new Promise((resolve, reject) => Object.assign(new Image(), { onload: () => resolve('read'), onerror: () => reject(new Error('refused')), src: '${server.url}/console/mark.svg' })),
+};
+for (const [name, attempt] of Object.entries(tries))
+  console.log(name + ': ' + (await Promise.resolve().then(attempt).catch(() => 'refused')));`;
+
+test('a snippet reaches neither the console around it nor any other address', () =>
+  playground(DESK, async watched => {
+    const { page } = watched;
+    await page.getByLabel('Code of the snippet').fill(REACHES);
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('The snippet is done.').waitFor();
+    const lines = await page.getByRole('log').getByRole('listitem').allTextContents();
+    const refused = ['cookie', 'storage', 'console', 'page', 'elsewhere', 'api', 'image'].map(
+      name => `${name}: refused`,
+    );
+    assert.deepEqual(lines, ['origin: null', ...refused]);
+    // The browser wrote each refusal to its console.
+    assert.ok(watched.faults.splice(0).every(fault => /^(wrote|asked|threw)/.test(fault)));
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByText('The session has ended').waitFor();
+  }));
+
+test('only the runner may evaluate text, and it has no origin of its own', async () => {
+  const policyOf = async (path: string): Promise<string> =>
+    (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
+  const runner = await policyOf('/console/runner/index.html');
+  assert.match(runner, /sandbox allow-scripts$/);
+  assert.match(runner, /script-src 'self' 'unsafe-eval';/);
+  assert.match(runner, /frame-ancestors 'self'/);
+  for (const path of ['/console/', `/console/a/${server.applicationId}/playground`, '/console/runner'])
+    assert.doesNotMatch(await policyOf(path), /unsafe/);
+});
+
+for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+  test(`the playground is sound at ${look.width} pixels, ${look.colours}`, () =>
+    playground(look, async watched => {
+      await watched.assertSound();
+      await watched.page.getByRole('tab', { name: 'As JSON' }).click();
+      await watched.assertSound();
+    }));
