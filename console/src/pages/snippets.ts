@@ -7,15 +7,17 @@ export interface Snippet {
 export const EXAMPLES: readonly Snippet[] = [
   {
     name: 'Press a button',
-    code: `// Puppeteer: \`page\` is the first tab of the session, \`browser\` the whole of it.
-await page.setContent('<h1>Hello</h1><button>Greet</button>');
-await page.evaluate(() => {
-  document.querySelector('button').onclick = () => {
-    document.querySelector('h1').textContent = 'Hello from ' + navigator.userAgent.split(' ').at(-2);
-  };
+    code: `// Puppeteer: \`page\` is the first tab, \`browser\` the whole session.
+await page.setContent(\`
+  <body style="font: 32px sans-serif; text-align: center">
+    <h1>Hello</h1>
+    <button style="font: inherit">Greet</button>
+  </body>\`);
+await page.$eval('button', button => {
+  button.onclick = () => (button.textContent = 'Greeted');
 });
 await page.click('button');
-console.log(await page.$eval('h1', heading => heading.textContent));
+console.log(await page.$eval('button', button => button.textContent));
 `,
   },
   {
