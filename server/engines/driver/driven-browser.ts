@@ -111,9 +111,10 @@ export class DrivenBrowser implements Acting {
     const said = first === 'dialog' ? {} : first;
     if (!this.#dialog && SETTLED.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
-    const tabs = await this.tabs();
-    if (this.#dialog) return { ...said, tabs, ...(blockedBy === undefined ? {} : { blockedBy }) };
-    const page = await this.#state(WITH_SNAPSHOT.has(command.do));
+    const [tabs, page] = await Promise.all([
+      this.tabs(),
+      this.#dialog ? undefined : this.#state(WITH_SNAPSHOT.has(command.do)),
+    ]);
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 

@@ -21,8 +21,10 @@ export interface DriverLimits {
   readonly heapMb: number;
   /** A command that takes longer ends its thread. Each command has a shorter limit of its own in driven-browser.ts. */
   readonly commandMs: number;
-  /** A connection without commands is closed after this time, and then a thread without connections ends. */
+  /** A connection without commands is closed after this time. */
   readonly idleMs: number;
+  /** A thread without connections ends after this time. To start one takes longer than most commands. */
+  readonly threadIdleMs: number;
 }
 
 export const DRIVER_LIMITS: DriverLimits = {
@@ -31,6 +33,7 @@ export const DRIVER_LIMITS: DriverLimits = {
   heapMb: 512,
   commandMs: 150_000,
   idleMs: 300_000,
+  threadIdleMs: 60_000,
 };
 
 interface Pending {
@@ -43,6 +46,7 @@ interface Thread {
   readonly worker: Worker;
   readonly sessions: Set<string>;
   readonly pending: Map<number, Pending>;
+  idle: NodeJS.Timeout | undefined;
 }
 
 interface Driven {
@@ -69,10 +73,6 @@ export class Driver implements Closeable {
   constructor(log: Log, limits: Partial<DriverLimits> = {}) {
     this.#log = log;
     this.#limits = { ...DRIVER_LIMITS, ...limits };
-  }
-
-  get threads(): number {
-    return this.#threads.size;
   }
 
   /** Throws DriveFailed. */
@@ -103,7 +103,7 @@ export class Driver implements Closeable {
     driven.thread.sessions.delete(session);
     const leave: Leave = { leave: session };
     driven.thread.worker.postMessage(leave);
-    if (driven.thread.sessions.size === 0) void this.#end(driven.thread, 'connection', 'The session has ended.');
+    if (driven.thread.sessions.size === 0) this.#endLater(driven.thread);
   }
 
   async close(): Promise<void> {
@@ -116,6 +116,7 @@ export class Driver implements Closeable {
     const known = this.#driven.get(session);
     if (known) return known;
     const thread = this.#threadFor();
+    clearTimeout(thread.idle);
     thread.sessions.add(session);
     const driven: Driven = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
     this.#driven.set(session, driven);
@@ -137,7 +138,7 @@ export class Driver implements Closeable {
       env: { NODE_ENV: 'production' },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
-    const thread: Thread = { worker, sessions: new Set(), pending: new Map() };
+    const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idle: undefined };
     worker.on('message', (message: ThreadMessage) => this.#heard(thread, message));
     worker.on('error', error => {
       this.#log.warn('driver.thread_failed', { error });
@@ -180,8 +181,14 @@ export class Driver implements Closeable {
     return setTimeout(() => this.forget(session), this.#limits.idleMs).unref();
   }
 
+  #endLater(thread: Thread): void {
+    const end = (): void => void this.#end(thread, 'connection', 'The session has ended.');
+    thread.idle = setTimeout(end, this.#limits.threadIdleMs).unref();
+  }
+
   async #end(thread: Thread, why: DriveFailed['why'], message: string): Promise<void> {
     this.#threads.delete(thread);
+    clearTimeout(thread.idle);
     for (const session of thread.sessions) {
       clearTimeout(this.#driven.get(session)?.idle);
       this.#driven.delete(session);

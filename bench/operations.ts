@@ -1,0 +1,136 @@
+// `npm run bench:operations [-- --quick]`: an operation beside the same work by hand, and a tool call over MCP beside its CDP work.
+import { parseArgs } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { systemClock } from '../server/kit/clock.ts';
+import { within } from '../server/kit/wait.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../tests/harness/operations.ts';
+import { openPages } from '../tests/harness/pages.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { untilRefilled } from './lifecycle.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { type Comparison, comparison } from './statistics.ts';
+
+const END_MS = 600_000;
+const ROUNDS = { screenshots: 15, calls: 300 };
+const QUICK_ROUNDS = { screenshots: 4, calls: 50 };
+const VIEWPORT = { width: 1280, height: 720 };
+const EXPRESSION = '1 + 1';
+const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
+
+const pages = await openPages({
+  '/page': `<!doctype html><title>Page</title><h1>A page</h1>${'<p>Some text of this page.</p>'.repeat(30)}`,
+});
+const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
+const url = `${pages.url}/page`;
+
+async function msOf(work: () => Promise<unknown>): Promise<number> {
+  const begun = systemClock.monotonicMs();
+  await work();
+  return systemClock.monotonicMs() - begun;
+}
+
+/** From the start of the program to the image. The browser ends outside of the measurement, as a session does. */
+async function screenshotByHand(): Promise<number> {
+  const begun = systemClock.monotonicMs();
+  const browser = await ByHand.start();
+  const connection = await CdpConnection.open(browser.url);
+  const page = await connection.attachToPage();
+  const metrics = { ...VIEWPORT, deviceScaleFactor: 1, mobile: false };
+  await connection.send('Emulation.setDeviceMetricsOverride', metrics, page);
+  await connection.visit(url, page);
+  const { data } = await connection.send('Page.captureScreenshot', { format: 'png' }, page);
+  const took = systemClock.monotonicMs() - begun;
+  if (typeof data !== 'string' || data === '') throw new Error('there is no image');
+  connection.close();
+  await browser.close();
+  return took;
+}
+
+/** An invocation with a receipt, and the download of the image. */
+async function screenshotByOperation(key: string): Promise<void> {
+  const { status, body, text } = await invoke(server, key, 'browser.screenshot', { url, viewport: VIEWPORT });
+  if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
+  const image = await fetch(Object(body.output).artifact.downloadUrl);
+  if (!image.ok || (await image.arrayBuffer()).byteLength === 0) throw new Error('there is no image');
+}
+
+async function measureScreenshots(key: string, rounds: number): Promise<Comparison> {
+  const [byHand, ours]: [number[], number[]] = [[], []];
+  await screenshotByHand();
+  await screenshotByOperation(key);
+  for (let round = 0; round < rounds; round += 1) {
+    byHand.push(await screenshotByHand());
+    await untilRefilled(server);
+    ours.push(await msOf(() => screenshotByOperation(key)));
+  }
+  return comparison(byHand, ours);
+}
+
+/**
+ * An evaluation in a page of a session, as a tool call and over the session's CDP socket. The tool also waits until the page
+ * has drawn, and reads its title, so both sides do that.
+ */
+async function measureCalls(rounds: number): Promise<Comparison> {
+  const authorization = { authorization: `Bearer ${server.key}` };
+  const client = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
+  await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit: { headers: authorization } }));
+  const session = await server.createSession({});
+  const connection = await CdpConnection.open(session.connectUrl);
+  const page = await connection.attachToPage();
+  await connection.visit(url, page);
+  const overCdp = async (): Promise<void> => {
+    await connection.evaluate(EXPRESSION, page);
+    await connection.send('Runtime.evaluate', { expression: DRAWN, awaitPromise: true }, page);
+    await connection.evaluate('document.title', page);
+  };
+  const overMcp = async (): Promise<void> => {
+    const { isError, content } = await client.callTool({
+      name: 'browser_evaluate',
+      arguments: { sessionId: session.id, function: `() => ${EXPRESSION}` },
+    });
+    if (isError === true) throw new Error(JSON.stringify(content));
+  };
+  for (let round = 0; round < rounds / 10; round += 1) await overMcp();
+  const [cdp, mcp]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    cdp.push(await msOf(overCdp));
+    mcp.push(await msOf(overMcp));
+  }
+  connection.close();
+  await client.close();
+  await server.release(session.id);
+  return comparison(cdp, mcp);
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+const spread = (values: { median: number; min: number; max: number }): string =>
+  `${values.median.toFixed(2)} (${values.min.toFixed(2)}–${values.max.toFixed(2)})`;
+
+async function measure(rounds: typeof ROUNDS): Promise<void> {
+  await server.start();
+  await liftLimits(server);
+  const { key } = await keyWith(server);
+  const screenshots = await measureScreenshots(key, rounds.screenshots);
+  const calls = await measureCalls(rounds.calls);
+  const added = calls.ours.median - calls.base.median;
+  process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
+  process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
+  process.stdout.write(row(['---', '---:', '---:', '---:', '---:']));
+  const [hand, ours] = [screenshots.base.median.toFixed(0), screenshots.ours.median.toFixed(0)];
+  process.stdout.write(row(['screenshot of an address', hand, ours, `ratio ${spread(screenshots.ratio)}`, '≤ 0.5']));
+  const [cdp, mcp] = [calls.base.median.toFixed(2), calls.ours.median.toFixed(2)];
+  process.stdout.write(row(['tool call over MCP beside CDP', cdp, mcp, `${added.toFixed(2)} ms more`, '≤ 5 ms more']));
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+try {
+  await within(END_MS, 'the bench of operations', () => measure(values.quick ? QUICK_ROUNDS : ROUNDS));
+} finally {
+  await server.close();
+}
+process.exit();
