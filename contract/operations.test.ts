@@ -19,8 +19,8 @@ test('no repeatable operation keeps a secret of its answer', () => {
 
 test('every write that makes something may have a key, and says what else its headers may ask', () => {
   for (const id of OPERATION_IDS) {
-    const { method, credential, mayWait } = operation(id);
-    const headers = Object.keys(propertiesOf(optionalHeadersOf(id)));
+    const { method, credential, mayWait, headers: own } = operation(id);
+    const headers = Object.keys({ ...propertiesOf(optionalHeadersOf(id)), ...(own && propertiesOf(own)) });
     const takesKey = method === 'POST' && (credential === 'agentKey' || credential === 'account');
     assert.equal(headers.includes('idempotency-key'), takesKey, id);
     assert.equal(errorsOf(id).includes('idempotency_conflict'), takesKey, id);

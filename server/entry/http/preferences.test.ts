@@ -3,14 +3,21 @@ import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
 test('reads both preferences, from one header or several, in any case, quoted or not', () => {
-  const both = { isStrict: true, waitSeconds: 10 };
+  const both = { isStrict: true, isAsync: false, isWithoutWait: false, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
   assert.deepEqual(readPreferences(['wait=10', 'handling=strict']), both);
-  assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), both);
+  assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), { ...both, isAsync: true });
+});
+
+test('tells a wait of nothing from no wait', () => {
+  assert.equal(readPreferences('wait=0').isWithoutWait, true);
+  assert.equal(readPreferences('wait=00').isWithoutWait, true);
+  assert.equal(readPreferences('wait=1').isWithoutWait, false);
 });
 
 test('ignores invalid preferences', () => {
+  const none = { isStrict: false, isAsync: false, isWithoutWait: false };
   for (const header of [
     undefined,
     '',
@@ -19,11 +26,10 @@ test('ignores invalid preferences', () => {
     'wait=soon',
     'wait=-3',
     'wait=1.5',
-    'wait=0',
     'handling=lenient',
   ])
-    assert.deepEqual(readPreferences(header), { isStrict: false }, String(header));
-  assert.deepEqual(readPreferences('await=10, mishandling=strict'), { isStrict: false });
+    assert.deepEqual(readPreferences(header), none, String(header));
+  assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);
 });
 
 test('limits the wait, and uses the first of several', () => {
