@@ -18,16 +18,7 @@ test('tells a wait of nothing from no wait', () => {
 
 test('ignores invalid preferences', () => {
   const none = { isStrict: false, isAsync: false, isWithoutWait: false };
-  for (const header of [
-    undefined,
-    '',
-    'wait',
-    'wait=',
-    'wait=soon',
-    'wait=-3',
-    'wait=1.5',
-    'handling=lenient',
-  ])
+  for (const header of [undefined, '', 'wait', 'wait=', 'wait=soon', 'wait=-3', 'wait=1.5', 'handling=lenient'])
     assert.deepEqual(readPreferences(header), none, String(header));
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);
 });
