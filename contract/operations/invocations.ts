@@ -91,6 +91,8 @@ export const INVOCATION_OPERATIONS = {
       'rate_limited',
       'concurrency_limit',
       'capacity',
+      'too_costly',
+      'busy',
       'session_not_running',
       'unknown_context',
       'proxy_unreachable',
