@@ -20,6 +20,8 @@ const pages = await openPages({
   '/liar': `<!doctype html><title>Liar</title><body><script>
     Object.defineProperty(document.documentElement, 'outerHTML', { get: () => ({ toString: 1 }) });
     Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => '\\ud800' + 'y'.repeat(5e6) });</script>`,
+  '/late':
+    '<!doctype html><title>Late</title><script>addEventListener("load", () => setTimeout(() => { for (;;); }, 200))</script>',
   '/loop': '<!doctype html><title>Loop</title><script>addEventListener("load", () => { for (;;); })</script>',
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
@@ -88,6 +90,23 @@ test('hostile pages give bounded output or a failure, and delay nobody else', as
   const beside = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   assert.equal(beside.status, 'succeeded');
   assert.equal((await loop).body.status, 'failed');
+});
+
+test('a page that hangs once it is loaded ends at the deadline, and the session can be driven afterwards', async () => {
+  const url = `${pages.url}/late`;
+  const wait = { headers: { prefer: 'wait=30' } };
+  for (const [operation, more] of [
+    ['browser.content', { as: 'html' }],
+    ['browser.pdf', {}],
+  ] as const) {
+    const input = { url, ...more, waitUntil: '#never', timeoutMs: 2_000 };
+    const { body, text } = await invoke(server, key, operation, input, wait);
+    assert.deepEqual([body.status, body.error?.code], ['failed', 'timeout'], text);
+  }
+  const hung = await invoke(server, key, 'browser.content', { url: `${pages.url}/loop`, timeoutMs: 2_000 }, wait);
+  assert.deepEqual([hung.body.status, hung.body.error?.code], ['failed', 'timeout'], hung.text);
+  const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/page` }, wait);
+  assert.equal(body.status, 'succeeded', JSON.stringify(body.error));
 });
 
 test('an input is not readable in the database, and is gone after the end', async () => {

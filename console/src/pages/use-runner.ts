@@ -72,7 +72,8 @@ function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void)
   frame.hidden = true;
   frame.src = ADDRESS;
   // The frame has no origin that could be named; only what was loaded from this address has the port.
-  frame.onload = () => frame.contentWindow?.postMessage(request, '*', [port2]);
+  // A snippet that navigates its frame causes another load event, whose document gets nothing.
+  frame.addEventListener('load', () => frame.contentWindow?.postMessage(request, '*', [port2]), { once: true });
   document.body.append(frame);
   return frame;
 }

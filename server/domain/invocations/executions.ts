@@ -173,7 +173,8 @@ export class Executions {
       if (this.#isClosed) return;
       await this.#end({ row, end: this.#endOf('failed', row, { error: this.#failure(error), place }), recorded });
     } finally {
-      void this.#release(caller, place);
+      // A service that is stopping leaves the session to the next one, as it leaves the invocation.
+      if (!this.#isClosed) void this.#release(caller, place);
     }
   }
 

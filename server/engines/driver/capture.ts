@@ -2,6 +2,10 @@
 import type { Page, Response } from 'playwright-core';
 import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
 
+/** Playwright's own default, for the commands after a capture. */
+const PLAYWRIGHT_DEFAULT_MS = 30_000;
+/** Playwright's own timeouts come first, as they say what was waited for. */
+const SPARE_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
 const TITLE_CHARACTERS_MAX = 300;
 const URL_CHARACTERS_MAX = 8_192;
@@ -11,11 +15,33 @@ const LINKS_MAX = 10_000;
 const VALUES_MAX = 100;
 const VALUE_CHARACTERS_MAX = 20_000;
 
-export async function capture(
+/**
+ * Throws DriveFailed. The whole capture has one deadline, since `title`, `evaluate` and `pdf` have no timeout of their own and a
+ * page can hang after it is loaded.
+ */
+export async function capture(page: Page, order: Capture): Promise<Captured> {
+  page.setDefaultTimeout(order.timeoutMs);
+  try {
+    return await within(order.timeoutMs + SPARE_MS, openAndTake(page, order));
+  } finally {
+    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function openAndTake(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
 ): Promise<Captured> {
-  page.setDefaultTimeout(timeoutMs);
   const response = url === undefined ? undefined : await open(page, url, waitUntil, timeoutMs);
   const status = response?.status();
   const place = { url: page.url().slice(0, URL_CHARACTERS_MAX), title: await titleOf(page) };

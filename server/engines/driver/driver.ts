@@ -36,6 +36,8 @@ export const DRIVER_LIMITS: DriverLimits = {
   threadIdleMs: 60_000,
 };
 
+const SESSION_ENDED = 'The session has ended.';
+
 interface Pending {
   readonly session: string;
   readonly answer: PromiseWithResolvers<CommandResult>;
@@ -103,7 +105,10 @@ export class Driver implements Closeable {
     driven.thread.sessions.delete(session);
     const leave: Leave = { leave: session };
     driven.thread.worker.postMessage(leave);
-    if (driven.thread.sessions.size === 0) this.#endLater(driven.thread);
+    if (driven.thread.sessions.size > 0) return;
+    // A page that hangs leaves its command pending: such a thread is not kept for others.
+    if (driven.thread.pending.size > 0) void this.#end(driven.thread, 'connection', SESSION_ENDED);
+    else this.#endLater(driven.thread);
   }
 
   async close(): Promise<void> {
@@ -182,7 +187,7 @@ export class Driver implements Closeable {
   }
 
   #endLater(thread: Thread): void {
-    const end = (): void => void this.#end(thread, 'connection', 'The session has ended.');
+    const end = (): void => void this.#end(thread, 'connection', SESSION_ENDED);
     thread.idle = setTimeout(end, this.#limits.threadIdleMs).unref();
   }
 
