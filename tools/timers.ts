@@ -16,6 +16,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'server/engines/browser/holds.ts': 'how long a client is given to hear of a page',
   'server/engines/driver/driver.ts': 'how long a command in a browser may take, and an idle connection stays',
   'server/engines/driver/driven-browser.ts': 'how long a page may take to show what a command did',
+  'server/engines/driver/capture.ts': 'how long the whole capture of a page may take',
   'server/engines/egress/dial.ts': 'when the next address is tried beside the one that does not answer',
   'server/engines/store/announcer.ts': 'when a write to the database is tried again',
   'server/engines/store/listener.ts': 'whether the connection to the database still stands',
