@@ -21,6 +21,9 @@ export type ReceiptId = string & { readonly kind: 'receipt' };
 export type MailId = string & { readonly kind: 'mail' };
 export type InvitationId = string & { readonly kind: 'invitation' };
 export type DeviceAuthorizationId = string & { readonly kind: 'device_authorization' };
+export type ReservationId = string & { readonly kind: 'reservation' };
+export type CreditEntryId = string & { readonly kind: 'credit_entry' };
+export type CheckoutId = string & { readonly kind: 'checkout' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

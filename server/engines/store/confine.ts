@@ -1,11 +1,11 @@
 // The role of the server's connections. It has the rights that the server needs on every table, but cannot change or
-// delete rows of the audit log. The owner of the tables, which runs the migrations, creates it.
+// delete rows of the audit log or entries of the credit ledger. The owner of the tables, which runs the migrations, creates it.
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../../kit/log.ts';
 import { type Db, openDatabase, type Target } from './database.ts';
 
-const ADDED_ONLY = ['audit_entries', 'audit_seals'];
+const ADDED_ONLY = ['audit_entries', 'audit_seals', 'credit_entries'];
 /** Only for the login that runs the migrations. */
 const WITHOUT_ACCESS = ['berth_migrations', 'berth_migrations_lock'];
 const LOCK = 1_655_271_030;

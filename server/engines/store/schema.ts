@@ -7,9 +7,11 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
 import type { NewAuditRow, SealRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
+import type { CheckoutRow } from './rows/checkouts.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
 import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
+import type { BalanceRow, EntryRow, Legs, ReservationRow } from './rows/credits.ts';
 import type { DeviceRow } from './rows/device.ts';
 import type { DownloadRow } from './rows/downloads.ts';
 import type { EgressDayRow } from './rows/egress-days.ts';
@@ -70,6 +72,13 @@ export interface Tables {
       attempts: Generated<number>;
     }
   >;
+  creditBalances: Columns<BalanceRow, GeneratedBooks & { isLow: Generated<boolean> }>;
+  creditReservations: Columns<
+    ReservationRow,
+    { captured: Generated<number>; seconds: Generated<number>; bytes: Generated<number> }
+  >;
+  creditEntries: Columns<EntryRow, GeneratedBooks>;
+  creditCheckouts: Columns<CheckoutRow>;
   mails: Columns<MailRow, { attempts: Generated<number> }>;
   outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
   uploads: Columns<UploadRow>;
@@ -106,6 +115,8 @@ type Columns<Row, Other extends object = object> = Other & {
     ? OrNull<Row[Name]>
     : Row[Name];
 };
+
+type GeneratedBooks = { [Book in keyof Required<Legs>]: Generated<number> };
 
 export interface RecoveryCodesTable {
   accountId: AccountId;

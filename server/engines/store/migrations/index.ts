@@ -24,6 +24,7 @@ import { up as egressDays } from './0023-egress-days.ts';
 import { up as sessionUsage } from './0024-session-usage.ts';
 import { up as usageHours } from './0025-usage-hours.ts';
 import { up as invocations } from './0026-invocations.ts';
+import { up as credits } from './0028-credits.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -50,4 +51,5 @@ export const migrations: Record<string, Migration> = {
   '0024-session-usage': { up: sessionUsage },
   '0025-usage-hours': { up: usageHours },
   '0026-invocations': { up: invocations },
+  '0028-credits': { up: credits },
 };

@@ -1,0 +1,338 @@
+// The credit ledger on a real PostgreSQL, under the role that the server's connections have: 10,000 random holds, captures,
+// releases and crashes over several connections, and what must be refused.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { type Db, openDatabase } from '../../server/engines/store/database.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { NewHold } from '../../server/engines/store/rows/credits.ts';
+import { addCredit, hold, lockHeld, meter, settle } from '../../server/engines/store/tables/credit-ledger.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { type AccountId, type ApplicationId, type HostId, newId, type ReservationId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { generator } from '../harness/random.ts';
+import { soon } from '../harness/until.ts';
+import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const STEPS = 10_000;
+const CLIENTS = 6;
+const ENDS_MS = 240_000;
+const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
+const RATES = { browserSecond: 1, egressMegabyte: 1 };
+const HOST = newId<HostId>(new Date());
+
+const scope = new Scope();
+after(() => scope.close());
+const server = await startForeignServer(scope);
+const admin = new pg.Client({ connectionString: server.url.reveal() });
+await admin.connect();
+scope.defer(() => admin.end());
+// Nothing here is about the loss of power.
+await admin.query('alter system set synchronous_commit = off');
+await admin.query('select pg_reload_conf()');
+const dataDir = temporaryFolder(scope, 'ledger');
+const store = scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
+assert.ok(store.isConfined);
+const roles = await admin.query(
+  `select 'berth_server_' || oid as role from pg_database where datname = current_database()`,
+);
+const role: string = roles.rows[0].role;
+const { db } = scope.own(openDatabase({ url: server.url }, silentLog, { role, poolMax: CLIENTS + 2 }));
+
+interface Billed {
+  readonly account: AccountId;
+  readonly applications: readonly ApplicationId[];
+}
+
+/** An account with two applications and, if given, this credit. */
+async function anAccount(credit = 0): Promise<Billed> {
+  const now = new Date();
+  const account = newId<AccountId>(now);
+  await store.accounts.insert({ id: account, name: 'Ada', createdAt: now });
+  const applications = [newId<ApplicationId>(now), newId<ApplicationId>(now)];
+  for (const id of applications) {
+    const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account, revision: 1 };
+    assert.equal(await store.applications.insert({ ...row, createdAt: now, updatedAt: now }, account, 50), 'inserted');
+  }
+  if (credit > 0) await inTrx(trx => addCredit(trx, account, 'grant', credit, { at: now, reason: 'test' }));
+  return { account, applications };
+}
+
+const inTrx = <T>(work: (trx: Db) => Promise<T>): Promise<T> => db.transaction().execute(work);
+
+function aHold(applicationId: ApplicationId, amount: number): NewHold {
+  const at = new Date();
+  const id = newId<ReservationId>(at);
+  return { id, applicationId, hostId: HOST, purposeKind: 'session', purposeId: id, amount, rates: RATES, at };
+}
+
+const settled = (trx: Db, purposeId: string, cost: number) =>
+  lockHeld(trx, purposeId).then(found => found && settle(trx, found, { cost, at: new Date() }));
+
+const balanceOf = (account: AccountId) =>
+  db.selectFrom('creditBalances').selectAll().where('accountId', '=', account).executeTakeFirstOrThrow();
+
+/** What the tables must agree on, whatever was done. */
+async function assertBooks(): Promise<void> {
+  const { rows } = await admin.query(`
+    select balances.account_id,
+      funding + available + reserved + revenue + promo as sum, available, reserved, revenue,
+      (select row(coalesce(sum(e.funding), 0), coalesce(sum(e.available), 0), coalesce(sum(e.reserved), 0),
+          coalesce(sum(e.revenue), 0), coalesce(sum(e.promo), 0))::text
+        from credit_entries e where e.account_id = balances.account_id) as entered,
+      row(funding, available, reserved, revenue, promo)::text as kept,
+      (select coalesce(sum(amount - captured), 0) from credit_reservations r
+        where r.account_id = balances.account_id and status = 'held') as held,
+      (select coalesce(sum(captured), 0) from credit_reservations r where r.account_id = balances.account_id) as captured
+    from credit_balances balances`);
+  assert.ok(rows.length > 0);
+  for (const row of rows) {
+    assert.equal(Number(row.sum), 0, JSON.stringify(row));
+    assert.ok(Number(row.available) >= 0 && Number(row.reserved) >= 0, JSON.stringify(row));
+    assert.equal(row.entered, row.kept, 'the balance is the sum of the entries');
+    assert.equal(Number(row.held), Number(row.reserved), 'what is held is what is reserved');
+    assert.equal(Number(row.captured), Number(row.revenue), 'what was captured is the revenue');
+  }
+  const unbalanced = 'select 1 from credit_entries where funding + available + reserved + revenue + promo <> 0';
+  assert.equal((await admin.query(unbalanced)).rows.length, 0);
+}
+
+class Aborted extends Error {}
+
+test(`${STEPS} random holds, captures, releases and crashes keep every sum at zero and no balance negative`, async () => {
+  const accounts = [await anAccount(5000), await anAccount(5000), await anAccount(5000)];
+  const counts = { held: 0, short: 0, metered: 0, settled: 0, granted: 0, aborted: 0, killed: 0 };
+  const rolledBack: string[] = [];
+  const open: string[] = [];
+
+  /** Runs the work, and then, for some, aborts the transaction or ends its connection before the commit. */
+  const perform = async (crash: 'none' | 'abort' | 'kill', work: (trx: Db) => Promise<void>): Promise<boolean> => {
+    try {
+      await inTrx(async trx => {
+        await work(trx);
+        if (crash === 'abort') throw new Aborted();
+        if (crash === 'kill') await endConnection(trx);
+      });
+      return true;
+    } catch (error) {
+      if (crash === 'none') throw error;
+      counts[crash === 'abort' ? 'aborted' : 'killed'] += 1;
+      return false;
+    }
+  };
+
+  const step = async (below: (end: number) => number): Promise<void> => {
+    const { account, applications } = accounts[below(accounts.length)] ?? assert.fail();
+    const fate = below(40);
+    const crash = fate === 0 ? 'kill' : fate < 4 ? 'abort' : 'none';
+    const what = below(20);
+    if (what < 9 || open.length === 0) {
+      const asked = aHold(applications[below(2)] ?? assert.fail(), 1 + below(150));
+      let outcome: 'held' | 'short' = 'short';
+      const done = await perform(crash, async trx => {
+        outcome = (await hold(trx, asked)) === 'held' ? 'held' : 'short';
+      });
+      if (!done) rolledBack.push(asked.id);
+      else if ((outcome as string) === 'held') open.push(asked.id);
+      if (done) counts[outcome] += 1;
+    } else if (what < 13) {
+      const id = open[below(open.length)] ?? assert.fail();
+      const cost = below(60);
+      const target = below(200);
+      const use = { metered: { seconds: cost, bytes: 0 }, cost, target, at: new Date() };
+      const done = await perform(crash, async trx => {
+        const found = await lockHeld(trx, id);
+        if (found) await meter(trx, found, use);
+      });
+      if (done) counts.metered += 1;
+    } else if (what < 19) {
+      const [id = assert.fail()] = open.splice(below(open.length), 1);
+      const cost = below(3) === 0 ? 0 : below(80);
+      const mayExceed = below(2) === 0;
+      const done = await perform(crash, async trx => {
+        const found = await lockHeld(trx, id);
+        if (found) await settle(trx, found, { cost, mayExceed, at: new Date() });
+      });
+      if (done) counts.settled += 1;
+      else open.push(id);
+    } else {
+      const amount = 1 + below(250);
+      const done = await perform(
+        crash,
+        async trx => void (await addCredit(trx, account, 'fund', amount, { at: new Date() })),
+      );
+      if (done) counts.granted += 1;
+    }
+  };
+
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    const random = generator(20261123 + client);
+    const below = (end: number): number => Math.floor(random() * end);
+    for (let at = client; at < STEPS; at += CLIENTS) await step(below);
+  });
+  await soon('every step to end', Promise.all(clients), ENDS_MS);
+
+  const { held, short, metered, settled: ended, aborted, killed } = counts;
+  const enough = held > 1000 && short > 50 && metered > 500 && ended > 1000 && aborted > 300 && killed > 100;
+  assert.ok(enough, JSON.stringify(counts));
+  await assertBooks();
+  const kept = await db
+    .selectFrom('creditReservations')
+    .select('id')
+    .where('id', 'in', rolledBack as ReservationId[])
+    .execute();
+  assert.deepEqual(kept, [], 'what was rolled back left nothing');
+  for (const id of open) await inTrx(trx => settled(trx, id, 0));
+  await assertBooks();
+  for (const { account } of accounts) assert.equal((await balanceOf(account)).reserved, 0);
+  const { rows } = await admin.query(
+    'select deadlocks::integer from pg_stat_database where datname = current_database()',
+  );
+  assert.deepEqual(rows, [{ deadlocks: 0 }]);
+});
+
+async function endConnection(trx: Db): Promise<void> {
+  const { rows } = await trx.executeQuery<{ pid: number }>(pidQuery());
+  await admin.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
+  // The connection learns of its end with the next statement, which is the commit.
+}
+
+const pidQuery = () => db.selectNoFrom(({ fn }) => fn<number>('pg_backend_pid').as('pid')).compile();
+
+test('of 40 concurrent holds of the last credit exactly one is held', async () => {
+  const { account, applications } = await anAccount(100);
+  const outcomes = await Promise.all(
+    Array.from({ length: 40 }, (_, at) => inTrx(trx => hold(trx, aHold(applications[at % 2] ?? assert.fail(), 100)))),
+  );
+  assert.equal(outcomes.filter(outcome => outcome === 'held').length, 1);
+  for (const outcome of outcomes) if (outcome !== 'held') assert.deepEqual(outcome, { required: 100, available: 0 });
+  assert.equal((await balanceOf(account)).available, 0);
+});
+
+test('an account without credit holds nothing', async () => {
+  const { applications } = await anAccount();
+  const [application = assert.fail()] = applications;
+  assert.deepEqual(await inTrx(trx => hold(trx, aHold(application, 1))), { required: 1, available: 0 });
+});
+
+test('of 20 concurrent settlements of one reservation exactly one captures', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const asked = aHold(application, 600);
+  assert.equal(await inTrx(trx => hold(trx, asked)), 'held');
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => inTrx(trx => settled(trx, asked.id, 500))));
+  assert.deepEqual(
+    outcomes.filter(outcome => outcome !== undefined),
+    [500],
+  );
+  const { available, reserved, revenue } = await balanceOf(account);
+  assert.deepEqual({ available, reserved, revenue }, { available: 500, reserved: 0, revenue: 500 });
+});
+
+test('no more is captured than was held', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const asked = aHold(application, 600);
+  await inTrx(trx => hold(trx, asked));
+  assert.equal(await inTrx(trx => settled(trx, asked.id, 5000)), 600);
+  assert.equal((await balanceOf(account)).available, 400);
+});
+
+test('a session that used more than it held pays what else is available, and no more', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const asked = aHold(application, 600);
+  await inTrx(trx => hold(trx, asked));
+  const captured = await inTrx(async trx => {
+    const found = await lockHeld(trx, asked.id);
+    return found && settle(trx, found, { cost: 5000, mayExceed: true, at: new Date() });
+  });
+  assert.equal(captured, 1000);
+  const { available, reserved, revenue } = await balanceOf(account);
+  assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
+});
+
+test('the use is captured while held, an extension that is not available is refused, and the end captures the rest', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const asked = aHold(application, 600);
+  await inTrx(trx => hold(trx, asked));
+  const metered = async (cost: number, target: number) =>
+    inTrx(async trx => {
+      const found = await lockHeld(trx, asked.id);
+      return found && meter(trx, found, { metered: { seconds: cost, bytes: 0 }, cost, target, at: new Date() });
+    });
+  assert.equal(await metered(100, 700), 'extended');
+  assert.equal(await metered(200, 1200), 'short');
+  const { available, reserved, revenue } = await balanceOf(account);
+  assert.deepEqual({ available, reserved, revenue }, { available: 300, reserved: 500, revenue: 200 });
+  assert.equal(await inTrx(trx => settled(trx, asked.id, 250)), 250);
+  assert.equal((await balanceOf(account)).available, 750);
+});
+
+for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_MAX + 1])
+  test(`an amount of ${amount} is refused everywhere`, async () => {
+    const { account, applications } = await anAccount(10);
+    const [application = assert.fail()] = applications;
+    await assert.rejects(
+      inTrx(trx => hold(trx, aHold(application, amount))),
+      RangeError,
+    );
+    await assert.rejects(
+      inTrx(trx => addCredit(trx, account, 'grant', amount, { at: new Date() })),
+      RangeError,
+    );
+    const asked = aHold(application, 5);
+    await inTrx(trx => hold(trx, asked));
+    if (amount !== 0)
+      await assert.rejects(
+        inTrx(trx => settled(trx, asked.id, amount)),
+        RangeError,
+      );
+    assert.equal((await balanceOf(account)).available, 5);
+  });
+
+test('a balance reaches 2^53 - 1 and is refused one more', async () => {
+  const { account } = await anAccount(AMOUNT_MAX);
+  assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
+  await assert.rejects(
+    inTrx(trx => addCredit(trx, account, 'grant', 1, { at: new Date() })),
+    /violates check constraint/,
+  );
+  assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
+});
+
+test('the database refuses the role of the server to change or remove entries, and to set a balance or a settled reservation', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const asked = aHold(application, 600);
+  await inTrx(trx => hold(trx, asked));
+  await inTrx(trx => settled(trx, asked.id, 100));
+  const at = new Date();
+  const denied = /permission denied|never changed|changed by entries only|was settled|never removed|begins with 0/;
+  const entry = { id: newId<never>(at), accountId: account, type: 'grant', at } as const;
+  for (const refused of [
+    db.updateTable('creditEntries').set({ reason: 'x' }),
+    db.deleteFrom('creditEntries'),
+    db.updateTable('creditBalances').set({ available: 1_000_000, promo: -1_000_000 }),
+    db.deleteFrom('creditBalances'),
+    db.insertInto('creditBalances').values({ accountId: newId<AccountId>(at), available: 5, promo: -5 }),
+    db.updateTable('creditReservations').set({ status: 'held', settledAt: null }).where('id', '=', asked.id),
+    db.updateTable('creditReservations').set({ captured: 600 }).where('id', '=', asked.id),
+    db.deleteFrom('creditReservations'),
+  ])
+    await assert.rejects(refused.execute(), denied);
+  await assert.rejects(
+    db
+      .insertInto('creditEntries')
+      .values({ ...entry, available: 7 })
+      .execute(),
+    /credit_legs/,
+  );
+  const overdraft = { ...entry, available: -901, reserved: 901 };
+  await assert.rejects(db.insertInto('creditEntries').values(overdraft).execute(), /credit_available/);
+  await assertBooks();
+  await assert.rejects(admin.query('update credit_entries set reason = null'), /never changed/, 'the owner neither');
+  await assert.rejects(admin.query('truncate credit_entries, credit_checkouts'), /never changed/);
+});
