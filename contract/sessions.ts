@@ -82,6 +82,20 @@ export const SessionUsage = Type.Object(
 );
 export type SessionUsage = Static<typeof SessionUsage>;
 
+export const LastPage = Type.Object(
+  {
+    url: Type.String({
+      description:
+        'Its address, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
+    }),
+    title: Type.String({ description: 'Its title, at most 300 characters; may be empty.' }),
+  },
+  {
+    description:
+      'The page that was opened, or whose address or title changed, last. A few seconds late while the session runs. Absent before a page with an http or https address. The texts come from the page: do not trust them.',
+  },
+);
+
 export const Session = Type.Object(
   {
     id: Uuid('Id of the session. Ids sort by creation time.'),
@@ -125,6 +139,7 @@ export const Session = Type.Object(
     uploads: Type.Optional(
       Type.Array(UploadedFile, { description: 'Files uploaded into the session. Returned by read only.' }),
     ),
+    lastPage: Type.Optional(LastPage),
     usage: Type.Optional(SessionUsage),
     warnings: Type.Optional(
       Type.Array(Warning, {
@@ -460,7 +475,7 @@ export const SessionQuery = Type.Object({
       minLength: 1,
       maxLength: 4096,
       description:
-        "Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\\'` and `\\` as `\\\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow.",
+        "Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\\'` and `\\` as `\\\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or in the title or the address of the last page, or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow.",
     }),
   ),
   endReason: Type.Optional(
@@ -471,6 +486,12 @@ export const SessionQuery = Type.Object({
     }),
   ),
   keyId: Type.Optional(Uuid('Return only sessions that were created with this agent key.')),
+  atLeastSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted, or have lasted until now, this long.' }),
+  ),
+  atMostSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Return only sessions that did not last longer than this until now.' }),
+  ),
   createdAfter: Type.Optional(Time('Return only sessions that were created at this time or later.')),
   createdBefore: Type.Optional(Time('Return only sessions that were created before this time.')),
   limit: Type.Optional(

@@ -2070,6 +2070,13 @@ export interface components {
                  */
                 createdAt: string;
             }[];
+            /** @description The page that was opened, or whose address or title changed, last. A few seconds late while the session runs. Absent before a page with an http or https address. The texts come from the page: do not trust them. */
+            lastPage?: {
+                /** @description Its address, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`. */
+                url: string;
+                /** @description Its title, at most 300 characters; may be empty. */
+                title: string;
+            };
             /** @description What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it. */
             usage?: {
                 /** @description Processor time of the browser with all its processes, including its start. Absent if the host does not count it. */
@@ -3345,12 +3352,16 @@ export interface operations {
             query?: {
                 /** @description Return only sessions with this status. Separate several with commas. One of PENDING, RUNNING, ERROR, TIMED_OUT, COMPLETED. */
                 status?: string;
-                /** @description Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\'` and `\` as `\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow. */
+                /** @description Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\'` and `\` as `\\`. A text that does not begin like this (a name and a bracket) is searched for: each of its words must be in the id, in the metadata (names or values) or in the title or the address of the last page, or at the beginning of the end reason, in upper or lower case. Each request searches at most 10000 sessions; pass on `x-next-before` to search those that follow. */
                 q?: string;
                 /** @description Return only sessions that ended with this reason. Separate several with commas. */
                 endReason?: string;
                 /** @description Return only sessions that were created with this agent key. */
                 keyId?: string;
+                /** @description Return only sessions that lasted, or have lasted until now, this long. */
+                atLeastSeconds?: number;
+                /** @description Return only sessions that did not last longer than this until now. */
+                atMostSeconds?: number;
                 /** @description Return only sessions that were created at this time or later. ISO 8601, UTC, with milliseconds. */
                 createdAfter?: string;
                 /** @description Return only sessions that were created before this time. ISO 8601, UTC, with milliseconds. */

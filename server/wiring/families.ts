@@ -21,6 +21,7 @@ import { openDownloads, openFiles } from './files.ts';
 import type { Foundation } from './foundation.ts';
 import { openIdempotency } from './idempotency.ts';
 import { openInvocationFiles } from './invocations.ts';
+import { openLastPages } from './last-page.ts';
 import { openLive } from './live.ts';
 import { openMail } from './mail.ts';
 import { openMembers } from './members.ts';
@@ -63,6 +64,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     }),
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
     usage: openUsage(runtime, foundation, applications),
+    lastPages: openLastPages(foundation),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -220,7 +220,18 @@ test('refuses an unknown query parameter, and names the nearest one', async () =
   assert.deepEqual(list.body.details, {
     parameter: 'stauts',
     nearest: 'status',
-    known: ['status', 'q', 'endReason', 'keyId', 'createdAfter', 'createdBefore', 'limit', 'before'],
+    known: [
+      'status',
+      'q',
+      'endReason',
+      'keyId',
+      'atLeastSeconds',
+      'atMostSeconds',
+      'createdAfter',
+      'createdBefore',
+      'limit',
+      'before',
+    ],
   });
   const one = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}?expand=true`);
   assert.deepEqual([one.status, one.body.code], [400, 'invalid_query']);

@@ -45,6 +45,8 @@ export interface SessionListQuery {
   readonly q?: string;
   readonly endReason?: string;
   readonly keyId?: string;
+  readonly atLeastSeconds?: number;
+  readonly atMostSeconds?: number;
   readonly createdAfter?: string;
   readonly createdBefore?: string;
   readonly limit?: number;

@@ -59,6 +59,7 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
     ...(connect && !hasEnded(row) ? connect : {}),
     ...(endReason ? { endReason } : {}),
     ...(row.keyId ? { keyId: row.keyId } : {}),
+    ...(row.pageUrl === undefined ? {} : { lastPage: { url: row.pageUrl, title: row.pageTitle ?? '' } }),
     ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
   };
 }

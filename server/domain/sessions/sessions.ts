@@ -148,6 +148,8 @@ const filterOf = (query: SessionListQuery): Omit<SessionFilter, 'limit'> => ({
   ...(query.endReason === undefined ? {} : { endReasons: parseEndReasons(query.endReason) }),
   ...(query.q === undefined ? {} : parseSessionQuery(query.q)),
   ...(query.keyId === undefined ? {} : { keyId: query.keyId as KeyId }),
+  ...(query.atLeastSeconds === undefined ? {} : { atLeastSeconds: query.atLeastSeconds }),
+  ...(query.atMostSeconds === undefined ? {} : { atMostSeconds: query.atMostSeconds }),
   ...(query.createdAfter === undefined ? {} : { createdAfter: new Date(query.createdAfter) }),
   ...(query.createdBefore === undefined ? {} : { createdBefore: new Date(query.createdBefore) }),
   ...(query.before === undefined ? {} : { before: query.before as SessionId }),

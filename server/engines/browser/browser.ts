@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts'
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { Control, type Geolocation, type Page } from './control.ts';
+import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
 import { Extensions } from './extensions.ts';
@@ -248,6 +248,16 @@ export class Browser implements Closeable {
   /** Opens an empty page in the foreground of the default context. Returns its target id. */
   async newPage(): Promise<string | undefined> {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
+  }
+
+  /** The page with a web address whose address changed last. Another object after each change. */
+  get changedPage(): ChangedPage | undefined {
+    return this.#control.changedPage;
+  }
+
+  /** The present title of a page, untrusted and unbounded. Undefined if there is no such page. */
+  async titleOf(targetId: string): Promise<string | undefined> {
+    return (await this.#control.pageInfos()).find(({ id }) => id === targetId)?.title;
   }
 
   async listPages(): Promise<readonly PageInfo[]> {

@@ -12,6 +12,7 @@ import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailu
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
 /** Events beyond this number are dropped; the files of those downloads are still found in the folder. */
 const BUFFERED_DOWNLOADS_MAX = 1000;
+const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
 /** The last icon link wins, as in a tab. Without a link: `/favicon.ico`, if the document has a web address. */
@@ -25,6 +26,13 @@ export interface Page {
   readonly targetId: string;
   readonly contextId: string | undefined;
   readonly channel: Channel;
+}
+
+/** A page that was opened or has loaded another address. */
+export interface ChangedPage {
+  readonly targetId: string;
+  /** Untrusted and unbounded. */
+  readonly url: string;
 }
 
 export interface Geolocation {
@@ -46,6 +54,7 @@ export class Control implements ChannelOwner {
   /** Download events from before a listener was set. An adopted browser may be downloading already. */
   readonly #bufferedDownloads: Incoming[] = [];
   #geolocation: Geolocation | undefined;
+  #changedPage: ChangedPage | undefined;
 
   constructor(mux: Mux) {
     this.#mux = mux;
@@ -72,6 +81,11 @@ export class Control implements ChannelOwner {
 
   get pages(): readonly Page[] {
     return [...this.#pages.values()];
+  }
+
+  /** The page with a web address whose address changed last. Another object after each change. */
+  get changedPage(): ChangedPage | undefined {
+    return this.#changedPage;
   }
 
   firstPage(): Promise<Page> {
@@ -182,7 +196,10 @@ export class Control implements ChannelOwner {
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
       case 'Target.targetCreated':
+        this.#changed(info);
         return this.#targetCreated(info);
+      case 'Target.targetInfoChanged':
+        return this.#changed(info);
       case 'Target.attachedToTarget':
         return this.#attached(channel, textAt(event.params, 'sessionId'), info);
       case 'Target.detachedFromTarget':
@@ -200,6 +217,13 @@ export class Control implements ChannelOwner {
   #download(event: Incoming): void {
     if (this.#downloads) dispatchDownloadEvent(event.method, event.params, this.#downloads);
     else if (this.#bufferedDownloads.length < BUFFERED_DOWNLOADS_MAX) this.#bufferedDownloads.push(event);
+  }
+
+  #changed(info: JsonObject | undefined): void {
+    const [targetId, url] = [textAt(info, 'targetId'), textAt(info, 'url')];
+    if (textAt(info, 'type') !== 'page' || targetId === undefined || url === undefined) return;
+    if (WEB_ADDRESS.test(url) && (url !== this.#changedPage?.url || targetId !== this.#changedPage.targetId))
+      this.#changedPage = { targetId, url };
   }
 
   #targetCreated(info: JsonObject | undefined): void {

@@ -25,6 +25,7 @@ import { up as sessionUsage } from './0024-session-usage.ts';
 import { up as usageHours } from './0025-usage-hours.ts';
 import { up as invocations } from './0026-invocations.ts';
 import { up as credits } from './0028-credits.ts';
+import { up as lastPage } from './0030-last-page.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -52,4 +53,5 @@ export const migrations: Record<string, Migration> = {
   '0025-usage-hours': { up: usageHours },
   '0026-invocations': { up: invocations },
   '0028-credits': { up: credits },
+  '0030-last-page': { up: lastPage },
 };

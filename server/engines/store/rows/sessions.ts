@@ -37,7 +37,12 @@ export interface SessionRow {
   /** Whether a client is attached, as last written. */
   readonly attached: boolean;
   readonly box?: BoxJson;
+  /** The page that changed last: its redacted URL and its title. Both are absent before a page with a web address. */
+  readonly pageUrl?: string;
+  readonly pageTitle?: string;
 }
+
+export type LastPageRow = Required<Pick<SessionRow, 'id' | 'pageUrl' | 'pageTitle'>>;
 
 export interface SessionEnd {
   readonly status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
@@ -67,10 +72,13 @@ export interface MetadataTerm {
 export interface SessionFilter {
   readonly statuses?: readonly SessionStatus[];
   readonly metadata?: readonly MetadataTerm[];
-  /** Each must be in the id, the metadata or the end reason. Searches at most SEARCHED_SESSIONS_MAX sessions. */
+  /** Each must be in the id, the metadata, the last page or the end reason. Searches at most SEARCHED_SESSIONS_MAX sessions. */
   readonly words?: readonly string[];
   readonly endReasons?: readonly string[];
   readonly keyId?: KeyId;
+  /** How long it has run until now, or did run until its end. */
+  readonly atLeastSeconds?: number;
+  readonly atMostSeconds?: number;
   /** At this time or later. */
   readonly createdAfter?: Date;
   /** Before this time. */
@@ -150,6 +158,8 @@ export interface SessionRows {
   ): Promise<SessionRow | undefined>;
   /** Sets the bytes so far. Never decreases; no effect after the end. */
   countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
+  /** Changes nothing else of the row; no effect after the end. */
+  setLastPages(pages: readonly LastPageRow[]): Promise<void>;
   /** A client connected: clears connectBy and releaseAt. `clients`: the number of clients now. */
   clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
   /** A client disconnected while others remain. */

@@ -9,14 +9,15 @@ export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   return sql<boolean>`user_metadata @> ${JSON.stringify(nested(term))}::jsonb`;
 }
 
-/** The word in the id, in a name or a value of the metadata, or at the beginning of the end reason. */
+/** The word in the id, in a name or a value of the metadata, in the last page, or at the beginning of the end reason. */
 export function hasWord(word: string): RawBuilder<boolean> {
   if (!isStorable(word)) return sql<boolean>`false`;
   const pattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
   // Metadata is searched as JSON text, in which quotes and backslashes are escaped.
   const inJson = `%${pattern(JSON.stringify(word).slice(1, -1))}%`;
+  const anywhere = `%${pattern(word)}%`;
   return sql<boolean>`(id::text like ${`%${pattern(word.toLowerCase())}%`} or user_metadata::text ilike ${inJson}
-    or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
+    or page_title ilike ${anywhere} or page_url ilike ${anywhere} or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
 /** jsonb can contain neither of these, so no row could match, and the query would fail. */

@@ -5,6 +5,7 @@ import { type Clock, plus } from '../../../kit/clock.ts';
 import { type ApplicationId, firstIdAt, type SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import {
+  type LastPageRow,
   SEARCHED_SESSIONS_MAX,
   type SessionFilter,
   type SessionRow,
@@ -73,7 +74,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   byId: async id => (await db.selectFrom('sessions').selectAll().where('id', '=', id).execute()).map(sessionRow)[0],
 
-  list: async (application, filter) => (await listed(db, application, filter).execute()).map(sessionRow),
+  list: async (application, filter) => (await listed(db, application, filter, clock.now()).execute()).map(sessionRow),
 
   searchedTo: async (application, filter) => {
     const ids = ranged(db, application, filter).select('id').orderBy('id', 'desc');
@@ -167,6 +168,15 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     await counted.where('id', '=', id).where(isLiving).execute();
   },
 
+  setLastPages: async pages => {
+    const values = (of: keyof LastPageRow) => pages.map(page => page[of]);
+    await sql`
+      update sessions set page_url = page.url, page_title = page.title
+        from unnest(${values('id')}::uuid[], ${values('pageUrl')}::text[], ${values('pageTitle')}::text[])
+          as page (id, url, title)
+        where sessions.id = page.id and sessions.status in ('PENDING', 'RUNNING')`.execute(db);
+  },
+
   clientCame: async (id, now, clients = 1) => {
     const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connected(clients, now));
@@ -246,14 +256,17 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 });
 
-function listed(db: Db, application: ApplicationId, filter: SessionFilter) {
-  const { statuses, endReasons, keyId, metadata = [], words = [], limit } = filter;
+function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: Date) {
+  const { statuses, endReasons, keyId, metadata = [], words = [], atLeastSeconds, atMostSeconds, limit } = filter;
+  const seconds = sql<number>`extract(epoch from coalesce(ended_at, ${now}::timestamptz) - created_at)`;
   const source = ranged(db, application, filter).selectAll();
   const searched = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
   let query = db.selectFrom(searched.as('sessions')).selectAll();
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
   if (endReasons) query = query.where(eb => eb('endReason', '=', eb.fn.any(eb.val([...endReasons]))));
   if (keyId) query = query.where('keyId', '=', keyId);
+  if (atLeastSeconds !== undefined) query = query.where(seconds, '>=', atLeastSeconds);
+  if (atMostSeconds !== undefined) query = query.where(seconds, '<=', atMostSeconds);
   for (const term of metadata) query = query.where(metadataTerm(term));
   for (const word of words) query = query.where(hasWord(word));
   return query.orderBy('id', 'desc').limit(limit);

@@ -1,0 +1,103 @@
+// The page that each session has shown last: title and redacted URL, for the list of sessions and its search. The browser
+// reports new addresses by itself. It does not report new titles, so they are read a few times after each new address, and
+// when the session ends.
+import type { ChangedPage } from '../../engines/browser/control.ts';
+import type { LastPageRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import { boundedText } from '../../kit/foreign.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { within } from '../../kit/wait.ts';
+import { redactText, redactUrl } from '../logs/redact.ts';
+import type { Attendance } from './attendance.ts';
+import type { Watcher } from './watchers.ts';
+
+/** A process that is killed loses the changes of this interval. */
+export const LAST_PAGE_SAVE_MS = 5_000;
+/** How often a title is read after a new address: most pages set it within the first seconds. */
+const TITLE_READS = 2;
+const TITLE_MS = 1_000;
+const TITLE_CHARACTERS_MAX = 300;
+
+interface Watched {
+  readonly id: SessionId;
+  readonly browser: {
+    readonly changedPage: ChangedPage | undefined;
+    titleOf(targetId: string): Promise<string | undefined>;
+  };
+}
+
+interface Reading {
+  readonly live: Watched;
+  page?: ChangedPage;
+  readsLeft: number;
+  saved?: LastPageRow;
+}
+
+export class LastPages implements Watcher {
+  readonly name = 'lastPage';
+  readonly #rows: Pick<SessionRows, 'setLastPages'>;
+  readonly #readings = new Map<SessionId, Reading>();
+
+  constructor(rows: Pick<SessionRows, 'setLastPages'>) {
+    this.#rows = rows;
+  }
+
+  async attend(live: Watched): Promise<Attendance> {
+    const reading: Reading = { live, readsLeft: 0 };
+    this.#readings.set(live.id, reading);
+    return {
+      beforeShutDown: () => this.#save([reading]),
+      leave: end => void (end && this.#readings.delete(live.id)),
+    };
+  }
+
+  /** Saves the pages of sessions that have shown another address lately. Returns the number of sessions looked at. */
+  async save(): Promise<{ read: number }> {
+    const due = [...this.#readings.values()].filter(isDue);
+    await this.#save(due);
+    return { read: due.length };
+  }
+
+  async #save(readings: readonly Reading[]): Promise<void> {
+    const pages = await Promise.all(readings.map(async reading => ({ reading, page: await pageOf(reading.live) })));
+    const changed = pages.flatMap(({ reading, page }) =>
+      page && (page.pageUrl !== reading.saved?.pageUrl || page.pageTitle !== reading.saved.pageTitle)
+        ? [{ reading, page }]
+        : [],
+    );
+    if (changed.length === 0) return;
+    await this.#rows.setLastPages(changed.map(({ page }) => page));
+    for (const { reading, page } of changed) reading.saved = page;
+  }
+}
+
+/** Counts down the reads after each new address. */
+function isDue(reading: Reading): boolean {
+  const page = reading.live.browser.changedPage;
+  if (page === undefined) return false;
+  if (page !== reading.page) {
+    reading.page = page;
+    reading.readsLeft = TITLE_READS;
+  }
+  reading.readsLeft -= 1;
+  return reading.readsLeft >= 0;
+}
+
+/** PostgreSQL stores no NUL in a text. */
+async function pageOf({ id, browser }: Watched): Promise<LastPageRow | undefined> {
+  const page = browser.changedPage;
+  if (!page) return undefined;
+  const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page.targetId));
+  const title = await read.catch(() => undefined);
+  const pageTitle = title === undefined || isAddress(title, page.url) ? '' : boundedText(title, TITLE_CHARACTERS_MAX);
+  return {
+    id,
+    pageUrl: redactUrl(page.url).replaceAll('\0', ''),
+    pageTitle: redactText(pageTitle).replaceAll('\0', ''),
+  };
+}
+
+/** Chromium shows the address, without its scheme, where a page has no title. */
+function isAddress(title: string, url: string): boolean {
+  const host = URL.parse(url)?.host;
+  return host !== undefined && (title === host || title.startsWith(`${host}/`));
+}

@@ -1,0 +1,87 @@
+// The page that a session has shown last, in the list and its search, and the filter for how long sessions lasted. Titles
+// and addresses come from pages, so some are hostile.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { Session } from '../../contract/sessions.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SAVE_MS = 5_000;
+
+const pages = await openPages({
+  '/checkout': '<!doctype html><title>Checkout of 100%_done</title>',
+  '/hostile': `<!doctype html><title></title><script>document.title = 'a\\0b \\ud800 ' + '<b>'.repeat(200)</script>`,
+});
+const server = await startServer({ clock: 'test', pages });
+
+async function visit(session: CreatedSession, ...urls: readonly string[]): Promise<void> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  for (const url of urls) await browser.contexts()[0]?.pages()[0]?.goto(url);
+  await browser.close();
+}
+
+const list = async (query: string): Promise<readonly Session[]> => {
+  const { status, body, text } = await server.api<Session[]>('GET', `/v1/browsers/sessions?${query}`);
+  assert.equal(status, 200, text);
+  return body;
+};
+
+const idsOf = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
+
+test('a running session shows its last page within seconds, and keeps it through a kill and its end', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  assert.equal((await list('')).find(({ id }) => id === session.id)?.lastPage, undefined);
+  await visit(session, `${pages.a}/`, `${pages.a}/checkout?token=a-secret-9f31&item=7#pay`);
+  const shown = await eventually(
+    'the last page to be saved',
+    async () => {
+      await server.advance(SAVE_MS);
+      return ((await server.read(session.id)) as Session).lastPage;
+    },
+    page => page?.title === 'Checkout of 100%_done',
+  );
+  assert.equal(shown?.url, `${pages.a}/checkout?token=[redacted]&item=7#pay`);
+  await server.restart('SIGKILL');
+  assert.deepEqual(((await server.read(session.id)) as Session).lastPage, shown);
+  await visit(session, `${pages.a}/next`);
+  await server.release(session.id);
+  assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/next`, title: 'Next' });
+});
+
+test('sessions are found by words of the title and the address of their last page', async () => {
+  const [first, second] = [await server.createSession(), await server.createSession()];
+  await visit(first, `${pages.a}/checkout`);
+  await visit(second, `${pages.b}/next`);
+  for (const { id } of [first, second]) await server.release(id);
+  const found = async (words: string) => idsOf(`q=${encodeURIComponent(words)}&limit=2`);
+  assert.deepEqual(await found('checkout OF'), [first.id]);
+  assert.deepEqual(await found('100%_'), [first.id]);
+  assert.deepEqual(await found('b.test /next'), [second.id]);
+  assert.deepEqual(await found('checkout b.test'), []);
+});
+
+test('a hostile title is bounded text, and changes nothing else', async () => {
+  const session = await server.createSession();
+  await visit(session, `${pages.a}/hostile`);
+  await server.release(session.id);
+  const { lastPage } = (await server.read(session.id)) as Session;
+  assert.ok(lastPage && lastPage.title.length <= 300 && lastPage.title.isWellFormed(), JSON.stringify(lastPage));
+  assert.match(lastPage.title, /<b><b>/);
+  assert.doesNotMatch(lastPage.title, /\0/);
+});
+
+test('sessions are filtered by how long they lasted, until now if they run', async () => {
+  const [short, long] = [await server.createSession(), await server.createSession({ keepAlive: true })];
+  await server.release(short.id);
+  await server.advance(120_000);
+  assert.ok((await idsOf('atLeastSeconds=100')).includes(long.id));
+  assert.ok(!(await idsOf('atLeastSeconds=100')).includes(short.id));
+  assert.ok((await idsOf('atMostSeconds=60')).includes(short.id));
+  assert.ok(!(await idsOf('atMostSeconds=60')).includes(long.id));
+  await server.release(long.id);
+  assert.ok((await idsOf('atLeastSeconds=100&status=COMPLETED')).includes(long.id));
+  for (const bad of ['atLeastSeconds=-1', 'atMostSeconds=soon'])
+    assert.equal((await server.api('GET', `/v1/browsers/sessions?${bad}`)).status, 400, bad);
+});
