@@ -24,6 +24,8 @@ export interface Config {
   readonly egressAllow: readonly EgressAllow[];
   /** Static names for the egress proxy: address by name. */
   readonly egressHosts: ReadonlyMap<string, string>;
+  /** Path of certificate authorities (PEM) that the server's own requests trust beside the usual ones. */
+  readonly outboundCaFile?: string;
   /** Path of a list of advertising hosts, for sessions that block them. */
   readonly adblockList?: string;
   /** Path of the operator's proxy file. */
@@ -121,6 +123,7 @@ export function readConfig(variables: Variables): Config {
   const s3 = readS3(env);
   const otlp = readOtlp(env);
   const smtp = readSmtp(env);
+  const outboundCaFile = readPath(env, 'BERTH_OUTBOUND_CA_FILE');
   const adblockList = readPath(env, 'BERTH_ADBLOCK_LIST');
   const proxyPools = readPath(env, 'BERTH_PROXY_POOLS');
   const chromium = readPath(env, 'BERTH_CHROMIUM');
@@ -137,6 +140,7 @@ export function readConfig(variables: Variables): Config {
     isolation: env.oneOf('BERTH_ISOLATION', 'auto', ISOLATIONS),
     egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_EXPECTED, readEgressAllow),
     egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_EXPECTED, readEgressHost)),
+    ...(outboundCaFile ? { outboundCaFile } : {}),
     ...(adblockList ? { adblockList } : {}),
     ...(proxyPools ? { proxyPools } : {}),
     engine: env.oneOf('BERTH_ENGINE', 'chromium', ENGINES),

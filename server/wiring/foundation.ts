@@ -5,6 +5,7 @@ import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
 import type { SigningKeys } from '../domain/signing/signing-keys.ts';
 import { Departures } from '../engines/egress/departures.ts';
+import type { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
 import { openSlots } from '../engines/slots/open-slots.ts';
 import type { Slots } from '../engines/slots/slots.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
@@ -16,6 +17,7 @@ import type { Secret } from '../kit/secret.ts';
 import type { Task } from '../kit/task.ts';
 import { WorkerPool } from '../kit/worker-pool.ts';
 import { type KeptFiles, openKeptFiles } from './kept-files.ts';
+import { openOutbound } from './outbound.ts';
 import { openDatabase } from './runtime.ts';
 import { slotOptions } from './slots.ts';
 import { openVault, signingKeys } from './vault.ts';
@@ -41,6 +43,8 @@ export interface Foundation extends Basics, KeptFiles {
   readonly workers: WorkerPool;
   /** The local ends of the connections of all sessions. */
   readonly departures: Departures;
+  /** Requests to addresses that somebody gave. */
+  readonly outbound: OutboundCalls;
   /** Signed links to files. */
   readonly links: Links;
   readonly tasks: readonly Task[];
@@ -49,6 +53,7 @@ export interface Foundation extends Basics, KeptFiles {
 export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
   const { config, secret, scope } = basics;
   const { clock, host } = runtime;
+  const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
   // server.
   if (config.databaseUrl) scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
@@ -72,6 +77,7 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
     slots,
     workers,
     links,
+    outbound,
     departures: new Departures(),
   };
 }

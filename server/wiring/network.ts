@@ -1,7 +1,5 @@
 // The wiring of a session's network: the operator's rules, those of the session, and the egress engine. The operator's
 // files are read here once, at the start.
-import { readFileSync } from 'node:fs';
-import type { Config } from '../config.ts';
 import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
 import type { RouteBy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
@@ -12,13 +10,14 @@ import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress
 import { probeUpstream } from '../engines/egress/probe-upstream.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
 import { patternError, routes } from '../engines/egress/routes.ts';
-import { thisMachine } from '../engines/egress/this-machine.ts';
 import type { Upstream } from '../engines/egress/upstream.ts';
 import { badValue } from '../kit/environment.ts';
 import type { Log } from '../kit/log.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { Secret } from '../kit/secret.ts';
 import type { Foundation } from './foundation.ts';
+import { operatorAddresses } from './operator-addresses.ts';
+import { readOperatorFile } from './operator-file.ts';
 import { readProxyPools } from './proxy-pools.ts';
 import { routeSeal } from './vault.ts';
 
@@ -38,8 +37,7 @@ export async function openNetwork(runtime: Runtime, foundation: Foundation, { en
 }
 
 async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Foundation): Promise<NetworkEngine> {
-  const machine = thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) });
-  const opened = { allow: config.egressAllow, machine };
+  const opened = operatorAddresses(config, clock);
   const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
   const policy = egressPolicy(opened);
   return {
@@ -84,14 +82,6 @@ async function probe(
   }
 }
 
-/** The port of a TLS proxy in front of this server. Undefined if this server answers its public address itself. */
-function publicPortOf({ publicUrl, tls }: Config): number | undefined {
-  const { protocol, port } = new URL(publicUrl);
-  return protocol === 'https:' && !tls ? Number(port || HTTPS_PORT) : undefined;
-}
-
-const HTTPS_PORT = 443;
-
 function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
   if (by === 'direct') return by;
   const { username, password, ...rest } = by;
@@ -105,12 +95,4 @@ async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
     throw badValue('BERTH_ADBLOCK_LIST', file, 'a file with hosts, or Adblock Plus rules about hosts (||ads.test^)');
   log.info('network.adblock_list', { rules, leftOut });
   return blocks;
-}
-
-function readOperatorFile(name: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    throw badValue(name, file, 'a file that can be read');
-  }
 }

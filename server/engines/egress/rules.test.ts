@@ -272,3 +272,16 @@ test('allows an address of this machine by its own entry, and loopback by an ent
 test('throws for an invalid entry', () => {
   assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], NO_MACHINE), TypeError);
 });
+
+test('says whether an entry of the operator opens an address and port', () => {
+  const rules = addressRules([open('10.0.0.0/8'), open('127.0.0.1', 9100)], NO_MACHINE);
+  const opens = (text: string, port: number): boolean => {
+    const address = parseAddress(text);
+    return address !== undefined && rules.opens(address, port);
+  };
+  assert.deepEqual(
+    [opens('10.1.2.3', 80), opens('127.0.0.1', 9100), opens('::ffff:127.0.0.1', 9100)],
+    [true, true, true],
+  );
+  assert.deepEqual([opens('127.0.0.1', 80), opens('93.184.216.34', 80)], [false, false]);
+});

@@ -95,6 +95,8 @@ const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00,
 export interface AddressRules {
   /** `local`: the local address of an open connection to it, if there is one. */
   check(address: Address, port: number, local?: string): Verdict;
+  /** Whether an entry of the operator covers this address and port. */
+  opens(address: Address, port: number): boolean;
 }
 
 /**
@@ -104,6 +106,7 @@ export interface AddressRules {
 export function addressRules(allow: readonly AddressRange[], machine: ThisMachine): AddressRules {
   const allowed = allow.map(range);
   return {
+    opens: (address, port) => allowed.some(entry => covers(entry, address, port)),
     check: (address, port, local) => {
       const candidates = [...embeddedAddresses(address), address];
       const isAllowed = (candidate: Address, matches: typeof covers): boolean =>

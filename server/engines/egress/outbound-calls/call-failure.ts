@@ -1,0 +1,113 @@
+// Why a call failed, and whether it can have had an effect. The words are for callers of the API, so they name a rule and
+// never an address, an answer or a system error.
+import { WaitExpired } from '../../../kit/wait.ts';
+import { Failed, Refused } from '../failure.ts';
+import type { AddressRule } from '../rules.ts';
+
+/**
+ * `refused`: a rule refused the call, before a connection was opened. `not_sent`: no byte of the request left, so it had
+ * no effect and may be repeated. `unknown`: the request left at least in part, and may have had an effect.
+ */
+export type CallPhase = 'refused' | 'not_sent' | 'unknown';
+
+const WORDS = {
+  bad_url: 'The URL is not valid, or longer than 2048 characters.',
+  not_https: 'The URL must begin with https://. Only an address that the operator opened may be called over http.',
+  user_info: 'The URL must not contain a user name or password.',
+  bad_method: 'The method is not one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.',
+  bad_header: 'A header has a name or value that cannot be sent, or that Berth sets itself.',
+  too_many_headers: 'The request has too many headers.',
+  body_too_large: 'The body of the request is too large.',
+  address_not_allowed: 'The address is refused.',
+  name_not_resolved: 'The host name could not be resolved.',
+  connect_failed: 'The host did not accept the connection.',
+  connect_timed_out: 'The host did not accept a connection within 10 seconds.',
+  certificate_refused: 'The certificate of the host is not trusted, has expired, or is for another name.',
+  tls_failed: 'The host did not complete TLS.',
+  timed_out: 'The host did not answer in time.',
+  cancelled: 'The call was cancelled.',
+  closed_early: 'The host closed the connection before its answer was complete.',
+  bad_answer: 'The host did not send a valid HTTP answer.',
+  answer_head_too_large: 'The headers of the answer are too many or too large.',
+  answer_too_large: 'The answer is larger than allowed.',
+  answer_encoded: 'The answer is compressed, although the request asked for an answer that is not.',
+} as const;
+
+export type CallTroubleKind = keyof typeof WORDS;
+
+export interface CallFailure {
+  readonly kind: 'failed';
+  readonly phase: CallPhase;
+  readonly reason: CallTroubleKind;
+  /** With `address_not_allowed`. */
+  readonly rule?: AddressRule;
+  /** The status of the answer, if its head was received. */
+  readonly status?: number;
+  readonly words: string;
+}
+
+/** Thrown inside the engine; `send` returns it as a CallFailure. */
+export class CallTrouble extends Error {
+  readonly trouble: CallTroubleKind;
+  readonly rule: AddressRule | undefined;
+  readonly status: number | undefined;
+
+  constructor(trouble: CallTroubleKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
+    super(trouble);
+    this.name = 'CallTrouble';
+    this.trouble = trouble;
+    this.rule = rule;
+    this.status = status;
+  }
+}
+
+const REFUSALS: ReadonlySet<CallTroubleKind> = new Set([
+  'bad_url',
+  'not_https',
+  'user_info',
+  'bad_method',
+  'bad_header',
+  'too_many_headers',
+  'body_too_large',
+  'address_not_allowed',
+]);
+
+/** `isSent`: whether a byte of the request may have left. */
+export function failureOf(error: unknown, isSent: boolean): CallFailure {
+  const { trouble, rule, status } = troubleOf(error, isSent);
+  return {
+    kind: 'failed',
+    phase: isSent ? 'unknown' : REFUSALS.has(trouble) ? 'refused' : 'not_sent',
+    reason: trouble,
+    ...(rule === undefined ? {} : { rule }),
+    ...(status === undefined ? {} : { status }),
+    words: rule === undefined ? WORDS[trouble] : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
+  };
+}
+
+function troubleOf(error: unknown, isSent: boolean): CallTrouble {
+  if (error instanceof CallTrouble) return error;
+  if (error instanceof WaitExpired) return new CallTrouble('timed_out');
+  if (error instanceof Refused) return new CallTrouble('address_not_allowed');
+  if (!isSent) return new CallTrouble(BEFORE[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
+  return new CallTrouble(codeOf(error).startsWith('HPE_') ? headTrouble(error) : 'closed_early');
+}
+
+/** Failures of name servers and connections, by their kind in the egress engine. */
+const BEFORE: Readonly<Record<string, CallTroubleKind>> = {
+  name_not_resolved: 'name_not_resolved',
+  name_timed_out: 'name_not_resolved',
+  connect_timed_out: 'connect_timed_out',
+};
+
+const headTrouble = (error: unknown): CallTroubleKind =>
+  codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 'answer_head_too_large' : 'bad_answer';
+
+/** The code of an error of Node. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+
+const adviceFor = (rule: AddressRule): string =>
+  rule === 'own_service'
+    ? 'It belongs to this Berth service.'
+    : 'The operator can open an address with BERTH_EGRESS_ALLOW.';

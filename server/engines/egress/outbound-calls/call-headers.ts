@@ -1,0 +1,54 @@
+// The headers of a call: those that its caller gives are checked, and those that describe the connection are set here.
+import { CallTrouble } from './call-failure.ts';
+import type { CallTarget } from './call-target.ts';
+import type { CallLimits } from './limits.ts';
+
+/** Names are case-insensitive; each at most once. */
+export type CallHeaders = Readonly<Record<string, string>>;
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Visible ASCII, spaces and tabs. A line break would begin another header. */
+const VALUE = /^[\t\u0020-\u007e]*$/;
+
+/** Set here, or about the connection. No cookies are sent. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'cookie',
+  'cookie2',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+]);
+
+/** All headers of the request, as Node's list of names and values. @throws CallTrouble */
+export function headersOf(
+  given: CallHeaders,
+  target: CallTarget,
+  bodyBytes: number | undefined,
+  { requestHeadersMax, requestHeadBytesMax }: CallLimits,
+): string[] {
+  const entries = Object.entries(given);
+  if (entries.length > requestHeadersMax) throw new CallTrouble('too_many_headers');
+  const names = new Set<string>();
+  let bytes = 0;
+  for (const [name, value] of entries) {
+    const lower = name.toLowerCase();
+    if (!TOKEN.test(name) || !VALUE.test(value) || RESERVED.has(lower) || names.has(lower))
+      throw new CallTrouble('bad_header');
+    names.add(lower);
+    bytes += name.length + value.length;
+  }
+  if (bytes > requestHeadBytesMax) throw new CallTrouble('too_many_headers');
+  const length = bodyBytes === undefined ? [] : ['content-length', `${bodyBytes}`];
+  return ['host', target.host, 'accept-encoding', 'identity', 'connection', 'close', ...length, ...entries.flat()];
+}

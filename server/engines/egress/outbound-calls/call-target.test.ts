@@ -1,0 +1,38 @@
+// URLs of calls: what they become, and which are refused.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CallTrouble } from './call-failure.ts';
+import { callTarget } from './call-target.ts';
+
+const MAX = 100;
+
+const troubleOf = (url: string): string => {
+  try {
+    return callTarget(url, MAX).host;
+  } catch (error) {
+    return error instanceof CallTrouble ? error.trouble : assert.fail(`${error}`);
+  }
+};
+
+test('reads names in other scripts, final dots and default ports as one host', () => {
+  assert.deepEqual(callTarget('https://BÜCHER.example.:443/a%20b?c=d#e', MAX), {
+    ...{ hostname: 'xn--bcher-kva.example', port: 443, isEncrypted: true },
+    ...{ host: 'xn--bcher-kva.example', path: '/a%20b?c=d' },
+  });
+  assert.equal(callTarget('https://[2001:DB8::1]:8443', MAX).host, '[2001:db8::1]:8443');
+  assert.equal(callTarget('http://a.test:443/', MAX).host, 'a.test:443');
+});
+
+test('reads decimal, octal and hexadecimal hosts as the address that they mean', () => {
+  for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '127.1'])
+    assert.equal(callTarget(`https://${host}/`, MAX).address?.text, '127.0.0.1', host);
+});
+
+test('refuses what is no plain https or http URL', () => {
+  assert.equal(troubleOf('https://a@b.test/'), 'user_info');
+  assert.equal(troubleOf('https:///@b.test/'), 'user_info');
+  assert.equal(troubleOf('https://b.test/@a'), 'b.test');
+  assert.equal(troubleOf('gopher://b.test/'), 'not_https');
+  for (const url of ['b.test', 'https://b.test/\t', 'https://b.test:99999/', `https://b.test/${'a'.repeat(MAX)}`])
+    assert.equal(troubleOf(url), 'bad_url', url);
+});

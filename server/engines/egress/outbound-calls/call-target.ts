@@ -1,0 +1,38 @@
+// The URL of a call, as the WHATWG URL standard reads it: names in other scripts become punycode, decimal and octal forms of
+// an address become that address. Pure.
+import { type Target, targetAt } from '../target.ts';
+import { CallTrouble } from './call-failure.ts';
+
+export interface CallTarget extends Target {
+  readonly isEncrypted: boolean;
+  /** For the Host header. */
+  readonly host: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
+const PORTS = { 'https:': 443, 'http:': 80 } as const;
+/** What URL parsing drops or reads as something else. */
+const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/;
+
+/** @throws CallTrouble */
+export function callTarget(text: string, charactersMax: number): CallTarget {
+  const url = text.length > charactersMax || AMBIGUOUS.test(text) ? undefined : (URL.parse(text) ?? undefined);
+  if (!url) throw new CallTrouble('bad_url');
+  const { protocol } = url;
+  if (protocol !== 'https:' && protocol !== 'http:') throw new CallTrouble('not_https');
+  if (hasUserInfo(text)) throw new CallTrouble('user_info');
+  const standard = PORTS[protocol];
+  const target = targetAt(url.hostname, url.port === '' ? standard : Number(url.port));
+  if (!target) throw new CallTrouble('bad_url');
+  const name = target.address?.family === 6 ? `[${target.hostname}]` : target.hostname;
+  return {
+    ...target,
+    isEncrypted: protocol === 'https:',
+    host: target.port === standard ? name : `${name}:${target.port}`,
+    path: `${url.pathname}${url.search}`,
+  };
+}
+
+/** An empty user name too, which parsing drops: `https://@host/`. */
+const hasUserInfo = (text: string): boolean => /^[a-z]+:\/*[^/?#]*@/i.test(text);

@@ -1,0 +1,17 @@
+// Collecting parts into one buffer.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CollectedBytes } from './collected-bytes.ts';
+
+test('keeps parts in order up to the limit, and nothing of the part that exceeds it', () => {
+  const collected = new CollectedBytes(10_000);
+  for (let at = 0; at < 9_999; at += 1) assert.ok(collected.add(Uint8Array.of(at % 251)));
+  assert.equal(collected.add(Uint8Array.of(1, 2)), false);
+  assert.ok(collected.add(Uint8Array.of(7)));
+  assert.equal(collected.add(Uint8Array.of(1)), false);
+  assert.deepEqual([...collected.bytes], [...Array.from({ length: 9_999 }, (_, at) => at % 251), 7]);
+});
+
+test('is empty where nothing came', () => {
+  assert.equal(new CollectedBytes(0).bytes.length, 0);
+});

@@ -1,0 +1,33 @@
+// Bytes that arrive in parts, in one buffer: a part of one byte costs one byte, where a list of parts would cost a hundred.
+
+const FIRST_BYTES = 4096;
+
+export class CollectedBytes {
+  readonly #bytesMax: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** False if the part does not fit; nothing is added then. */
+  add(part: Uint8Array): boolean {
+    const length = this.#length + part.length;
+    if (length > this.#bytesMax) return false;
+    if (length > this.#buffer.length) this.#grow(length);
+    this.#buffer.set(part, this.#length);
+    this.#length = length;
+    return true;
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #grow(length: number): void {
+    const grown = Buffer.alloc(Math.min(this.#bytesMax, Math.max(FIRST_BYTES, length, 2 * this.#buffer.length)));
+    grown.set(this.bytes);
+    this.#buffer = grown;
+  }
+}

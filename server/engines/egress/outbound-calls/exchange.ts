@@ -1,0 +1,97 @@
+// One request and its answer on a connection that stands. Follows no redirect, decodes nothing and keeps nothing.
+import { type IncomingMessage, request as requestOver } from 'node:http';
+import type { Socket } from 'node:net';
+import { guarded } from '../../../kit/guard.ts';
+import { CallTrouble } from './call-failure.ts';
+import { CollectedBytes } from './collected-bytes.ts';
+import type { CallLimits } from './limits.ts';
+
+export interface Message {
+  readonly method: string;
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | undefined;
+  readonly answerBytesMax: number;
+}
+
+export interface Received {
+  readonly status: number;
+  /** By lower-case name. Values of a repeated name are joined with a comma. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+/** Rejects with CallTrouble, or with an error of Node. Destroying the socket ends it. */
+export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<Received> {
+  const { promise, resolve, reject } = Promise.withResolvers<Received>();
+  const { method, path, headers, body } = message;
+  const request = requestOver({
+    ...{ method, path, headers, setHost: false, maxHeaderSize: limits.answerHeadBytesMax },
+    // Node reads the environment for proxies in its agents; this request has none.
+    createConnection: () => socket,
+  });
+  // Node would drop headers over a maximum of its own without a word.
+  request.maxHeadersCount = 0;
+  let interims = 0;
+  let hasAnswer = false;
+  request.on(
+    'information',
+    guarded(reject, () => {
+      interims += 1;
+      if (interims > limits.interimAnswersMax) throw new CallTrouble('bad_answer');
+    }),
+  );
+  request.once(
+    'response',
+    guarded(reject, async (response: IncomingMessage) => {
+      hasAnswer = true;
+      resolve(await received(response, message, limits));
+    }),
+  );
+  // Once there is an answer, its own stream says how it ends: a host may answer before it has read the whole request.
+  const onEnd = (error: unknown): void => {
+    if (!hasAnswer) reject(error);
+  };
+  request.on('error', onEnd);
+  // Without an error, for example after 101, which asks for another protocol.
+  request.once('close', () => onEnd(new CallTrouble('bad_answer')));
+  request.end(body);
+  return promise;
+}
+
+async function received(response: IncomingMessage, message: Message, limits: CallLimits): Promise<Received> {
+  const status = response.statusCode ?? 0;
+  // An error after the first one would otherwise have no listener.
+  response.on('error', () => {});
+  if (response.rawHeaders.length > 2 * limits.answerHeadersMax)
+    throw new CallTrouble('answer_head_too_large', { status });
+  const headers = headersIn(response.rawHeaders);
+  if (!isPlain(headers.get('content-encoding'), 'identity') || !isPlain(headers.get('transfer-encoding'), 'chunked'))
+    throw new CallTrouble('answer_encoded', { status });
+  const declared = Number(headers.get('content-length') ?? 0);
+  if (message.method !== 'HEAD' && declared > message.answerBytesMax)
+    throw new CallTrouble('answer_too_large', { status });
+  const body = new CollectedBytes(message.answerBytesMax);
+  try {
+    for await (const part of response)
+      if (part instanceof Uint8Array && !body.add(part)) throw new CallTrouble('answer_too_large', { status });
+  } catch (error) {
+    throw error instanceof CallTrouble ? error : new CallTrouble('closed_early', { status });
+  }
+  return { status, headers, body: body.bytes };
+}
+
+function headersIn(raw: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] ?? '').toLowerCase();
+    const value = (raw[at + 1] ?? '').toWellFormed();
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  return headers;
+}
+
+const isPlain = (value: string | undefined, plain: string): boolean =>
+  value === undefined || value.trim() === '' || value.trim().toLowerCase() === plain;

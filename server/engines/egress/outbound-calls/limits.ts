@@ -1,0 +1,36 @@
+// The limits of requests that the server sends to addresses that somebody gave. Only tests override them.
+
+export interface CallLimits {
+  readonly urlCharactersMax: number;
+  /** Resolving the name, connecting, and TLS, together. */
+  readonly connectMs: number;
+  /** The longest deadline of a call, whatever its caller asks for. */
+  readonly deadlineMsMax: number;
+  readonly requestHeadersMax: number;
+  readonly requestHeadBytesMax: number;
+  readonly requestBodyBytesMax: number;
+  /** Head and trailers of an answer. */
+  readonly answerHeadBytesMax: number;
+  readonly answerHeadersMax: number;
+  /** Interim answers (1xx) before the answer. */
+  readonly interimAnswersMax: number;
+  /** The largest body of an answer, whatever the caller of a call asks for. */
+  readonly answerBodyBytesMax: number;
+}
+
+const SECOND_MS = 1000;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const CALL_LIMITS: CallLimits = {
+  urlCharactersMax: 2048,
+  connectMs: 10 * SECOND_MS,
+  deadlineMsMax: 600 * SECOND_MS,
+  requestHeadersMax: 64,
+  requestHeadBytesMax: 32 * KIB,
+  requestBodyBytesMax: 16 * MIB,
+  answerHeadBytesMax: 32 * KIB,
+  answerHeadersMax: 100,
+  interimAnswersMax: 8,
+  answerBodyBytesMax: 64 * MIB,
+};

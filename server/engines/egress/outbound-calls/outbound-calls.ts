@@ -1,0 +1,209 @@
+// Requests that the server sends to addresses that somebody gave: targets of webhooks and of operations. It checks every
+// address of the name, connects to one that it checked, and follows no redirect.
+import { isIP, Socket } from 'node:net';
+import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { WaitExpired, withDeadline, within } from '../../../kit/wait.ts';
+import type { Address } from '../address.ts';
+import { addressesOf } from '../addresses.ts';
+import { dial } from '../dial.ts';
+import { EGRESS_LIMITS } from '../limits.ts';
+import type { Resolve } from '../resolve.ts';
+import type { AddressRules } from '../rules.ts';
+import { type CallFailure, CallTrouble, codeOf, failureOf } from './call-failure.ts';
+import { type CallHeaders, headersOf } from './call-headers.ts';
+import { type CallTarget, callTarget } from './call-target.ts';
+import { exchange, type Message, type Received } from './exchange.ts';
+import { CALL_LIMITS, type CallLimits } from './limits.ts';
+
+export interface OutboundCall {
+  /** GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS. */
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: CallHeaders;
+  readonly body?: Uint8Array;
+  /** From the call to the last byte of the answer, in real milliseconds. At most ten minutes. */
+  readonly deadlineMs: number;
+  /** The largest body of an answer, in bytes. At most 64 MiB. */
+  readonly maxResponseBytes: number;
+}
+
+export interface CallAnswer extends Received {
+  readonly kind: 'answered';
+  readonly connected: {
+    /** The checked address that it was sent to. For the log of the server, not for callers of the API. */
+    readonly address: string;
+    readonly port: number;
+    readonly isEncrypted: boolean;
+  };
+}
+
+export type CallResult = CallAnswer | CallFailure;
+
+export interface OutboundOptions {
+  readonly rules: AddressRules;
+  /** A resolver for one call. Nothing is kept between calls, so each sees the answer of the name servers. */
+  readonly resolver: () => Resolve;
+  /** More certificate authorities (PEM), beside those that Node trusts. */
+  readonly authorities?: string | undefined;
+  readonly limits?: Partial<CallLimits>;
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+interface Connected {
+  /** For HTTP: the TLS socket for https, otherwise `raw`. */
+  readonly socket: Socket;
+  readonly raw: Socket;
+  readonly address: Address;
+}
+
+export class OutboundCalls {
+  readonly #options: OutboundOptions;
+  readonly #limits: CallLimits;
+  #context: SecureContext | undefined;
+
+  /** Throws if `authorities` is not PEM. */
+  constructor(options: OutboundOptions) {
+    this.#options = options;
+    this.#limits = { ...CALL_LIMITS, ...options.limits };
+    if (options.authorities !== undefined) this.#secureContext();
+  }
+
+  /** Why this URL would be refused now, or its name not be resolved; undefined if it could be called. Connects to nothing. */
+  async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
+    try {
+      const target = callTarget(url, this.#limits.urlCharactersMax);
+      const { connectMs } = this.#limits;
+      await within(connectMs, 'the name servers', inner => this.#addresses(target, inner), signal);
+      return undefined;
+    } catch (error) {
+      return failureOf(signal?.aborted ? new CallTrouble('cancelled') : error, false);
+    }
+  }
+
+  /** Sends one request. Never rejects: what goes wrong is a CallFailure, with the phase in which it did. */
+  async send(call: OutboundCall, signal?: AbortSignal): Promise<CallResult> {
+    let isSent = false;
+    const sending = (): void => {
+      isSent = true;
+    };
+    const deadlineMs = Math.min(call.deadlineMs, this.#limits.deadlineMsMax);
+    try {
+      const prepared = this.#prepare(call);
+      return await withDeadline(deadlineMs, 'an answer', inner => this.#run(prepared, sending, inner), signal);
+    } catch (error) {
+      return failureOf(signal?.aborted ? new CallTrouble('cancelled') : error, isSent);
+    }
+  }
+
+  #prepare(call: OutboundCall): { readonly target: CallTarget; readonly message: Message } {
+    const limits = this.#limits;
+    const { method, body } = call;
+    const target = callTarget(call.url, limits.urlCharactersMax);
+    if (!METHODS.has(method)) throw new CallTrouble('bad_method');
+    if ((body?.length ?? 0) > limits.requestBodyBytesMax) throw new CallTrouble('body_too_large');
+    const headers = headersOf(call.headers ?? {}, target, body?.length, limits);
+    const answerBytesMax = Math.min(call.maxResponseBytes, limits.answerBodyBytesMax);
+    return { target, message: { method, path: target.path, headers, body, answerBytesMax } };
+  }
+
+  async #run(
+    { target, message }: { readonly target: CallTarget; readonly message: Message },
+    sending: () => void,
+    signal: AbortSignal,
+  ): Promise<CallAnswer> {
+    const connection = await this.#connectInTime(target, signal);
+    const { socket, raw, address } = connection;
+    const close = (): void => {
+      socket.destroy();
+      raw.destroy();
+    };
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      signal.throwIfAborted();
+      sending();
+      const answer = await exchange(socket, message, this.#limits);
+      const connected = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
+      return { kind: 'answered', ...answer, connected };
+    } finally {
+      signal.removeEventListener('abort', close);
+      close();
+    }
+  }
+
+  async #connectInTime(target: CallTarget, signal: AbortSignal): Promise<Connected> {
+    const { connectMs } = this.#limits;
+    try {
+      return await withDeadline(connectMs, 'a host to connect', inner => this.#connect(target, inner), signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof WaitExpired)) throw error;
+      throw new CallTrouble('connect_timed_out');
+    }
+  }
+
+  async #connect(target: CallTarget, signal: AbortSignal): Promise<Connected> {
+    const addresses = await this.#addresses(target, signal);
+    const limits = { ...EGRESS_LIMITS, connectMs: this.#limits.connectMs };
+    const { socket: raw, address } = await dial(addresses, target.port, () => new Socket(), limits, signal);
+    try {
+      // The local address may show that the address is this machine's own.
+      this.#check(target, address, raw.localAddress);
+      const socket = target.isEncrypted ? await this.#encrypted(raw, target, signal) : raw;
+      return { socket, raw, address };
+    } catch (error) {
+      raw.destroy();
+      throw error;
+    }
+  }
+
+  /** All addresses of the host. Throws if any of them is refused. */
+  async #addresses(target: CallTarget, signal: AbortSignal): Promise<readonly Address[]> {
+    const limits = { ...EGRESS_LIMITS, resolveMs: this.#limits.connectMs };
+    const addresses = await addressesOf(target, this.#options.resolver(), limits, signal);
+    for (const address of addresses) this.#check(target, address);
+    return addresses;
+  }
+
+  #check(target: CallTarget, address: Address, local?: string): void {
+    const { rules } = this.#options;
+    const verdict = rules.check(address, target.port, local);
+    if (!verdict.allowed) throw new CallTrouble('address_not_allowed', { rule: verdict.rule });
+    if (!target.isEncrypted && !rules.opens(address, target.port)) throw new CallTrouble('not_https');
+  }
+
+  async #encrypted(raw: Socket, { hostname }: CallTarget, signal: AbortSignal): Promise<Socket> {
+    const servername = isIP(hostname) === 0 ? { servername: hostname } : {};
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const secureContext = this.#secureContext();
+    const socket = connectTls({
+      socket: raw,
+      host: hostname,
+      ALPNProtocols: ['http/1.1'],
+      secureContext,
+      ...servername,
+    });
+    socket.once('secureConnect', resolve);
+    // Not removed later: an `error` event without a listener would end the process.
+    socket.on('error', reject);
+    socket.once('close', () => reject(new CallTrouble('tls_failed')));
+    try {
+      await within(this.#limits.connectMs, 'a host to finish TLS', () => promise, signal);
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      if (signal.aborted || error instanceof WaitExpired || error instanceof CallTrouble) throw error;
+      throw new CallTrouble(CERTIFICATE.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
+    }
+  }
+
+  /** Made once, because it parses all authorities. */
+  #secureContext(): SecureContext {
+    const { authorities } = this.#options;
+    const ca = [...getCACertificates('default'), ...(authorities === undefined ? [] : [authorities])];
+    this.#context ??= createSecureContext({ ca });
+    return this.#context;
+  }
+}
+
+/** Codes of OpenSSL and of Node about a certificate. */
+const CERTIFICATE = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

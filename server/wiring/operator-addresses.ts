@@ -1,0 +1,18 @@
+// What decides which addresses may be reached: the ranges that the operator opened, and what belongs to this machine.
+import type { Config } from '../config.ts';
+import type { PolicyOptions } from '../engines/egress/policy.ts';
+import { thisMachine } from '../engines/egress/this-machine.ts';
+import type { Clock } from '../kit/clock.ts';
+
+export const operatorAddresses = (config: Config, clock: Clock): Pick<PolicyOptions, 'allow' | 'machine'> => ({
+  allow: config.egressAllow,
+  machine: thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) }),
+});
+
+/** The port of a TLS proxy in front of this server. Undefined if this server answers its public address itself. */
+function publicPortOf({ publicUrl, tls }: Config): number | undefined {
+  const { protocol, port } = new URL(publicUrl);
+  return protocol === 'https:' && !tls ? Number(port || HTTPS_PORT) : undefined;
+}
+
+const HTTPS_PORT = 443;

@@ -1,0 +1,29 @@
+// The setting with more certificate authorities for the server's own requests.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { readConfig } from '../config.ts';
+import { systemClock } from '../kit/clock.ts';
+import { openOutbound } from './outbound.ts';
+
+const opened = (file: string) => openOutbound(readConfig({ BERTH_OUTBOUND_CA_FILE: file }), systemClock);
+
+function fileWith(t: TestContext, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-authorities-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'ca.pem'), text);
+  return join(folder, 'ca.pem');
+}
+
+test('a file of authorities that is missing or is no PEM ends the start, with the name of the setting', t => {
+  assert.throws(() => opened('/nonexistent/ca.pem'), /BERTH_OUTBOUND_CA_FILE is .* expected a file that can be read/);
+  assert.throws(() => opened(fileWith(t, 'no certificate')), /BERTH_OUTBOUND_CA_FILE is .* expected a file with cert/);
+});
+
+test('refuses an address of this machine with the rules of sessions', async () => {
+  const outbound = openOutbound(readConfig({}), systemClock);
+  const refusal = await outbound.check('https://127.0.0.1/');
+  assert.deepEqual([refusal?.phase, refusal?.rule], ['refused', 'loopback']);
+});

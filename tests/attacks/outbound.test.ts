@@ -1,0 +1,440 @@
+// Attacks on the requests that the server sends to addresses that somebody gave: where they go, what they carry, and what the
+// answering host can do to the server.
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:https';
+import { createServer as createTcpServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import type { AddressRange } from '../../server/engines/egress/address.ts';
+import type { CallFailure } from '../../server/engines/egress/outbound-calls/call-failure.ts';
+import {
+  type CallAnswer,
+  type CallResult,
+  type OutboundCall,
+  OutboundCalls,
+  type OutboundOptions,
+} from '../../server/engines/egress/outbound-calls/outbound-calls.ts';
+import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { addressRules } from '../../server/engines/egress/rules.ts';
+import { type Listener, thisMachine } from '../../server/engines/egress/this-machine.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { type Answerer, openNameServer, PATIENT } from '../engines/egress-dns.ts';
+import { listen, openPort } from '../engines/egress-fixture.ts';
+import { makeAuthority } from '../harness/authority.ts';
+
+const HOST = 'hooks.test';
+const DEADLINE_MS = 20_000;
+const BYTES_MAX = 64 * 1024;
+const authority = makeAuthority('Outbound test');
+const leaf = authority.issue(HOST);
+
+interface World {
+  readonly ports: readonly number[];
+  readonly hosts?: Readonly<Record<string, string>>;
+  readonly answerer?: Answerer;
+  readonly listeners?: readonly Listener[];
+  readonly allow?: readonly AddressRange[];
+  readonly limits?: OutboundOptions['limits'];
+}
+
+interface Opened {
+  send(url: string, call?: Partial<OutboundCall>, signal?: AbortSignal): Promise<CallResult>;
+  check(url: string): Promise<CallFailure | undefined>;
+  asked(name: string): number;
+}
+
+async function open(t: TestContext, world: World): Promise<Opened> {
+  const { ports, hosts = { [HOST]: '127.0.0.1' }, answerer = () => ({ addresses: [] }), listeners = [] } = world;
+  const names = await openNameServer(answerer);
+  t.after(() => names[Symbol.asyncDispose]());
+  const machine = thisMachine({ listeners, clock: systemClock });
+  const calls = new OutboundCalls({
+    rules: addressRules([...ports.map(openPort), ...(world.allow ?? [])], machine),
+    resolver: () =>
+      createResolver({
+        hosts: new Map(Object.entries(hosts)),
+        ...{ clock: systemClock, servers: [names.address], waits: PATIENT },
+      }),
+    authorities: authority.pem,
+    limits: world.limits ?? {},
+  });
+  return {
+    send: (url, call, signal) =>
+      calls.send({ method: 'POST', url, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX, ...call }, signal),
+    check: url => calls.check(url),
+    asked: name => names.asked(name),
+  };
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A receiver over TLS that counts what reaches it. */
+async function receiver(t: TestContext, handler: Handler, signed = leaf) {
+  const seen: IncomingMessage[] = [];
+  const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
+    seen.push(request);
+    handler(request, response);
+  });
+  const port = await listen(t, server);
+  return { port, seen, url: `https://${HOST}:${port}` };
+}
+
+/** A server over TLS that speaks without an HTTP library. */
+async function speaker(t: TestContext, speak: (socket: Socket) => void) {
+  const server = createTlsServer({ cert: leaf.cert, key: leaf.key }, socket => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => speak(socket));
+  });
+  const port = await listen(t, server);
+  return { port, url: `https://${HOST}:${port}/` };
+}
+
+/** A server that must not be reached. */
+async function trap(t: TestContext) {
+  let hits = 0;
+  const server = createTcpServer(socket => {
+    hits += 1;
+    socket.destroy();
+  });
+  return { port: await listen(t, server), hits: () => hits };
+}
+
+function answered(result: CallResult): CallAnswer {
+  if (result.kind !== 'answered') assert.fail(JSON.stringify(result));
+  return result;
+}
+
+function failed(result: CallResult | undefined): CallFailure {
+  if (result?.kind !== 'failed') assert.fail(`not refused: ${JSON.stringify(result)}`);
+  return result;
+}
+
+const summary = (result: CallResult | undefined): string => {
+  const { phase, reason, rule } = failed(result);
+  return [phase, reason, ...(rule ? [rule] : [])].join(' ');
+};
+
+test('sends a request to the checked address with the name in SNI, Host and certificate', async t => {
+  const { port, seen, url } = await receiver(t, (request, response) => {
+    response.writeHead(201, { 'x-one': 'a', 'content-type': 'text/plain' });
+    request.pipe(response);
+  });
+  const outside = await open(t, { ports: [port] });
+  const body = Buffer.from('{"a":1}');
+  const answer = answered(
+    await outside.send(`${url}/p?q=1`, { body, headers: { 'content-type': 'application/json' } }),
+  );
+  assert.deepEqual([answer.status, answer.body.toString(), answer.headers.get('x-one')], [201, '{"a":1}', 'a']);
+  assert.deepEqual(answer.connected, { address: '127.0.0.1', port, isEncrypted: true });
+  const [request] = seen;
+  assert.deepEqual([request?.url, request?.headers.host], ['/p?q=1', `${HOST}:${port}`]);
+  assert.equal(request?.headers['accept-encoding'], 'identity');
+  for (const name of ['cookie', 'authorization', 'proxy-authorization']) assert.ok(!(name in (request?.headers ?? {})));
+});
+
+test('returns a redirect to the metadata address and does not follow it', async t => {
+  const bait = await trap(t);
+  const target = await receiver(t, (request, response) => {
+    const location =
+      request.url === '/own' ? `http://127.0.0.1:${bait.port}/` : 'http://169.254.169.254/latest/meta-data/';
+    response.writeHead(request.url === '/keep' ? 308 : 302, { location }).end();
+  });
+  const outside = await open(t, { ports: [target.port, bait.port] });
+  assert.equal(answered(await outside.send(`${target.url}/`)).status, 302);
+  assert.equal(answered(await outside.send(`${target.url}/keep`)).status, 308);
+  assert.equal(answered(await outside.send(`${target.url}/own`)).status, 302);
+  assert.deepEqual([target.seen.length, bait.hits()], [3, 0]);
+});
+
+test('refuses private addresses in every spelling, before a connection', async t => {
+  const bait = await trap(t);
+  const outside = await open(t, { ports: [] });
+  const spellings: ReadonlyArray<readonly [string, string]> = [
+    ['127.0.0.1', 'loopback'],
+    ['2130706433', 'loopback'],
+    ['0x7f000001', 'loopback'],
+    ['0177.0.0.1', 'loopback'],
+    ['127.1', 'loopback'],
+    ['①②⑦.0.0.1', 'loopback'],
+    ['%31%32%37.0.0.1', 'loopback'],
+    ['localhost', 'loopback'],
+    ['a.localhost', 'loopback'],
+    ['[::1]', 'loopback'],
+    ['[::ffff:127.0.0.1]', 'loopback'],
+    ['[::ffff:7f00:1]', 'loopback'],
+    ['[64:ff9b::7f00:1]', 'loopback'],
+    ['0.0.0.0', 'unspecified'],
+    ['[::]', 'unspecified'],
+    ['10.0.0.1', 'private'],
+    ['192.168.1.1', 'private'],
+    ['100.64.0.1', 'shared'],
+    ['169.254.169.254', 'metadata'],
+    ['2852039166', 'metadata'],
+    ['[::ffff:a9fe:a9fe]', 'metadata'],
+    ['[fd00:ec2::254]', 'metadata'],
+    ['169.254.1.1', 'link_local'],
+    ['[fe80::1]', 'link_local'],
+    ['[fc00::1]', 'unique_local'],
+    ['224.0.0.1', 'multicast'],
+    ['[ff02::1]', 'multicast'],
+    ['255.255.255.255', 'broadcast'],
+  ];
+  for (const [host, rule] of spellings) {
+    const url = `https://${host}:${bait.port}/`;
+    assert.equal(summary(await outside.send(url)), `refused address_not_allowed ${rule}`, host);
+    assert.equal(summary(await outside.check(url)), `refused address_not_allowed ${rule}`, host);
+  }
+  assert.equal(bait.hits(), 0);
+});
+
+test('refuses a name if any of its addresses is private, in whatever place of the answer', async t => {
+  const { port, seen } = await receiver(t, (_, response) => response.end());
+  const answers: Readonly<Record<string, readonly string[]>> = {
+    'first.test': ['10.0.0.1', '127.0.0.1'],
+    'last.test': ['127.0.0.1', '127.0.0.1', '10.0.0.1'],
+    'other-family.test': ['127.0.0.1', 'fd00::1'],
+    'mapped.test': ['127.0.0.1', '::ffff:10.0.0.1'],
+    'meta.test': ['127.0.0.1', '169.254.169.254'],
+  };
+  const outside = await open(t, {
+    ports: [port],
+    answerer: ({ name, type }) => ({
+      addresses: (answers[name] ?? []).filter(address => address.includes(':') === (type === 'AAAA')),
+    }),
+  });
+  const rules = { 'other-family.test': 'unique_local', 'meta.test': 'metadata' } as Readonly<Record<string, string>>;
+  for (const name of Object.keys(answers)) {
+    const url = `https://${name}:${port}/`;
+    assert.equal(summary(await outside.send(url)), `refused address_not_allowed ${rules[name] ?? 'private'}`, name);
+  }
+  assert.equal(seen.length, 0);
+});
+
+test('a name whose address changes after the check is refused at the call, and each call resolves once', async t => {
+  const { port, seen } = await receiver(t, (_, response) => response.end());
+  const outside = await open(t, {
+    ports: [port],
+    hosts: {},
+    answerer: ({ type, time }) => ({
+      addresses: type === 'AAAA' ? [] : [time % 2 === 1 ? '127.0.0.1' : '10.0.0.1'],
+      ttlSeconds: 60,
+    }),
+  });
+  const url = `https://${HOST}:${port}/`;
+  assert.equal(await outside.check(url), undefined);
+  assert.equal(summary(await outside.send(url)), 'refused address_not_allowed private');
+  assert.equal(answered(await outside.send(url)).status, 200);
+  assert.deepEqual([outside.asked(HOST), seen.length], [3, 1]);
+});
+
+test('refuses the listeners of this server even inside a range that the operator opened', async t => {
+  const own = await trap(t);
+  const allow: AddressRange[] = [{ address: '127.0.0.0', prefix: 8, family: 4 }];
+  const outside = await open(t, { ports: [], allow, listeners: [{ host: '127.0.0.1', port: own.port }] });
+  for (const host of [HOST, '127.0.0.1', '[::ffff:127.0.0.1]'])
+    assert.equal(
+      summary(await outside.send(`https://${host}:${own.port}/`)),
+      'refused address_not_allowed own_service',
+    );
+  assert.equal(own.hits(), 0);
+});
+
+test('refuses URLs with user-info, other schemes, spaces and control characters', async t => {
+  const outside = await open(t, { ports: [] });
+  for (const url of [`https://user:secret@${HOST}/`, `https://@${HOST}/`, `https://user@${HOST}/`])
+    assert.equal(summary(await outside.send(url)), 'refused user_info', url);
+  for (const url of [`ftp://${HOST}/`, 'file:///etc/passwd', 'data:,x', 'javascript:1', `ws://${HOST}/`])
+    assert.equal(summary(await outside.send(url)), 'refused not_https', url);
+  const ambiguous = [
+    ` https://${HOST}/`,
+    `https://${HOST}/\r\nx: y`,
+    `https:\\\\${HOST}`,
+    'https://',
+    `https://${HOST}:0/`,
+  ];
+  for (const url of [...ambiguous, '', `https://${HOST}/${'a'.repeat(2048)}`, 'https://a..b/', 'https://[::1%25lo]/'])
+    assert.equal(summary(await outside.send(url)), 'refused bad_url', url);
+});
+
+test('allows http only to an address that the operator opened', async t => {
+  const server = createHttpServer((_, response) => response.end('plain'));
+  const port = await listen(t, server);
+  const outside = await open(t, { ports: [port], hosts: { [HOST]: '127.0.0.1', 'public.test': '93.184.216.34' } });
+  assert.equal(answered(await outside.send(`http://${HOST}:${port}/`)).body.toString(), 'plain');
+  assert.equal(summary(await outside.send(`http://public.test:${port}/`)), 'refused not_https');
+  assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
+});
+
+test('refuses headers that would add others or describe the connection', async t => {
+  const { port, seen, url } = await receiver(t, (_, response) => response.end());
+  const outside = await open(t, { ports: [port] });
+  const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
+    { 'x-a': 'b\r\nx-c: d' },
+    { 'x-a': 'b\nx-c: d' },
+    { 'x-a': '\u0000' },
+    { 'x-a': '\u560a' },
+    { 'x-a: b\r\nx-c': 'd' },
+    { '': 'b' },
+    ...['Host', 'Content-Length', 'Transfer-Encoding', 'Connection', 'Cookie', 'Expect', 'Accept-Encoding', 'TE'].map(
+      name => ({ [name]: 'x' }),
+    ),
+    { 'x-a': '1', 'X-A': '2' },
+  ];
+  for (const headers of bad)
+    assert.equal(summary(await outside.send(url, { headers })), 'refused bad_header', JSON.stringify(headers));
+  const many = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`x-${at}`, '1']));
+  assert.equal(summary(await outside.send(url, { headers: many })), 'refused too_many_headers');
+  assert.equal(
+    summary(await outside.send(url, { headers: { 'x-a': 'a'.repeat(40_000) } })),
+    'refused too_many_headers',
+  );
+  for (const method of ['CONNECT', 'TRACE', 'get', 'GET /x HTTP/1.1\r\n'])
+    assert.equal(summary(await outside.send(url, { method })), 'refused bad_method', method);
+  assert.equal(seen.length, 0);
+});
+
+test('refuses a compressed answer, and reads none of it', async t => {
+  const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024));
+  const { port, url } = await receiver(t, (request, response) => {
+    const name = request.url === '/transfer' ? 'transfer-encoding' : 'content-encoding';
+    response.writeHead(200, { [name]: request.url === '/transfer' ? 'gzip, chunked' : 'gzip' }).end(bomb);
+  });
+  const outside = await open(t, { ports: [port] });
+  for (const path of ['/', '/transfer']) {
+    const result = failed(await outside.send(`${url}${path}`));
+    assert.deepEqual([result.phase, result.reason, result.status], ['unknown', 'answer_encoded', 200], path);
+  }
+});
+
+test('ends an answer that is larger than allowed, with and without its length', async t => {
+  let writtenBytes = 0;
+  const { port, url } = await receiver(t, (request, response) => {
+    if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
+    const part = Buffer.alloc(16 * 1024);
+    const more = (): void => {
+      while (!response.destroyed) {
+        writtenBytes += part.length;
+        if (!response.write(part)) break;
+      }
+    };
+    response.on('drain', more);
+    more();
+  });
+  const outside = await open(t, { ports: [port] });
+  assert.equal(summary(await outside.send(`${url}/long`)), 'unknown answer_too_large');
+  assert.equal(summary(await outside.send(`${url}/endless`)), 'unknown answer_too_large');
+  assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were taken`);
+});
+
+test('ends an answer with endless or too many headers, and endless interim answers', async t => {
+  const floods: Readonly<Record<string, (socket: Socket) => void>> = {
+    answer_head_too_large: socket => flood(socket, 'HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(1000)}\r\n`),
+    bad_answer: socket => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
+  };
+  for (const [reason, speak] of Object.entries(floods)) {
+    const { port, url } = await speaker(t, speak);
+    const outside = await open(t, { ports: [port] });
+    assert.equal(summary(await outside.send(url)), `unknown ${reason}`);
+  }
+  const many = 'x: y\r\n'.repeat(101);
+  const { port, url } = await speaker(t, socket => socket.end(`HTTP/1.1 200 OK\r\n${many}content-length: 0\r\n\r\n`));
+  const outside = await open(t, { ports: [port] });
+  assert.equal(summary(await outside.send(url)), 'unknown answer_head_too_large');
+});
+
+test('ends an answer that arrives byte by byte at the deadline of the call', async t => {
+  const drips: ReadonlyArray<string> = ['', 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n'];
+  for (const head of drips) {
+    const { port, url } = await speaker(t, socket => {
+      socket.write(head);
+      const dripping = setInterval(() => socket.write(head === '' ? 'H' : 'x'), 20);
+      socket.once('close', () => clearInterval(dripping));
+    });
+    const outside = await open(t, { ports: [port] });
+    const result = await outside.send(url, { deadlineMs: 700 });
+    assert.match(summary(result), head === '' ? /^unknown (timed_out|bad_answer)$/ : /^unknown timed_out$/);
+  }
+});
+
+test('an answer that breaks off, or is no HTTP, fails after the request left', async t => {
+  const spoken: ReadonlyArray<readonly [string, string]> = [
+    ['', 'closed_early'],
+    ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],
+    ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab', 'closed_early'],
+    ['220 mail.test ESMTP\r\n', 'bad_answer'],
+    ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', 'closed_early|bad_answer'],
+    ['HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 'bad_answer'],
+  ];
+  for (const [text, reason] of spoken) {
+    const { port, url } = await speaker(t, socket => socket.end(text));
+    const outside = await open(t, { ports: [port] });
+    assert.match(summary(await outside.send(url)), new RegExp(`^unknown (${reason})$`), JSON.stringify(text));
+  }
+});
+
+test('nothing of the request leaves for a host that is closed, is silent, or shows a wrong certificate', async t => {
+  const closed = await trap(t);
+  const silent = await listen(
+    t,
+    createTcpServer(() => {}),
+  );
+  const other = await receiver(t, (_, response) => response.end(), authority.issue('other.test'));
+  const expired = await receiver(t, (_, response) => response.end(), authority.issue(HOST, { from: -9, to: -2 }));
+  const foreign = await receiver(t, (_, response) => response.end(), makeAuthority('Somebody').issue(HOST));
+  const ports = [closed.port, silent, other.port, expired.port, foreign.port];
+  const outside = await open(t, { ports, limits: { connectMs: 1000 } });
+  const to = async (port: number): Promise<string> => summary(await outside.send(`https://${HOST}:${port}/`));
+  assert.match(await to(closed.port), /^not_sent (tls_failed|connect_failed)$/);
+  assert.equal(await to(silent), 'not_sent connect_timed_out');
+  for (const { port } of [other, expired, foreign]) assert.equal(await to(port), 'not_sent certificate_refused');
+  assert.equal(summary(await outside.send('https://nowhere.test/')), 'not_sent name_not_resolved');
+  assert.deepEqual([other.seen.length, expired.seen.length, foreign.seen.length], [0, 0, 0]);
+});
+
+test('a cancelled call ends, and says whether its request had left', async t => {
+  const { port, url, seen } = await receiver(t, () => cancel.abort(new Error('enough')));
+  const cancel = new AbortController();
+  const outside = await open(t, { ports: [port] });
+  assert.equal(summary(await outside.send(url, {}, AbortSignal.abort(new Error('before')))), 'not_sent cancelled');
+  assert.equal(summary(await outside.send(url, {}, cancel.signal)), 'unknown cancelled');
+  assert.equal(seen.length, 1);
+});
+
+test('no failure says an address, a port or an error of the system', async t => {
+  const outside = await open(t, { ports: [], hosts: { 'inner.test': '10.1.2.3' } });
+  for (const url of ['https://inner.test:8443/', 'https://nowhere.test/', 'https://user:pw@inner.test/']) {
+    const { words } = failed(await outside.send(url));
+    assert.doesNotMatch(words, /10\.1\.2\.3|8443|ECONN|ENOTFOUND|pw/, words);
+  }
+});
+
+test('does not use a proxy of the environment', async t => {
+  const bait = await trap(t);
+  const { port, url } = await receiver(t, (_, response) => response.end('direct'));
+  const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
+  const before = names.map(name => process.env[name]);
+  t.after(() => {
+    for (const [at, name] of names.entries()) {
+      const value = before[at];
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  });
+  for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : `http://127.0.0.1:${bait.port}`;
+  const outside = await open(t, { ports: [port] });
+  assert.equal(answered(await outside.send(url)).body.toString(), 'direct');
+  assert.equal(bait.hits(), 0);
+});
+
+/** Writes the head, then parts until the other side closes. */
+function flood(socket: Socket, head: string, part: string): void {
+  socket.write(head);
+  const more = (): void => {
+    while (!socket.destroyed && socket.writable) if (!socket.write(part)) break;
+  };
+  socket.on('drain', more);
+  more();
+}
