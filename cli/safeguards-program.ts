@@ -1,4 +1,4 @@
-// Declares the commands about the vault and the audit log.
+// Declares the commands about backups, the vault and the audit log.
 import type { Command } from 'commander';
 import type { ListAuditOptions } from './commands/audit.ts';
 import type { JsonOption } from './commands/tokens.ts';
@@ -6,6 +6,26 @@ import { readCount } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
 export function addSafeguards(program: Command, terminal: Terminal): void {
+  program
+    .command('backup')
+    .description(
+      'Write database, files and secrets of this installation into one archive, as of one moment. Works while the service runs. Keep the archive secret.',
+    )
+    .argument('<FILE|FOLDER>', 'the archive, which must not exist; in a folder its name is the time')
+    .option('--json', 'print {"path","files","bytes","removedMeanwhile","notCopied"}')
+    .action(async (target: string, options: JsonOption) =>
+      (await import('./commands/backup.ts')).takeBackup(terminal, target, options),
+    );
+  program
+    .command('restore')
+    .description(
+      'Put a backup into the data folder, which must be empty. Every file is checked before the first is in its place.',
+    )
+    .argument('<FILE|FOLDER>', 'the archive; in a folder the newest')
+    .option('--json', 'print {"path","dataDir","madeBy","createdAt","files","notRestored"}')
+    .action(async (source: string, options: JsonOption) =>
+      (await import('./commands/backup.ts')).restoreBackup(terminal, source, options),
+    );
   const vault = program
     .command('vault')
     .description('Manage the vault, in which secrets are sealed. Works while the service runs.')

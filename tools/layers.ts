@@ -79,7 +79,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     values: ['cli', 'sdk', 'contract', 'kit'],
     node: true,
     remedy:
-      'the CLI is a customer. Its operator commands enter by main.ts, local.ts, examine.ts, leftovers.ts, server-record.ts and config.ts, by no other door.',
+      'the CLI is a customer. Its operator commands enter by main.ts, local.ts, examine.ts, leftovers.ts, backup.ts, restore.ts, server-record.ts and config.ts, by no other door.',
   },
   console: {
     values: ['console'],
@@ -122,7 +122,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
  */
 const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
-const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|server-record|config)\.ts$/;
+const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 export function placeOf(path: string): Place {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };

@@ -90,7 +90,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
+export async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
   if (options.databaseUrl) return { url: checked(options.databaseUrl) };
   const beside = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
   if (beside) return beside;

@@ -1,0 +1,311 @@
+// `berth backup`: the embedded database and the files on disk as of one moment, while the server runs or not. Rows are committed
+// after their files, so files are taken after the database. What is removed between is held by hard links, made at both ends.
+import { constants, type Stats } from 'node:fs';
+import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { Readable } from 'node:stream';
+import { type Config, readConfig } from './config.ts';
+import type { ManifestHead } from './engines/backups/format.ts';
+import { BackupWriter } from './engines/backups/writer.ts';
+import { type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
+import { type Clock, systemClock } from './kit/clock.ts';
+import { isCode } from './kit/durable.ts';
+import { Fault } from './kit/fault.ts';
+import { silentLog } from './kit/log.ts';
+import { Scope } from './kit/scope.ts';
+import { version } from './version.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface BackedUp {
+  readonly path: string;
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that were removed while the backup was made, and are in it. */
+  readonly removedMeanwhile: number;
+  /** What is elsewhere, and how it is backed up. */
+  readonly notCopied: readonly string[];
+}
+
+const HOLD = '.backup-';
+/** In this order: the outbox moves files from the first to the second. */
+const HELD = [join('staging', 'outbox'), join('artifacts', 'objects')];
+/** Of ended sessions, on their way into the artifacts. */
+const LOOSE = [join('staging', 'downloads'), 'recordings'];
+const COPY_BYTES = 1024 * 1024;
+const STEADY_READS_MAX = 20;
+const PERMISSIONS = 0o777;
+
+/** @throws Fault where there is nothing to back up, or `target` is in the data folder or exists. */
+export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackedUp> {
+  const config = readConfig(env);
+  const path = await fileFor(target, config.dataDir, clock);
+  const scope = new Scope();
+  try {
+    const owner = await ownerOf(config.dataDir);
+    const base = config.databaseUrl
+      ? undefined
+      : scope.own(await startBaseBackup({ dataDir: config.dataDir, log: silentLog, clock }));
+    const writer = await BackupWriter.create(path);
+    try {
+      const removedMeanwhile = await copyAll(config, base, writer, scope);
+      const head = { ...headOf(config, base, clock), owner };
+      return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: elsewhere(config) };
+    } catch (error) {
+      await writer.abandon();
+      throw error;
+    }
+  } finally {
+    await scope.close();
+  }
+}
+
+/** In a folder, the name is the time. */
+async function fileFor(target: string, dataDir: string, clock: Clock): Promise<string> {
+  const path = resolve(target);
+  if (`${path}${sep}`.startsWith(`${dataDir}${sep}`))
+    throw new Fault('backup_misplaced', `${path} is in the data folder.`, {
+      advice: 'Write the backup to another disk.',
+    });
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isDirectory()) {
+    if (found) throw new Fault('backup_exists', `${path} is there already.`, { advice: 'Choose another name.' });
+    return path;
+  }
+  return join(
+    path,
+    `berth-${clock
+      .now()
+      .toISOString()
+      .replace(/[-:]|\.\d+/g, '')}.zip`,
+  );
+}
+
+const headOf = (config: Config, base: BaseBackup | undefined, clock: Clock): Omit<ManifestHead, 'owner'> => ({
+  version: version(),
+  createdAt: clock.now().toISOString(),
+  database: base ? { kind: 'embedded', major: base.major, migration: base.migration } : { kind: 'elsewhere' },
+  files: config.s3 ? 's3' : 'disk',
+});
+
+function elsewhere(config: Config): string[] {
+  return [
+    ...(config.databaseUrl
+      ? ['the database at DATABASE_URL: save it with pg_dump, before each `berth backup`, and load it with pg_restore']
+      : []),
+    ...(config.s3
+      ? [`the bucket ${config.s3.bucket}: turn on its versioning, or copy it after each \`berth backup\``]
+      : []),
+    ...(config.secret ? ['BERTH_SECRET: keep it where the settings are'] : []),
+    ...(config.masterKey ? ['the master key, which a setting names: keep it where the settings are'] : []),
+  ];
+}
+
+async function copyAll(
+  { dataDir }: Config,
+  base: BaseBackup | undefined,
+  writer: BackupWriter,
+  scope: Scope,
+): Promise<number> {
+  const hold = await makeHold(dataDir, scope);
+  if (base) await copyCluster(base, writer);
+  const early = new Set<string>();
+  for (const folder of HELD) for (const path of await holdAll(dataDir, hold, folder)) early.add(path);
+  // Heads of seals may be older than the database, never newer. The master key must be that of the rows.
+  const small = await identityOf(dataDir);
+  if (base) await finishCluster(base, writer);
+  if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw rotated();
+  for (const folder of HELD) for (const path of await holdAll(dataDir, hold, folder)) early.delete(path);
+  for (const folder of HELD) await copyTree(writer, hold, dataDir, folder);
+  for (const folder of LOOSE) await copyTree(writer, dataDir, dataDir, folder);
+  for (const [name, text] of small) {
+    const found = await metaOf(join(dataDir, name));
+    const bytes = Buffer.from(text);
+    if (found)
+      await writer.add({ path: name, ...found.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
+  }
+  return early.size;
+}
+
+const rotated = (): Fault =>
+  new Fault('backup_interrupted', 'The master key was replaced while the backup was made.', {
+    advice: 'Take it again.',
+  });
+
+/** Secrets and the identity of the installation. `install-id` is not among them: it names what runs on this machine. */
+async function identityOf(dataDir: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const name of ['host-id', 'secret', 'master-key', 'audit-heads']) {
+    const text = await readFile(join(dataDir, name), 'utf8').catch(ignoreAbsent);
+    if (text !== undefined) found.set(name, text);
+  }
+  return found;
+}
+
+// ---- the database --------------------------------------------------------------------------------------------------
+
+async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void> {
+  await addFolder(writer, dirname(base.cluster), 'pg');
+  for await (const { path, isFolder } of walk(base.cluster, '')) {
+    if (!base.isCopied(path)) continue;
+    const name = join('pg', path);
+    if (isFolder) await addFolder(writer, dirname(base.cluster), name);
+    else if (path === CONTROL) await addControl(writer, base.cluster);
+    else await addFile(writer, join(base.cluster, path), name, true);
+  }
+}
+
+const CONTROL = join('global', 'pg_control');
+
+/** The only file that a restore reads as it is; PostgreSQL may write it at any moment. */
+async function addControl(writer: BackupWriter, cluster: string): Promise<void> {
+  const file = join(cluster, CONTROL);
+  for (let reads = 0, before = await readFile(file); reads < STEADY_READS_MAX; reads += 1) {
+    const bytes = await readFile(file);
+    const found = await metaOf(file);
+    if (found && bytes.equals(before))
+      return writer.add({
+        path: join('pg', CONTROL),
+        ...found.meta,
+        expectedBytes: bytes.length,
+        compress: true,
+        bytes: [bytes],
+      });
+    before = bytes;
+  }
+  throw new Fault('backup_interrupted', `${file} was written each time it was read.`, {
+    advice: 'Take the backup again.',
+  });
+}
+
+async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<void> {
+  const { label, segments } = await base.finish();
+  for (const name of segments)
+    await addFile(writer, join(base.cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
+  const found = await metaOf(join(base.cluster, 'PG_VERSION'));
+  if (!found) throw new Error(`${base.cluster} has gone`);
+  const bytes = Buffer.from(label);
+  await writer.add({
+    path: 'pg/backup_label',
+    ...found.meta,
+    expectedBytes: bytes.length,
+    compress: false,
+    bytes: [bytes],
+  });
+}
+
+// ---- files ---------------------------------------------------------------------------------------------------------
+
+async function makeHold(dataDir: string, scope: Scope): Promise<string> {
+  for (const name of await readdir(dataDir))
+    if (name.startsWith(HOLD) && !isAlive(Number(name.slice(HOLD.length))))
+      await rm(join(dataDir, name), { recursive: true, force: true });
+  const hold = join(dataDir, `${HOLD}${process.pid}`);
+  await mkdir(hold, { mode: 0o700 });
+  scope.defer(() => rm(hold, { recursive: true, force: true }));
+  return hold;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return isCode(error, 'EPERM');
+  }
+}
+
+/** Links what is in the folder now, and returns the paths of the files. */
+async function holdAll(dataDir: string, hold: string, folder: string): Promise<string[]> {
+  const files: string[] = [];
+  await mkdir(join(hold, folder), { recursive: true, mode: 0o700 });
+  for await (const { path, isFolder } of walk(dataDir, folder)) {
+    if (isFolder) await mkdir(join(hold, path), { recursive: true, mode: 0o700 });
+    else if (await isLinked(join(dataDir, path), join(hold, path))) files.push(path);
+  }
+  return files;
+}
+
+/** False if the file has gone. */
+async function isLinked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return false;
+    if (isCode(error, 'EEXIST')) return true;
+    throw error;
+  }
+}
+
+/** `root` has the files, the data folder the modes and owners of the folders. */
+async function copyTree(writer: BackupWriter, root: string, dataDir: string, folder: string): Promise<void> {
+  if (!(await metaOf(join(root, folder)))) return;
+  if (dirname(folder) !== '.') await addFolder(writer, dataDir, dirname(folder));
+  await addFolder(writer, dataDir, folder);
+  for await (const { path, isFolder } of walk(root, folder)) {
+    if (isFolder) await addFolder(writer, dataDir, path);
+    else await addFile(writer, join(root, path), path, false);
+  }
+}
+
+/** A folder that is empty, and so has gone meanwhile, gets what the one above it has. */
+async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
+  for (let at = join(dataDir, path); ; at = dirname(at)) {
+    const found = await metaOf(at);
+    if (found) return writer.addFolder({ path, ...found.meta });
+  }
+}
+
+/** As many bytes as it has when it is opened. A file that has gone is left out. */
+async function addFile(writer: BackupWriter, from: string, path: string, compress: boolean): Promise<void> {
+  const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreAbsent);
+  if (!file) return;
+  try {
+    const found = await file.stat();
+    const end = { start: 0, end: found.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
+    const bytes = found.size === 0 ? [] : file.createReadStream(end);
+    await writer.add({ path, ...metaIn(found), expectedBytes: found.size, compress, bytes: Readable.from(bytes) });
+  } finally {
+    await file.close();
+  }
+}
+
+interface Found {
+  /** Relative to the root. */
+  readonly path: string;
+  readonly isFolder: boolean;
+}
+
+/** Regular files and folders below a folder, which comes before its contents. Links and pipes are left out. */
+async function* walk(root: string, folder: string): AsyncGenerator<Found> {
+  const entries = (await readdir(join(root, folder), { withFileTypes: true }).catch(ignoreAbsent)) ?? [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isFile()) yield { path, isFolder: false };
+    if (!entry.isDirectory()) continue;
+    yield { path, isFolder: true };
+    yield* walk(root, path);
+  }
+}
+
+type Meta = ManifestHead['owner'];
+
+const metaIn = ({ mode, uid, gid }: Stats): Meta => ({ mode: mode & PERMISSIONS, uid, gid });
+
+async function metaOf(path: string): Promise<{ readonly meta: Meta } | undefined> {
+  const found = await lstat(path).catch(ignoreAbsent);
+  return found && { meta: metaIn(found) };
+}
+
+async function ownerOf(dataDir: string): Promise<Meta> {
+  const found = await metaOf(dataDir);
+  if (found) return found.meta;
+  throw new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
+    advice: 'Name its data folder in BERTH_DATA_DIR.',
+  });
+}
+
+function ignoreAbsent(error: unknown): undefined {
+  if (!isCode(error, 'ENOENT') && !isCode(error, 'ENOTDIR')) throw error;
+}

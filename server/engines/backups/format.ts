@@ -1,0 +1,92 @@
+// The format of a backup: a zip archive whose entries have the paths of the data folder, and `manifest.json`, the last entry, which
+// lists them. The comment at the end of the archive has the version of the format, and a SHA-256 of all bytes before it.
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import { Fault } from '../../kit/fault.ts';
+import { parseJson } from '../../kit/foreign.ts';
+
+export const FORMAT_VERSION = 1;
+export const MANIFEST = 'manifest.json';
+export const ENTRIES_MAX = 2_000_000;
+export const MANIFEST_BYTES_MAX = 512 * 1024 ** 2;
+export const DIGEST_CHARACTERS = 64;
+const PATH_BYTES_MAX = 1024;
+const DEPTH_MAX = 16;
+
+/** What a backup may have at the top of a data folder. Sessions, sockets and locks are not among it. */
+const TOPS = new Set([
+  ...['pg', 'artifacts', 'staging', 'recordings'],
+  ...['secret', 'host-id', 'master-key', 'audit-heads'],
+]);
+const PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
+
+const SHA256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Path = Type.String({ minLength: 1, maxLength: PATH_BYTES_MAX });
+const Owner = { mode: Type.Integer({ minimum: 0, maximum: 0o777 }), uid: Count, gid: Count } as const;
+const strict = { additionalProperties: false } as const;
+
+const Folder = Type.Object({ path: Path, ...Owner }, strict);
+const File = Type.Object({ path: Path, ...Owner, size: Count, sha256: SHA256 }, strict);
+const ManifestSchema = Type.Object(
+  {
+    format: Type.Literal(FORMAT_VERSION),
+    version: Type.String({ minLength: 1, maxLength: 100 }),
+    createdAt: Type.String({ format: 'date-time', maxLength: 40 }),
+    database: Type.Union([
+      Type.Object({ kind: Type.Literal('embedded'), major: Count, migration: Type.String({ maxLength: 200 }) }, strict),
+      Type.Object({ kind: Type.Literal('elsewhere') }, strict),
+    ]),
+    files: Type.Union([Type.Literal('disk'), Type.Literal('s3')]),
+    owner: Type.Object(Owner, strict),
+    folders: Type.Array(Folder, { maxItems: ENTRIES_MAX }),
+    entries: Type.Array(File, { maxItems: ENTRIES_MAX }),
+  },
+  strict,
+);
+
+export type Manifest = Static<typeof ManifestSchema>;
+export type FolderEntry = Static<typeof Folder>;
+export type FileEntry = Static<typeof File>;
+/** What is known of a backup before its files are. */
+export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
+
+/** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder, each named once. */
+export function readManifest(text: string): Manifest {
+  const value = parseJson(text);
+  if (!Value.Check(ManifestSchema, value)) throw damaged('its manifest is not as it should be');
+  const seen = new Set<string>();
+  for (const { path } of [...value.folders, ...value.entries]) {
+    if (!isSafePath(path))
+      throw damaged(`it names ${JSON.stringify(path.slice(0, 120))}, which is no path of a data folder`);
+    if (seen.has(path)) throw damaged(`it names ${path} twice`);
+    seen.add(path);
+  }
+  const folders = new Set(value.folders.map(({ path }) => path));
+  for (const { path } of [...value.folders, ...value.entries]) {
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
+    if (parent !== '' && !folders.has(parent)) throw damaged(`it has no folder for ${path}`);
+  }
+  return value;
+}
+
+/** Relative, without `.`, `..` and empty parts, and below a folder or file that a backup has. */
+export function isSafePath(path: string): boolean {
+  const parts = path.split('/');
+  return parts.length <= DEPTH_MAX && TOPS.has(parts[0] ?? '') && parts.every(part => PART.test(part));
+}
+
+export const comment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
+export const NO_DIGEST = '0'.repeat(DIGEST_CHARACTERS);
+export const TRAILER_BYTES_MAX = 100;
+
+/** The version and the digest at the end of a backup; undefined for any other file. */
+export function readTrailer(tail: string): { readonly format: number; readonly digest: string } | undefined {
+  const [, format, digest] = /berth-backup (\d{1,6}) ([0-9a-f]{64})$/.exec(tail) ?? [];
+  return format && digest ? { format: Number(format), digest } : undefined;
+}
+
+export const damaged = (why: string): Fault =>
+  new Fault('backup_damaged', `The backup is damaged: ${why}.`, {
+    advice: 'Nothing was restored. Take another backup.',
+  });

@@ -1,0 +1,181 @@
+// Reads a backup, which is hostile input: first the digest of the whole file, then the manifest, then the entries, which must be
+// those of the manifest and nothing else. Files are created below the folder and never through a link.
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { writeSynced } from '../../kit/durable.ts';
+import { Fault, reason } from '../../kit/fault.ts';
+import { writeHashed } from '../../kit/hashed-write.ts';
+import {
+  DIGEST_CHARACTERS,
+  damaged,
+  ENTRIES_MAX,
+  type FileEntry,
+  FORMAT_VERSION,
+  MANIFEST,
+  MANIFEST_BYTES_MAX,
+  type Manifest,
+  readManifest,
+  readTrailer,
+  TRAILER_BYTES_MAX,
+} from './format.ts';
+
+const TYPE_MASK = 0o170000;
+const REGULAR = 0o100000;
+const ENCRYPTED = 1;
+const COPY_BYTES = 1024 * 1024;
+
+export interface OpenedBackup {
+  readonly manifest: Manifest;
+  /** Writes everything into the empty folder. `asRoot`: with the recorded owners. */
+  unpackInto(folder: string, options: { readonly asRoot: boolean }): Promise<void>;
+  close(): void;
+}
+
+/** @throws Fault `backup_foreign`, `backup_newer` or `backup_damaged`. */
+export async function openBackup(path: string): Promise<OpenedBackup> {
+  await checkWhole(path);
+  const zip = await openZip(path);
+  try {
+    const entries = await entriesOf(zip);
+    const manifest = readManifest(await textOf(zip, entries.get(MANIFEST)));
+    entries.delete(MANIFEST);
+    demandSame(manifest, entries);
+    return {
+      manifest,
+      unpackInto: (folder, how) => unpack(zip, entries, manifest, folder, how),
+      close: () => zip.close(),
+    };
+  } catch (error) {
+    zip.close();
+    throw asDamage(error);
+  }
+}
+
+async function checkWhole(path: string): Promise<void> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    const trailer = found.isFile() ? readTrailer(await tailOf(file, found.size)) : undefined;
+    if (!trailer) throw new Fault('backup_foreign', `${path} is not a complete backup that \`berth backup\` made.`);
+    if (trailer.format > FORMAT_VERSION)
+      throw new Fault(
+        'backup_newer',
+        `${path} has format ${trailer.format}; this program reads up to ${FORMAT_VERSION}.`,
+        {
+          advice: 'Restore it with the version of Berth that made it.',
+        },
+      );
+    const digest = await digestOf(file, found.size - DIGEST_CHARACTERS);
+    if (digest !== trailer.digest) throw damaged('its bytes are not those that were written');
+  } finally {
+    await file.close();
+  }
+}
+
+async function tailOf(file: FileHandle, size: number): Promise<string> {
+  const length = Math.min(size, TRAILER_BYTES_MAX);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), { position: size - length });
+  return buffer.toString('latin1', 0, bytesRead);
+}
+
+async function digestOf(file: FileHandle, bytes: number): Promise<string> {
+  const hash = createHash('sha256');
+  const all = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: COPY_BYTES };
+  for await (const chunk of file.createReadStream(all)) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+async function openZip(path: string): Promise<ZipFile> {
+  try {
+    const names = { decodeStrings: true, strictFileNames: true, validateEntrySizes: true };
+    return await openPromise(path, { lazyEntries: true, autoClose: false, ...names });
+  } catch (error) {
+    throw damaged(reason(error));
+  }
+}
+
+/** By name. @throws Fault for anything but regular files with names of their own. */
+async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
+  if (zip.entryCount > ENTRIES_MAX + 1) throw damaged(`it has ${zip.entryCount} entries`);
+  const entries = new Map<string, Entry>();
+  for await (const entry of zip.eachEntry()) {
+    const name = entry.fileName;
+    const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
+    if (type !== REGULAR) throw damaged(`${JSON.stringify(name.slice(0, 120))} is no regular file`);
+    if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw damaged(`${name} is encrypted`);
+    if (entries.has(name)) throw damaged(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
+    entries.set(name, entry);
+  }
+  return entries;
+}
+
+async function textOf(zip: ZipFile, entry: Entry | undefined): Promise<string> {
+  if (!entry) throw damaged('it has no manifest');
+  if (entry.uncompressedSize > MANIFEST_BYTES_MAX) throw damaged('its manifest is too large');
+  const parts: Buffer[] = [];
+  for await (const part of await bytesOf(zip, entry)) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+/** Fails if there are more or fewer than declared. A failure before the first read waits for that read. */
+async function bytesOf(zip: ZipFile, entry: Entry): Promise<Readable> {
+  const stream = await zip.openReadStreamPromise(entry);
+  return stream.on('error', () => {});
+}
+
+/** The archive has what the manifest lists, in the same sizes, and nothing else. */
+function demandSame(manifest: Manifest, entries: ReadonlyMap<string, Entry>): void {
+  for (const { path, size } of manifest.entries) {
+    const entry = entries.get(path);
+    if (!entry) throw damaged(`${path} is missing`);
+    if (entry.uncompressedSize !== size) throw damaged(`${path} has another size`);
+  }
+  if (entries.size > manifest.entries.length) throw damaged('it has files that its manifest does not list');
+}
+
+async function unpack(
+  zip: ZipFile,
+  entries: ReadonlyMap<string, Entry>,
+  { folders, entries: files }: Manifest,
+  folder: string,
+  { asRoot }: { readonly asRoot: boolean },
+): Promise<void> {
+  try {
+    // Sorted, parents come first. Their modes follow at the end, because a folder may not be writable.
+    const sorted = [...folders].sort((a, b) => (a.path < b.path ? -1 : 1));
+    for (const { path } of sorted) await mkdir(join(folder, path), { mode: 0o700 });
+    for (const file of files) {
+      const entry = entries.get(file.path);
+      if (entry) await writeEntry(() => bytesOf(zip, entry), file, folder);
+    }
+    for (const { path, mode, uid, gid } of [...files, ...sorted.reverse()]) {
+      if (asRoot) await chown(join(folder, path), uid, gid);
+      await chmod(join(folder, path), mode);
+    }
+  } catch (error) {
+    throw asDamage(error);
+  }
+}
+
+async function writeEntry(
+  read: () => Promise<Readable>,
+  { path, size, sha256 }: FileEntry,
+  folder: string,
+): Promise<void> {
+  const target = join(folder, path);
+  // `wx` opens no file that is there, and follows no link. The folders above were made by us.
+  const stored = await writeSynced(target, async file => writeHashed(file, await read()));
+  if (stored.size !== size || stored.checksum !== sha256)
+    throw damaged(`${path} has other bytes than its manifest says`);
+  if (!(await lstat(target)).isFile()) throw damaged(`${path} is no file`);
+}
+
+/** What the zip reader refuses is damage; what the disk refuses is not. */
+function asDamage(error: unknown): unknown {
+  const isOfDisk = error instanceof Error && 'syscall' in error;
+  return error instanceof Fault || isOfDisk ? error : damaged(reason(error));
+}

@@ -1,0 +1,145 @@
+// Writes a backup: one file after the other into the archive, at last the manifest and the digest. Until it is complete, the
+// archive has the ending `.partial`.
+import { createHash } from 'node:crypto';
+import { type FileHandle, link, open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { ZipFile } from 'yazl';
+import { isCode, syncFolder } from '../../kit/durable.ts';
+import { Fault } from '../../kit/fault.ts';
+import {
+  comment,
+  DIGEST_CHARACTERS,
+  ENTRIES_MAX,
+  type FileEntry,
+  FORMAT_VERSION,
+  type FolderEntry,
+  MANIFEST,
+  type Manifest,
+  type ManifestHead,
+  NO_DIGEST,
+} from './format.ts';
+
+/** From this size on, an entry is written so that it may have more than 4 GiB. */
+const LARGE_BYTES = 2 * 1024 ** 3;
+const FAST = 1;
+
+export interface Content extends Omit<FileEntry, 'size' | 'sha256'> {
+  /** About how large it is. */
+  readonly expectedBytes: number;
+  /** Whether its bytes become smaller by it. */
+  readonly compress: boolean;
+  readonly bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+export class BackupWriter {
+  readonly #path: string;
+  readonly #file: FileHandle;
+  readonly #zip = new ZipFile();
+  readonly #written: Promise<string>;
+  readonly #failed = Promise.withResolvers<never>();
+  readonly #folders = new Map<string, FolderEntry>();
+  readonly #entries: FileEntry[] = [];
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+    this.#failed.promise.catch(() => {});
+    this.#zip.on('error', error => this.#failed.reject(error));
+    this.#written = writeDigested(this.#zip.outputStream, file);
+    this.#written.catch(error => this.#failed.reject(error));
+  }
+
+  /** @throws Fault `backup_exists` where something has this name. */
+  static async create(path: string): Promise<BackupWriter> {
+    try {
+      return new BackupWriter(path, await open(partial(path), 'wx', 0o600));
+    } catch (error) {
+      throw isCode(error, 'EEXIST') ? exists(partial(path)) : error;
+    }
+  }
+
+  /** Once each; the first counts. */
+  addFolder(folder: FolderEntry): void {
+    if (!this.#folders.has(folder.path)) this.#folders.set(folder.path, folder);
+  }
+
+  /** Resolves when the bytes have been read. One at a time. */
+  async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
+    if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup has at most ${ENTRIES_MAX} files`);
+    const { stream, read } = digested(bytes);
+    const size = { forceZip64Format: expectedBytes >= LARGE_BYTES };
+    this.#zip.addReadStream(stream, file.path, { ...size, ...(compress ? { compressionLevel: FAST } : { compress }) });
+    this.#entries.push({ ...file, ...(await Promise.race([read, this.#failed.promise])) });
+  }
+
+  /** Resolves with what was written, when it is on the disk under its name. */
+  async finish(head: ManifestHead): Promise<{ readonly files: number; readonly bytes: number }> {
+    const manifest: Manifest = {
+      format: FORMAT_VERSION,
+      ...head,
+      folders: [...this.#folders.values()],
+      entries: this.#entries,
+    };
+    this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST);
+    this.#zip.end({ comment: comment(NO_DIGEST), forceZip64Format: false });
+    const digest = await Promise.race([this.#written, this.#failed.promise]);
+    const { size } = await this.#file.stat();
+    await this.#file.write(digest, size - DIGEST_CHARACTERS);
+    await this.#file.sync();
+    await this.#file.close();
+    // Unlike a rename, a link does not replace a file that somebody has put there meanwhile.
+    await link(partial(this.#path), this.#path).catch(error => {
+      throw isCode(error, 'EEXIST') ? exists(this.#path) : error;
+    });
+    await rm(partial(this.#path));
+    await syncFolder(dirname(this.#path));
+    return { files: this.#entries.length, bytes: size };
+  }
+
+  async abandon(): Promise<void> {
+    await this.#file.close().catch(() => {});
+    await rm(partial(this.#path), { force: true });
+  }
+}
+
+const partial = (path: string): string => `${path}.partial`;
+
+const exists = (path: string): Fault =>
+  new Fault('backup_exists', `${path} is there already.`, { advice: 'Remove it, or choose another name.' });
+
+function digested(bytes: Content['bytes']) {
+  const { promise, resolve, reject } = Promise.withResolvers<{ size: number; sha256: string }>();
+  promise.catch(() => {});
+  const through = async function* (): AsyncGenerator<Uint8Array> {
+    const hash = createHash('sha256');
+    let size = 0;
+    try {
+      for await (const chunk of bytes) {
+        hash.update(chunk);
+        size += chunk.length;
+        yield chunk;
+      }
+      resolve({ size, sha256: hash.digest('hex') });
+    } catch (error) {
+      reject(error);
+      throw error;
+    }
+  };
+  return { stream: Readable.from(through(), { objectMode: false }), read: promise };
+}
+
+/** Resolves with the digest of all bytes but the last ones, in whose place it belongs. */
+async function writeDigested(stream: AsyncIterable<Uint8Array | string>, file: FileHandle): Promise<string> {
+  const hash = createHash('sha256');
+  let held = Buffer.alloc(0);
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk);
+    await file.appendFile(bytes);
+    const all = Buffer.concat([held, bytes]);
+    const hashed = Math.max(0, all.length - DIGEST_CHARACTERS);
+    hash.update(all.subarray(0, hashed));
+    held = all.subarray(hashed);
+  }
+  return hash.digest('hex');
+}

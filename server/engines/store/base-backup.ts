@@ -1,0 +1,84 @@
+// A base backup of the embedded PostgreSQL, by its own functions: between pg_backup_start and pg_backup_stop the files of the
+// cluster may be copied while it works. With the write-ahead log of that time, they give the state of the moment of the stop.
+// The package from npm has no pg_dump and no pg_basebackup; this is what pg_basebackup does, too.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { Fault } from '../../kit/fault.ts';
+import { type Closeable, Scope } from '../../kit/scope.ts';
+import { connection } from './database.ts';
+import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
+import { openTarget, type StoreOptions } from './open-store.ts';
+
+/** A checkpoint writes what is in memory, on a disk that may be slow. */
+const STATEMENT_MS = 300_000;
+const SEGMENT = /^[0-9A-F]{24}$/;
+/** Their contents belong to the running process, or are made again at a start. The folders themselves must be there. */
+const EMPTY_FOLDERS = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/./;
+const LEFT_OUT = /(^|\/)(postmaster\.(pid|opts)|pg_internal\.init(\.\d+)?|pgsql_tmp[^/]*|backup_label|tablespace_map)$/;
+
+export interface BaseBackup extends Closeable {
+  readonly cluster: string;
+  readonly major: number;
+  /** The newest migration of the database. */
+  readonly migration: string;
+  /** Whether a path in the cluster is copied. */
+  isCopied(path: string): boolean;
+  /** Ends the backup. `label` must be restored as `backup_label`, with these files of `pg_wal`. */
+  finish(): Promise<{ readonly label: string; readonly segments: readonly string[] }>;
+}
+
+/**
+ * Beside a server that may run.
+ *
+ * @throws Fault `data_folder_unusable` if there is no cluster yet.
+ */
+export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'databaseUrl'>): Promise<BaseBackup> {
+  const scope = new Scope();
+  try {
+    const major = clusterMajor(options.dataDir);
+    if (major === undefined) throw nothingThere(options.dataDir);
+    const client = new pg.Client({
+      ...connection(await openTarget({ ...options, beside: true }, scope)),
+      query_timeout: STATEMENT_MS,
+      application_name: 'berth-backup',
+    });
+    client.on('error', () => {}); // The next query fails with it.
+    await client.connect();
+    scope.defer(() => client.end());
+    return { ...(await begin(client, options.dataDir)), major, close: () => scope.close() };
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBackup, 'major' | 'close'>> {
+  const cluster = clusterFolder(dataDir);
+  const name = await client.query('select name from berth_migrations order by name desc limit 1');
+  // Keeps the write-ahead log from now on, and goes with the connection.
+  await client.query(`select pg_create_physical_replication_slot('berth_backup_${process.pid}', true, true)`);
+  const started = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
+  const first = String(started.rows[0]?.segment);
+  return {
+    cluster,
+    migration: String(name.rows[0]?.name ?? ''),
+    isCopied: path => !EMPTY_FOLDERS.test(path) && !LEFT_OUT.test(path),
+    finish: async () => {
+      // `false`: there is no archive that it could wait for.
+      const stopped = await client.query(
+        'select labelfile, pg_walfile_name(lsn) as segment from pg_backup_stop(false)',
+      );
+      const { labelfile: label, segment: last } = stopped.rows[0] ?? {};
+      const names = await readdir(join(cluster, 'pg_wal'));
+      const segments = names.filter(one => SEGMENT.test(one) && one >= first && one <= String(last)).sort();
+      if (segments[0] !== first) throw new Error(`the write-ahead log begins with ${segments[0]}, not with ${first}`);
+      return { label: String(label), segments };
+    },
+  };
+}
+
+const nothingThere = (dataDir: string): Fault =>
+  new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
+    advice: 'Name its data folder in BERTH_DATA_DIR.',
+  });

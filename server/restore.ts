@@ -1,0 +1,122 @@
+// `berth restore`: puts a backup into an empty data folder. Everything is unpacked and checked beside its place first, so that a
+// backup that is refused leaves nothing.
+import { chmod, chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Config, readConfig } from './config.ts';
+import type { Manifest } from './engines/backups/format.ts';
+import { type OpenedBackup, openBackup } from './engines/backups/reader.ts';
+import { lockDataFolder } from './engines/store/data-folder.ts';
+import { findBinaries } from './engines/store/embedded/find-binaries.ts';
+import { migrations } from './engines/store/migrations/index.ts';
+import { syncFolder } from './kit/durable.ts';
+import { Fault } from './kit/fault.ts';
+import { Scope } from './kit/scope.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Restored {
+  readonly path: string;
+  readonly dataDir: string;
+  readonly madeBy: string;
+  readonly createdAt: string;
+  readonly files: number;
+  /** What the backup does not have, and how it is restored. */
+  readonly notRestored: readonly string[];
+}
+
+const STAGE = '.restoring';
+const LOCK = 'lock';
+/** The cluster comes last: without it, nothing takes the folder for an installation. */
+const LAST = 'pg';
+const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
+
+/** @throws Fault where the folder is in use, or the backup is not one that belongs here. */
+export async function restore(env: Environment, source: string): Promise<Restored> {
+  const config = readConfig(env);
+  const { dataDir } = config;
+  const path = await fileIn(resolve(source));
+  await demandEmpty(dataDir);
+  const scope = new Scope();
+  try {
+    const backup = await openBackup(path);
+    scope.defer(() => backup.close());
+    await demandFits(config, backup.manifest);
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command' }));
+    await demandEmpty(dataDir);
+    await putInto(dataDir, backup);
+    const { version: madeBy, createdAt, entries } = backup.manifest;
+    return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: elsewhere(config) };
+  } finally {
+    await scope.close();
+  }
+}
+
+/** In a folder, the newest. */
+async function fileIn(source: string): Promise<string> {
+  const found = await stat(source).catch(() => undefined);
+  if (!found) throw new Fault('not_found', `There is no backup ${source}.`);
+  if (!found.isDirectory()) return source;
+  const newest = (await readdir(source))
+    .filter(name => NAME.test(name))
+    .sort()
+    .at(-1);
+  if (newest === undefined) throw new Fault('not_found', `There is no berth-TIME.zip in ${source}.`);
+  return join(source, newest);
+}
+
+/** A restore that was killed left its stage, or the lock file. */
+async function demandEmpty(dataDir: string): Promise<void> {
+  const names = await readdir(dataDir).catch(() => []);
+  const others = names.filter(name => name !== STAGE && name !== LOCK);
+  if (others.length === 0) return;
+  throw new Fault('data_folder_not_empty', `${dataDir} is not empty: it has ${others.sort().slice(0, 5).join(', ')}.`, {
+    advice: 'Nothing was changed. Move it away, or name another folder in BERTH_DATA_DIR.',
+  });
+}
+
+async function demandFits(config: Config, { version, database, files }: Manifest): Promise<void> {
+  const kind = config.databaseUrl ? 'elsewhere' : 'embedded';
+  if (database.kind !== kind) throw misfit(kind === 'embedded' ? 'Set DATABASE_URL as it was.' : 'Unset DATABASE_URL.');
+  if ((config.s3 ? 's3' : 'disk') !== files)
+    throw misfit(files === 's3' ? 'Set BERTH_S3_BUCKET as it was.' : 'Unset BERTH_S3_BUCKET.');
+  if (database.kind === 'elsewhere') return;
+  if (!(database.migration in migrations))
+    throw new Fault('backup_newer', `The backup was made by Berth ${version}, which is newer than this program.`, {
+      advice: 'Nothing was restored. Restore it with that version.',
+    });
+  if (!(await findBinaries({ major: database.major })))
+    throw misfit(`Install PostgreSQL ${database.major} (Debian: apt install postgresql-${database.major}).`);
+}
+
+const misfit = (advice: string): Fault =>
+  new Fault('backup_misfit', 'The backup was made with other settings than these.', {
+    advice: `Nothing was restored. ${advice}`,
+  });
+
+async function putInto(dataDir: string, backup: OpenedBackup): Promise<void> {
+  const stage = join(dataDir, STAGE);
+  const asRoot = process.getuid?.() === 0;
+  const { mode, uid, gid } = backup.manifest.owner;
+  try {
+    await rm(stage, { recursive: true, force: true });
+    await mkdir(stage, { mode: 0o700 });
+    await backup.unpackInto(stage, { asRoot });
+    if (asRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
+    await chmod(dataDir, mode);
+    const names = (await readdir(stage)).filter(name => name !== LAST);
+    for (const name of [...names, LAST])
+      if (name !== LAST || backup.manifest.database.kind === 'embedded')
+        await rename(join(stage, name), join(dataDir, name));
+    await syncFolder(dataDir);
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+const elsewhere = (config: Config): string[] => [
+  ...(config.databaseUrl ? ['the database at DATABASE_URL: load it with pg_restore before the start'] : []),
+  ...(config.s3 ? [`the bucket ${config.s3.bucket}: its objects of that time must be in it`] : []),
+  ...(config.secret ? ['BERTH_SECRET: it must be the same as then'] : []),
+  ...(config.masterKey ? ['the master key: its setting must name the same as then'] : []),
+];

@@ -1,0 +1,316 @@
+// `berth backup` and `berth restore`, with the commands of docs/guides/upgrade.md: what a restored installation has, and which
+// archives and folders are refused.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import type { Context, StorageState } from '../../contract/contexts.ts';
+import type { DownloadPage } from '../../contract/files.ts';
+import { createContext } from '../harness/contexts.ts';
+import { onPage } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { CHECKOUT, runBerth, startServer, type TestServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { type ZipEntry, zip } from '../harness/zip.ts';
+
+const REPORT = randomBytes(300_000);
+const CHURN_MAX = 200;
+const REGULAR = 0o100644;
+const LINK = 0o120777;
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-backup-'));
+const backups = join(folder, 'backups');
+const dataDir = join(folder, 'data');
+mkdirSync(dataDir, { mode: 0o700 });
+const pages = await openPages({
+  '/files': '<!doctype html><style>html{background:rgb(0,255,0)}</style><a id=report href=/report>report</a>',
+  '/report': (_, response) => {
+    const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename="report.pdf"' };
+    response.writeHead(200, headers).end(REPORT);
+  },
+});
+const server = await startServer({ pages, dataDir });
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The blocks of the guide, each as a function that runs it with these settings. */
+const [backUp, askStatus, stopAndMove, restoreNewest] = [
+  ...readFileSync(join(CHECKOUT, 'docs/guides/upgrade.md'), 'utf8').matchAll(/^```sh story\n([\s\S]*?)^```$/gm),
+].map(([, block = '']) => async (env: Readonly<Record<string, string>>) => {
+  const here = block
+    .replaceAll('/var/backups/berth', backups)
+    .replaceAll('npm run -s berth --', `'${process.execPath}' '${join(CHECKOUT, 'cli/berth.ts')}'`)
+    .replaceAll('./data', dataDir);
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', `${here} 2>&1`], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  assert.equal(code, 0, said);
+  return said;
+});
+assert.ok(backUp && askStatus && stopAndMove && restoreNewest);
+
+const restored = (archive: string, into: string) =>
+  runBerth(['restore', archive], { ...server.env, BERTH_DATA_DIR: into });
+const stateOf = async (of: TestServer, id: string): Promise<StorageState> =>
+  (await of.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`)).body;
+const stateWith = (value: string) => ({
+  cookies: [
+    {
+      name: 'sid',
+      value,
+      domain: 'a.test',
+      path: '/',
+      expires: 4_000_000_000,
+      httpOnly: true,
+      secure: true,
+      sameSite: 'Lax',
+    },
+  ],
+  origins: [],
+});
+
+async function contextWith(value: string): Promise<string> {
+  const { id } = await createContext(server);
+  const path = `/v1/browsers/contexts/${id}/storage-state`;
+  const { status, text: said } = await server.api('POST', path, { body: stateWith(value) });
+  assert.equal(status, 200, said);
+  return id;
+}
+
+const downloadsOf = async (of: TestServer, session: string) =>
+  (await of.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body;
+
+/** Contexts that come and go until `done`, so that files are written and removed while the backup is made. */
+async function churn(done: Promise<unknown>): Promise<void> {
+  let over = false;
+  void done.finally(() => {
+    over = true;
+  });
+  for (let turn = 0; !over && turn < CHURN_MAX; turn++) {
+    const id = await contextWith(`churn ${turn}`);
+    if (turn % 3 === 0) assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
+  }
+}
+
+test('a backup of a running service, restored into an empty folder, has keys, contexts, downloads and recordings', async () => {
+  const context = await contextWith('kept');
+  const session = await server.createSession({});
+  await onPage(session.connectUrl, async page => {
+    await page.goto(`${pages.a}/files`);
+    await page.click('#report');
+    await eventually(
+      'the download',
+      () => downloadsOf(server, session.id),
+      ({ total }) => total === 1,
+    );
+    await playlistWhen(server, session.id, '0', playlist => playlist.includes('#EXTINF'));
+  });
+  await server.ended(session.id);
+  const film = await fetchFilm(await playlistWhen(server, session.id, '0', list => list.includes('ENDLIST')));
+  const running = await server.createSession({ keepAlive: true });
+
+  const taken = backUp(server.env);
+  await churn(taken);
+  assert.match(await taken, /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Whoever has it has all secrets/);
+  assert.deepEqual(
+    readdirSync(dataDir).filter(name => name.startsWith('.')),
+    [],
+  );
+  const later = await contextWith('made later');
+  assert.match(await askStatus(server.env), /service +ready/);
+
+  const [name = ''] = readdirSync(backups);
+  assert.equal(statSync(join(backups, name)).mode & 0o777, 0o600);
+  await server.kill('SIGTERM');
+  assert.match(await stopAndMove(server.env), /Ended 1 sessions/);
+  assert.match(await restoreNewest(server.env), /by Berth \d+\.\d+\.\d+\.\nStart the service/);
+  for (const [file, mode] of [
+    ['master-key', 0o600],
+    ['secret', 0o600],
+    ['pg', 0o700],
+    ['pg/PG_VERSION', 0o600],
+  ] as const)
+    assert.equal(statSync(join(dataDir, file)).mode & 0o777, mode, file);
+  assert.equal(readFileSync(join(dataDir, 'host-id'), 'utf8'), readFileSync(`${dataDir}.upgraded/host-id`, 'utf8'));
+  await server.start();
+
+  assert.equal((await stateOf(server, context)).cookies[0]?.value, 'kept');
+  assert.equal((await server.api('GET', `/v1/browsers/contexts/${later}`)).status, 404);
+  const { downloads } = await downloadsOf(server, session.id);
+  const bytes = await fetch(String(downloads[0]?.downloadUrl));
+  assert.ok(Buffer.from(await bytes.arrayBuffer()).equals(REPORT), 'the bytes of the download');
+  const again = await playlistWhen(server, session.id, '0', list => list.includes('ENDLIST'));
+  assert.ok((await fetchFilm(again)).equals(film), 'the bytes of the recording');
+  const { status, endReason } = await server.read(running.id);
+  assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+  const { body: contexts } = await server.api<Context[]>('GET', '/v1/browsers/contexts');
+  for (const { id, version } of contexts)
+    if (version > 0) assert.match((await stateOf(server, id)).cookies[0]?.value ?? '', /^(kept|churn \d+)$/);
+  assert.equal((await server.createSession()).status, 'RUNNING');
+});
+
+test('a backup is taken and restored without a server, and of a data folder that is not there it is refused', async () => {
+  await server.kill('SIGTERM');
+  const archive = join(folder, 'stopped.zip');
+  const { code, stderr } = await server.berth('backup', archive);
+  assert.equal(code, 0, stderr);
+  const into = join(folder, 'second');
+  assert.equal((await restored(archive, into)).code, 0);
+  const keys = await runBerth(['keys', 'list', '--json'], { ...server.env, BERTH_DATA_DIR: into });
+  assert.deepEqual(keys.stdout, (await server.berth('keys', 'list', '--json')).stdout);
+  const twice = await server.berth('backup', archive);
+  assert.equal(twice.code, 1);
+  assert.match(twice.stderr, /is there already/);
+  const inside = await server.berth('backup', join(dataDir, 'b.zip'));
+  assert.match(inside.stderr, /is in the data folder/);
+  const none = await runBerth(['backup', join(folder, 'none.zip')], {
+    ...server.env,
+    BERTH_DATA_DIR: join(folder, 'none'),
+  });
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /There is no installation/);
+  await server.start();
+});
+
+test('a data folder that is not empty is refused, and keeps what it has', async () => {
+  const into = join(folder, 'used');
+  mkdirSync(into);
+  writeFileSync(join(into, 'mine'), 'mine');
+  const { code, stderr } = await restored(backups, into);
+  assert.equal(code, 1);
+  assert.match(stderr, /is not empty: it has mine\. Nothing was changed/);
+  assert.deepEqual(readdirSync(into), ['mine']);
+  assert.match((await restored(backups, dataDir)).stderr, /is not empty/);
+});
+
+test('one changed byte anywhere is refused, and leaves nothing', async () => {
+  const [name = ''] = readdirSync(backups);
+  const whole = readFileSync(join(backups, name));
+  const damaged = join(folder, 'damaged.zip');
+  for (const at of [0, 11, whole.length >> 1, whole.length - 1000, whole.length - 70, whole.length - 1]) {
+    const bytes = Buffer.from(whole);
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+    writeFileSync(damaged, bytes);
+    const into = join(folder, 'fresh');
+    const { code, stderr } = await restored(damaged, into);
+    assert.equal(code, 1, `byte ${at} of ${whole.length}`);
+    assert.match(stderr, /backup is damaged|not a complete backup/);
+    assert.throws(() => readdirSync(into), /ENOENT/);
+  }
+  writeFileSync(damaged, whole.subarray(0, whole.length - 10));
+  assert.match((await restored(damaged, join(folder, 'fresh'))).stderr, /not a complete backup/);
+});
+
+// ---- archives that an attacker wrote, whole by their digest --------------------------------------------------------
+
+const OWNER = { mode: 0o700, uid: 0, gid: 0 };
+const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+function sealed(entries: readonly ZipEntry[], format = 1): Buffer {
+  const bytes = zip(entries.map(entry => ({ mode: REGULAR, ...entry })));
+  const comment = `berth-backup ${format} ${'0'.repeat(64)}`;
+  bytes.writeUInt16LE(comment.length, bytes.length - 2);
+  const whole = Buffer.concat([bytes, Buffer.from(comment)]);
+  whole.write(sha256(whole.subarray(0, -64)), whole.length - 64);
+  return whole;
+}
+
+/** A backup with these entries, and a manifest that lists them as they are. */
+function forged(files: readonly ZipEntry[], more: object = {}): Buffer {
+  const listed = files.map(({ name, bytes = '' }) => ({
+    ...{ path: name, mode: 0o600, uid: 0, gid: 0, size: bytes.length, sha256: sha256(bytes) },
+  }));
+  const manifest = {
+    ...{ format: 1, version: '0.1.0', createdAt: '2026-01-01T00:00:00.000Z' },
+    ...{ database: { kind: 'embedded', major: 18, migration: '0001-first' }, files: 'disk', owner: OWNER },
+    ...{ folders: [{ path: 'pg', ...OWNER }], entries: listed, ...more },
+  };
+  return sealed([...files, { name: 'manifest.json', bytes: JSON.stringify(manifest) }]);
+}
+
+const HOSTILE: Readonly<Record<string, Buffer>> = {
+  'a path that leaves the folder': forged([{ name: '../escaped', bytes: 'x' }]),
+  'a path that leaves it later': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
+  'an absolute path': forged([{ name: '/tmp/escaped', bytes: 'x' }]),
+  'a backslash': forged([{ name: 'pg\\..\\escaped', bytes: 'x' }]),
+  'a file at the top that no backup has': forged([{ name: 'server.json', bytes: '{}' }]),
+  'a hidden file': forged([{ name: 'pg/.hidden', bytes: 'x' }]),
+  'a link': forged([{ name: 'pg/link', bytes: '/etc/passwd', mode: LINK }]),
+  'a folder in place of a file': forged([{ name: 'secret', bytes: '', mode: 0o040755 }]),
+  'the same file twice': forged([
+    { name: 'secret', bytes: 'a' },
+    { name: 'secret', bytes: 'a' },
+  ]),
+  'a folder that leaves': forged([], { folders: [{ path: '../x', ...OWNER }] }),
+  'a file without its folder': forged([{ name: 'artifacts/x', bytes: 'x' }]),
+  'a file below a file': forged([
+    { name: 'secret', bytes: 'a' },
+    { name: 'secret/x', bytes: 'a' },
+  ]),
+  'more than the manifest lists': forged([{ name: 'secret', bytes: 'a' }], { entries: [] }),
+  'less than the manifest lists': forged([], { entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('a') }] }),
+  'another digest than the manifest has': forged([{ name: 'secret', bytes: 'a' }], {
+    entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('b') }],
+  }),
+  'a mode with setuid': forged([{ name: 'secret', bytes: 'a' }], {
+    entries: [{ path: 'secret', mode: 0o4755, uid: 0, gid: 0, size: 1, sha256: sha256('a') }],
+  }),
+  'a bomb that declares a small size': forged([{ name: 'secret', bytes: Buffer.alloc(50_000_000), size: 10 }], {
+    entries: [{ path: 'secret', ...OWNER, size: 10, sha256: sha256('a') }],
+  }),
+  'no manifest': sealed([{ name: 'secret', bytes: 'a' }]),
+  'a manifest that is no JSON': sealed([{ name: 'manifest.json', bytes: '{' }]),
+};
+
+for (const [what, bytes] of Object.entries(HOSTILE))
+  test(`an archive with ${what} is refused, and leaves nothing`, async () => {
+    const room = join(folder, 'room');
+    mkdirSync(room);
+    const archive = join(room, 'hostile.zip');
+    writeFileSync(archive, bytes);
+    const { code, stderr } = await restored(archive, join(room, 'into'));
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /The backup is damaged: .*\. Nothing was restored/);
+    const left = readdirSync(room, { recursive: true }).map(String);
+    assert.deepEqual(
+      left.filter(name => !/^(hostile\.zip|into|into\/lock)$/.test(name)),
+      [],
+    );
+    rmSync(room, { recursive: true });
+  });
+
+test('archives of others, of a newer format and of a newer version are refused as what they are', async () => {
+  const archive = join(folder, 'other.zip');
+  const saysOf = async (bytes: Buffer): Promise<string> => {
+    writeFileSync(archive, bytes);
+    const { code, stderr } = await restored(archive, join(folder, 'fresh'));
+    assert.equal(code, 1);
+    return stderr;
+  };
+  assert.match(await saysOf(zip([{ name: 'secret', bytes: 'a' }])), /is not a complete backup/);
+  assert.match(await saysOf(Buffer.from('')), /is not a complete backup/);
+  assert.match(await saysOf(sealed([], 2)), /has format 2; this program reads up to 1/);
+  const database = { kind: 'embedded', major: 18, migration: '9999-from-the-future' };
+  assert.match(await saysOf(forged([], { database })), /newer than this program/);
+  assert.match(await saysOf(forged([], { database: { kind: 'elsewhere' } })), /Set DATABASE_URL as it was/);
+  assert.match(await saysOf(forged([], { files: 's3' })), /Set BERTH_S3_BUCKET as it was/);
+  const missing = await restored(join(folder, 'nothing.zip'), join(folder, 'fresh'));
+  assert.equal(missing.code, 4);
+  renameSync(archive, `${archive}.old`);
+});
