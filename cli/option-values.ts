@@ -19,3 +19,14 @@ export function readPair(text: string, before: Readonly<Record<string, string>> 
   if (name === undefined || value === undefined) throw new InvalidArgumentError('expected KEY=VALUE');
   return { ...before, [name]: value };
 }
+
+const CREDITS_MAX = 1_000_000_000;
+
+/** Credits with up to six decimals, as micro-credits. */
+export function readCredits(text: string): number {
+  const [, whole, decimals = ''] = /^(\d{1,10})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  const amount = whole === undefined ? 0 : Number(whole) * 1_000_000 + Number(decimals.padEnd(6, '0'));
+  if (amount < 1 || amount > CREDITS_MAX * 1_000_000)
+    throw new InvalidArgumentError(`expected credits from 0.000001 to ${CREDITS_MAX}, such as 50 or 0.25`);
+  return amount;
+}

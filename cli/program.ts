@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import about from '../package.json' with { type: 'json' };
 import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
+import { addCredits } from './credits-program.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 import { addHttpCommands } from './http-program.ts';
 import { addKeys } from './keys-program.ts';
@@ -50,6 +51,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addAccounts(program, terminal);
   addConsole(program, terminal);
   addSafeguards(program, terminal);
+  addCredits(program, terminal);
   program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
   program.commandsGroup(ALONE.heading);

@@ -43,6 +43,7 @@ export const AUDIT_ACTIONS = [
   'account.email_verified',
   'account.stepped_up',
   'outbox.read',
+  'credit.granted',
   'vault.rotated',
   'signing_key.rotated',
 ] as const;

@@ -140,6 +140,15 @@ export const ERRORS = {
     whatToDo: 'Send `urn:ietf:params:oauth:grant-type:device_code`.',
   },
 
+  // 402
+  insufficient_credit: {
+    status: 402,
+    retry: 'no',
+    summary: 'The account has not enough credit for what the work holds before it starts. Nothing was done.',
+    whatToDo:
+      'Read the credits of the application. An owner can buy credit. `details` has `required` and `available` in micro-credits.',
+  },
+
   // 401, 403
   missing_credentials: {
     status: 401,

@@ -24,6 +24,10 @@ export const EVENTS = {
   'session.end_decided': 'the session is about to end; says why and who decided it',
   'session.ended': 'the session has ended; only results of work after the end follow, such as a saved context',
   'session.events_limited': 'the limit of events is reached; only the end of the session is still added',
+  'session.credit_low':
+    'the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added',
+  'credit.low': 'the available credit of the account is below what the operator calls low',
+  'credit.exhausted': 'the credit of the account was used up, and the session ends',
   'context.restored': 'the browser starts from this version of the context',
   'context.version_skipped': 'a damaged version of the context was skipped',
   'context.saved':

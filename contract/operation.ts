@@ -30,6 +30,7 @@ export const TAGS = {
   Extensions: 'Browser extensions that sessions load.',
   Certificates: 'Certificate authorities that sessions trust.',
   Applications: 'Applications own keys, sessions and usage.',
+  Credit: 'Credit that sessions and operations use.',
   Members: 'Accounts with a role in an application, and invitations to it.',
   'Agent keys': 'Credentials of programs that use browsers.',
   'Sign-in': 'Sign in with a browser.',

@@ -12,6 +12,7 @@ import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
 import { CONFIG_OPERATIONS } from './operations/config.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
+import { CREDIT_OPERATIONS } from './operations/credits.ts';
 import { DEVICE_OPERATIONS } from './operations/device.ts';
 import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
@@ -47,6 +48,7 @@ export const OPERATIONS = {
   ...INVOCATION_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...USAGE_OPERATIONS,
+  ...CREDIT_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,

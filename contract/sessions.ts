@@ -30,6 +30,7 @@ export const END_REASONS = [
   'operator',
   'drained',
   'service_restart',
+  'credit_exhausted',
 ] as const;
 
 export const SessionStatus = Type.Enum([...SESSION_STATUSES], {

@@ -66,6 +66,12 @@ export interface Config {
   readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
   /** Absent: mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
+  readonly credit: {
+    /** In micro-credits. 0: nothing is enforced. */
+    readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
+    /** An account with less available micro-credits than this is low. 0: never. */
+    readonly low: number;
+  };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
   /** An extension that no session used for this many days is deleted. */
@@ -98,6 +104,7 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const BYTES_MAX = 1024 * GIB;
 const REQUESTS_MAX = 1_000_000;
+const RATE_MAX = 1_000_000_000;
 const SECRET_CHARS_MIN = 32;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
 const DEFAULT_REGION = 'local';
@@ -175,6 +182,13 @@ export function readConfig(variables: Variables): Config {
       sessionsMs: DAY_MS * env.whole('BERTH_KEEP_SESSIONS', 90, 0, 3650),
     },
     extensionDays: env.whole('BERTH_EXTENSION_DAYS', 90, 1, 36_500),
+    credit: {
+      rates: {
+        browserSecond: env.whole('BERTH_RATE_BROWSER_SECOND', 0, 0, RATE_MAX),
+        egressMegabyte: env.whole('BERTH_RATE_EGRESS_MEGABYTE', 0, 0, RATE_MAX),
+      },
+      low: env.whole('BERTH_CREDIT_LOW', 1_000_000, 0, Number.MAX_SAFE_INTEGER),
+    },
     ...(smtp ? { smtp } : {}),
     ...(s3 ? { s3 } : {}),
     ...(tls ? { tls } : {}),

@@ -1,12 +1,15 @@
 // The operator's commands on a data folder or database without a server. They work beside a running server, with the
 // same domain code, and open nothing to the network.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
+import type { Credits as CreditsView } from '../contract/credits.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { Audit } from './domain/audit/audit.ts';
 import { BY_OPERATOR } from './domain/audit/by-caller.ts';
 import { SealHeads } from './domain/audit/seal-heads.ts';
 import { type AuditVerdict, verifyAudit } from './domain/audit/verify.ts';
+import { Credits } from './domain/credits/credits.ts';
+import { grantCredit } from './domain/credits/granting.ts';
 import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
@@ -19,12 +22,13 @@ import { newSetUpSecret } from './domain/people/set-up-links.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
 import type { AuditRow } from './engines/store/rows/audit.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
+import type { BalanceRow } from './engines/store/rows/credits.ts';
 import type { MailRow } from './engines/store/rows/mails.ts';
 import type { Store } from './engines/store/store.ts';
 import { rotateMasterKey } from './engines/vault/vault.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
-import { type AccountId, type ApplicationId, newId } from './kit/ids.ts';
+import { type AccountId, type ApplicationId, isUuid, newId } from './kit/ids.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import type { Runtime } from './kit/runtime.ts';
 import { type Closeable, Scope } from './kit/scope.ts';
@@ -73,6 +77,10 @@ export interface Local extends Closeable {
   createConsoleToken(): Promise<Secret>;
   /** A link with which a person takes over an account, once: that of this address, or the one of the first start. */
   setUpLink(email?: string): Promise<string>;
+  /** The credit of the account that the application bills. */
+  credits(application: ApplicationRow): Promise<CreditsView>;
+  /** Gives micro-credits to the account with this e-mail address or id; `-`: to that of the first start. */
+  grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
   /** Mails, newest first. */
   listMails(): Promise<MailRow[]>;
 }
@@ -92,6 +100,8 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, changed });
   const tokens = new Tokens({ store, clock, cursors, applications, audit, changed });
   const account = () => operatorAccount(store, clock);
+  const { rates } = config.credit;
+  const credits = new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock });
   return {
     config,
     store,
@@ -115,6 +125,9 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
       const { id } = email === undefined ? await account() : await accountOf(store, email);
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
+    credits: application => credits.of(application),
+    grantCredit: async (named, amount, reason) =>
+      grantCredit({ store, audit, clock }, (await namedAccount(store, account, named)).id, amount, reason),
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
@@ -189,6 +202,14 @@ async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> 
 async function accountOf(store: Store, email: string): Promise<AccountRow> {
   const found = await store.accounts.byEmail(cleanEmail(email));
   if (!found) throw new Fault('not_found', `No account has the e-mail address ${email}.`);
+  return found;
+}
+
+async function namedAccount(store: Store, first: () => Promise<AccountRow>, named: string): Promise<AccountRow> {
+  if (named === '-') return first();
+  if (!isUuid(named)) return accountOf(store, named);
+  const found = await store.accounts.get(named as AccountId); // Checked by isUuid.
+  if (!found) throw new Fault('not_found', `No account has the id ${named}.`);
   return found;
 }
 

@@ -55,6 +55,7 @@ export const SESSION_OPERATIONS = {
       'proxy_unreachable',
       'invalid_file',
       'feature_unavailable',
+      'insufficient_credit',
       'concurrency_limit',
       'rate_limited',
       'capacity',

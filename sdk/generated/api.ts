@@ -912,6 +912,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/credits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the credit
+         * @description Returns the balance of the account that the application bills, and what is held for this application. Other applications of the account appear only in the sums. Requires the role viewer.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["readCredits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/credits/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List entries of the ledger
+         * @description Returns the entries about this application, newest first. They are kept for ever. Requires the role viewer.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["listCreditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/credits/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read usage and cost
+         * @description Returns browser time, network bytes, calls and cost of a period, by day, operation or agent key. Requires the role viewer.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["readCreditUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/members": {
         parameters: {
             query?: never;
@@ -2048,7 +2114,7 @@ export interface components {
              * @description Why the session ended. More precise than `status`.
              * @enum {unknown}
              */
-            endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart";
+            endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart" | "credit_exhausted";
             /**
              * Format: uuid
              * @description The agent key that created the session. Absent if the key was deleted.
@@ -2403,10 +2469,10 @@ export interface components {
              */
             sessionId: string;
             /**
-             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a client was refused: the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session is still added. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it ran were saved. `context.save_failed`: nothing was saved; the earlier version stays the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked.
+             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a client was refused: the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session is still added. `session.credit_low`: the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below what the operator calls low. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it ran were saved. `context.save_failed`: nothing was saved; the earlier version stays the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked.
              * @enum {unknown}
              */
-            type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked";
+            type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked";
             /**
              * Format: date-time
              * @description When the event happened. ISO 8601, UTC, with milliseconds.
@@ -6450,6 +6516,259 @@ export interface operations {
             };
         };
     };
+    readCredits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credit. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description 1 credit is 1000000 micro-credits.
+                         * @enum {unknown}
+                         */
+                        unit: "microcredit";
+                        /** @description Available and reserved credit of the account, which all of its applications share. In micro-credits. */
+                        balance: number;
+                        /** @description What is held for all applications of the account. In micro-credits. */
+                        reserved: number;
+                        /** @description What new work can hold. In micro-credits. */
+                        available: number;
+                        /** @description The part of this application. */
+                        thisApplication: {
+                            /** @description What is held for this application. In micro-credits. */
+                            reserved: number;
+                            /** @description What this application used since the month began (UTC). In micro-credits. */
+                            capturedThisMonth: number;
+                        };
+                        /** @description What is held for this application now, newest first, at most 100. */
+                        reservations: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the reservation.
+                             */
+                            id: string;
+                            /** @description What the credit is held for. */
+                            purpose: {
+                                /** @enum {unknown} */
+                                kind: "session" | "invocation";
+                                /**
+                                 * Format: uuid
+                                 * @description Id of the session or invocation.
+                                 */
+                                id: string;
+                            };
+                            /** @description What is held in all. In micro-credits. */
+                            amount: number;
+                            /** @description The part that was used and captured so far. In micro-credits. */
+                            captured: number;
+                            /**
+                             * @description `held`: the work runs. `captured`: it ended, the used part was captured and the rest given back. `released`: all was given back. `expired`: given back because the outcome stayed unknown.
+                             * @enum {unknown}
+                             */
+                            status: "held" | "captured" | "released" | "expired";
+                            /**
+                             * Format: date-time
+                             * @description When it was held. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it is given back if the outcome is still unknown. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt?: string;
+                        }[];
+                        /** @description What is charged. With 0 it is metered and not charged. */
+                        rates: {
+                            /** @description For each started second of a session, from RUNNING to its end. In micro-credits. */
+                            browserSecond: number;
+                            /** @description For each megabyte (1,000,000 bytes) to and from the network. In micro-credits. */
+                            egressMegabyte: number;
+                        };
+                        /** @description Whether use is counted. Always true. */
+                        metering: boolean;
+                        /** @description Whether work needs credit: a rate is above 0. */
+                        enforced: boolean;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listCreditEntries: {
+        parameters: {
+            query?: {
+                /** @description Only entries of this type. */
+                type?: "fund" | "grant" | "hold" | "extend" | "capture" | "release" | "expire";
+                /** @description Only entries later than this time. ISO 8601. */
+                after?: string;
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the entry.
+                             */
+                            id: string;
+                            /**
+                             * @description `fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest given back. `release`: all was given back. `expire`: given back because the outcome stayed unknown.
+                             * @enum {unknown}
+                             */
+                            type: "fund" | "grant" | "hold" | "extend" | "capture" | "release" | "expire";
+                            /** @description What the entry adds to each book. The legs add up to 0. */
+                            legs: {
+                                /** @description Where paid credit comes from. In micro-credits. */
+                                funding: number;
+                                /** @description What new work can hold. In micro-credits. */
+                                available: number;
+                                /** @description What is held. In micro-credits. */
+                                reserved: number;
+                                /** @description What was used. In micro-credits. */
+                                revenue: number;
+                                /** @description Where granted credit comes from. In micro-credits. */
+                                promo: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description The reservation that it is about.
+                             */
+                            reservationId?: string;
+                            /**
+                             * Format: uuid
+                             * @description The checkout that was paid.
+                             */
+                            checkoutId?: string;
+                            /** @description Why, in the words of the operator. */
+                            reason?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was written. ISO 8601, UTC, with milliseconds.
+                             */
+                            at: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCreditUsage: {
+        parameters: {
+            query?: {
+                /** @description Begin of the period; its UTC day is the first. Default: 31 days before `to`. ISO 8601, UTC, with milliseconds. */
+                from?: string;
+                /** @description End of the period; its UTC day is the last. Default: now. ISO 8601, UTC, with milliseconds. */
+                to?: string;
+                /** @description What each row is about. */
+                by?: "day" | "operation" | "key";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: date-time
+                         * @description When the first day begins. ISO 8601, UTC, with milliseconds.
+                         */
+                        from: string;
+                        /**
+                         * Format: date-time
+                         * @description When the last day ends. May be in the future. ISO 8601, UTC, with milliseconds.
+                         */
+                        to: string;
+                        /** @enum {unknown} */
+                        by: "day" | "operation" | "key";
+                        /** @description At most 400: days in their order, others by cost, the greatest first. */
+                        data: {
+                            /** @description The day (`2026-11-23`), the id of the operation, or the id of the agent key. */
+                            of: string;
+                            /** @description Name of the agent key. Absent if it was deleted. */
+                            name?: string;
+                            /** @description Time during which sessions ran, or what the calls were metered. */
+                            browserSeconds: number;
+                            /** @description Bytes to and from the network of the sessions that ended. */
+                            egressBytes: number;
+                            /** @description Invocations. */
+                            calls: number;
+                            /** @description What was captured. In micro-credits. */
+                            cost: number;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listMembers: {
         parameters: {
             query?: {
@@ -9152,7 +9471,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account or agent key with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -9216,7 +9535,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;

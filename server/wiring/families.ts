@@ -13,6 +13,7 @@ import type { Admission } from './admission.ts';
 import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
 import { openContexts } from './contexts.ts';
+import { openCredits } from './credits.ts';
 import { openDailyEgress } from './daily-egress.ts';
 import { openDevice } from './device.ts';
 import { openEvents } from './events.ts';
@@ -65,6 +66,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
     usage: openUsage(runtime, foundation, applications),
     lastPages: openLastPages(foundation),
+    credits: openCredits(runtime, foundation, { applications, endSession }),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

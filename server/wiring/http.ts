@@ -50,6 +50,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,
       usage: families.usage.service,
+      credits: families.credits.service,
       host: host.service,
       rates: admission.rates,
       waiting: admission.waiting,

@@ -145,6 +145,7 @@ function openService(
   const creates = new Creates({
     ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
     defaultRegion: config.regions[0],
+    rates: config.credit.rates,
     started: metrics.started,
     refused: metrics.refused,
   });

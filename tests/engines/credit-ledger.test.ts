@@ -140,7 +140,8 @@ test(`${STEPS} random holds, captures, releases and crashes keep every sum at ze
       const id = open[below(open.length)] ?? assert.fail();
       const cost = below(60);
       const target = below(200);
-      const use = { metered: { seconds: cost, bytes: 0 }, cost, target, at: new Date() };
+      const now = new Date();
+      const use = { metered: { seconds: cost, bytes: 0 }, cost, target, at: now, dueAt: now };
       const done = await perform(crash, async trx => {
         const found = await lockHeld(trx, id);
         if (found) await meter(trx, found, use);
@@ -261,7 +262,8 @@ test('the use is captured while held, an extension that is not available is refu
   const metered = async (cost: number, target: number) =>
     inTrx(async trx => {
       const found = await lockHeld(trx, asked.id);
-      return found && meter(trx, found, { metered: { seconds: cost, bytes: 0 }, cost, target, at: new Date() });
+      const at = new Date();
+      return found && meter(trx, found, { metered: { seconds: cost, bytes: 0 }, cost, target, at, dueAt: at });
     });
   assert.equal(await metered(100, 700), 'extended');
   assert.equal(await metered(200, 1200), 'short');

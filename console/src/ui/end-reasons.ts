@@ -14,6 +14,7 @@ export const END_REASON_WORDS: Readonly<Record<EndReason, string>> = {
   disk_limit: 'The disk limit was reached',
   operator: 'Ended by the operator',
   drained: 'The service was shut down',
+  credit_exhausted: 'The credit of the account was used up',
   service_restart: 'Could not be continued after a service restart',
 };
 

@@ -17,6 +17,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   operator: 'operator',
   drained: 'operator',
   service_restart: 'service',
+  credit_exhausted: 'service',
 };
 
 /** Used if the code that ends the session gives no detail. */

@@ -70,6 +70,8 @@ export interface CreateOptions {
   readonly run?: IdempotencyRun;
   /** Present if the request has no such header and its client repeats it after a lost response. */
   readonly delivery?: Delivery;
+  /** The session holds no credit, because the invocation that creates it does. */
+  readonly isPaid?: true;
 }
 
 export interface CreatedSession {

@@ -9,8 +9,11 @@ import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { until, WaitExpired, within } from '../../kit/wait.ts';
+import { insufficientCredit } from '../credits/insufficient.ts';
+import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
@@ -63,6 +66,8 @@ export interface CreatesParts extends Runtime {
   readonly signing: Signing;
   readonly watchers: Watchers;
   readonly defaultRegion: string;
+  /** What sessions cost. */
+  readonly rates: CreditRates;
   /** Called with the time from the create to the running browser, for the metrics. */
   readonly started: (row: SessionRow, seconds: number) => void;
   /** Called with each refusal, for the metrics. */
@@ -127,9 +132,13 @@ export class Creates {
   }
 
   /** One attempt: the transaction that counts, decides and inserts. */
-  async #place(row: NewSession, { timeout }: SessionRequest, { run }: CreateOptions): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, refused } = this.#parts;
-    const { id, createdAt } = row;
+  async #place(
+    row: NewSession,
+    { timeout }: SessionRequest,
+    { run, isPaid }: CreateOptions,
+  ): Promise<Attempt<PlacedSession>> {
+    const { rows, trace, refused, rates } = this.#parts;
+    const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
       rows.place(row, {
@@ -140,6 +149,7 @@ export class Creates {
             createdAt,
             ...(timeout === undefined ? {} : { timeout }),
           }),
+        ...(isPaid ? {} : { hold: (expiresAt: Date) => sessionHold(rates, hostId, { at: createdAt, expiresAt }) }),
         ...(run ? { run } : {}),
       });
     const result = await trace.during('session.place', place).catch(async error => {
@@ -147,6 +157,7 @@ export class Creates {
       if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
       throw error;
     });
+    if ('short' in result) throw insufficientCredit(result.short); // Waiting does not help.
     if ('refused' in result) {
       if (result.refused.why !== 'egress') return result;
       refused('egress'); // waiting does not help

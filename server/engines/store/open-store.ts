@@ -24,6 +24,8 @@ import { certificates } from './tables/certificates.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
+import { creditReads } from './tables/credit-reads.ts';
+import { creditGrants, credits } from './tables/credits.ts';
 import { device } from './tables/device.ts';
 import { downloads } from './tables/downloads.ts';
 import { egressDays } from './tables/egress-days.ts';
@@ -194,6 +196,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     controls: controls(db),
     contexts: contexts(db, announcer),
     contextUses: contextUses(db, announcer),
+    credits: { ...credits(db, announcer), ...creditReads(db), ...creditGrants(db) },
     invocations: invocations(db),
     mails: mails(db),
     outbox: outbox(db),
@@ -225,6 +228,7 @@ const atomic = (db: Db): Atomic => ({
   device: device(db),
   limits: limits(db),
   audit: audit(db),
+  credits: creditGrants(db),
 });
 
 async function ping(db: Db): Promise<void> {

@@ -7,6 +7,7 @@ import type { CertificateRows } from './rows/certificates.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
+import type { CreditGrants, CreditReads, CreditRows } from './rows/credits.ts';
 import type { DeviceRows } from './rows/device.ts';
 import type { DownloadRows } from './rows/downloads.ts';
 import type { EgressDays } from './rows/egress-days.ts';
@@ -55,6 +56,7 @@ export interface Store extends Closeable {
   readonly controls: ControlRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
+  readonly credits: CreditRows & CreditReads & CreditGrants;
   readonly invocations: InvocationRows;
   readonly mails: Mails;
   readonly outbox: OutboxRows;
@@ -90,7 +92,7 @@ export interface Store extends Closeable {
 export type Atomic = Pick<
   Store,
   'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'humanSessions' | 'device' | 'limits' | 'audit'
->;
+> & { readonly credits: CreditGrants };
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`

@@ -39,6 +39,7 @@ import { configHandlers } from './config.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
+import { type CreditVerbs, creditHandlers } from './credits.ts';
 import { deviceHandlers } from './device.ts';
 import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs.ts';
@@ -117,6 +118,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly usage: Pick<Usage, 'read'>;
+  readonly credits: CreditVerbs;
   readonly host: Pick<Host, 'read' | 'examine'>;
   readonly audit: AuditVerbs;
   readonly outbox: OutboxVerbs;
@@ -238,6 +240,7 @@ const handlersOf = (
     recordings,
     limits,
     usage,
+    credits,
     host,
     files,
     certificates,
@@ -267,6 +270,7 @@ const handlersOf = (
   ...applicationHandlers(identity.applications),
   ...limitHandlers(limits),
   ...usageHandlers(usage),
+  ...creditHandlers(credits),
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
   ...invocationHandlers(invocations),

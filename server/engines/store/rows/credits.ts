@@ -7,6 +7,7 @@ import type {
   HostId,
   KeyId,
   ReservationId,
+  SessionId,
 } from '../../../kit/ids.ts';
 import type { CreditRates, Metered } from '../../../kit/metered-cost.ts';
 
@@ -103,4 +104,82 @@ export interface Metering {
   /** What the hold should amount to from now on. */
   readonly target: number;
   readonly at: Date;
+  /** When the use is metered again. */
+  readonly dueAt: Date;
+}
+
+/** What a session used, as the database knows it. */
+export interface MeteredSession {
+  readonly startedAt?: Date;
+  readonly expiresAt: Date;
+  readonly isEnding: boolean;
+  readonly bytes: number;
+}
+
+export interface CreditRows {
+  /** Held reservations of this host's sessions whose use is due to be metered. */
+  due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
+  /**
+   * Meters one session in a transaction, by the plan that is made from its locked reservation. Writes
+   * `session.credit_low` when the hold cannot be extended for the first time. Undefined: the reservation was settled.
+   */
+  meter(
+    reservation: Pick<ReservationRow, 'purposeId'>,
+    plan: (reservation: ReservationRow, session: MeteredSession) => Metering,
+  ): Promise<{ readonly lowSince?: Date; readonly isEnding: boolean } | undefined>;
+  /** Writes `credit.exhausted` to the session. */
+  exhausted(session: SessionId, at: Date): Promise<void>;
+  /**
+   * Writes `credit.low` once to a running session of each account of this host whose available credit is below the
+   * threshold, and remembers it until there is more. Returns the number of accounts.
+   */
+  tellLow(host: HostId, threshold: number, at: Date): Promise<number>;
+}
+
+export interface EntryFilter {
+  readonly type?: EntryType;
+  /** Later than this time. */
+  readonly after?: Date;
+  /** Older than this entry. */
+  readonly before?: CreditEntryId;
+  readonly limit: number;
+}
+
+/** What was called and captured in a period, by what it was for. */
+export interface CostRow {
+  readonly of: string;
+  readonly calls: number;
+  readonly cost: number;
+  /** Of invocations. */
+  readonly browserSeconds: number;
+  readonly egressBytes: number;
+}
+
+export interface CreditReads {
+  /** All zeros for an account that never had credit. */
+  balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
+  /** Held for an application, newest first. */
+  held(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
+  /** What is held for an application, and what was captured for it since then. */
+  sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
+  /** Newest first. */
+  entries(application: ApplicationId, filter: EntryFilter): Promise<EntryRow[]>;
+  /** By UTC day, operation or agent key; at most `limit` rows. */
+  costs(
+    application: ApplicationId,
+    period: { readonly from: Date; readonly to: Date },
+    by: 'day' | 'operation' | 'key',
+    limit: number,
+  ): Promise<CostRow[]>;
+}
+
+/** What may be changed in one transaction with its audit entry. */
+export interface CreditGrants {
+  /** Adds credit. Throws a RangeError for an amount that is no positive safe integer. */
+  add(
+    account: AccountId,
+    type: 'fund' | 'grant',
+    amount: number,
+    entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
+  ): Promise<BalanceRow>;
 }

@@ -1,5 +1,6 @@
 // The callbacks of the transaction that places a session.
 import type { JsonObject } from '../../../kit/json.ts';
+import type { NewHold } from './credits.ts';
 import type { IdempotencyRun } from './idempotency.ts';
 
 /** The configured limits of an application and its present use, read under its lock. */
@@ -21,6 +22,11 @@ export interface PlaceOptions<Admitted, Refusal> {
   readonly decide: (
     use: ApplicationUse,
   ) => { readonly admitted: Admitted & { readonly expiresAt: Date } } | { readonly refused: Refusal };
+  /**
+   * What the session holds of the credit of its account, called when it is admitted and has a slot. Undefined: nothing, and
+   * no credit row is locked.
+   */
+  readonly hold?: (expiresAt: Date) => Pick<NewHold, 'id' | 'hostId' | 'amount' | 'rates' | 'at' | 'dueAt'> | undefined;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;
 }

@@ -2,6 +2,7 @@
 
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
+import type { Shortage } from './credits.ts';
 import type { Actor } from './events.ts';
 import type { ApplicationUse, PlaceOptions } from './place.ts';
 
@@ -91,10 +92,11 @@ export interface SessionFilter {
 /** The most rows that one request searches for words. */
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
-/** `full`: the application's limits allow the session, but the host has no free slot. */
+/** `full`: the application's limits allow the session, but the host has no free slot. `short`: its account lacks credit. */
 export type Placed<Admitted, Refusal> =
   | { readonly placed: SessionRow; readonly admitted?: Admitted }
   | { readonly refused: Refusal }
+  | { readonly short: Shortage }
   | { readonly full: { readonly slots: number; readonly used: number } };
 
 /** Each change writes its event in the same statement, so that rows and events always agree. */
@@ -147,7 +149,7 @@ export interface SessionRows {
    */
   decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
   /**
-   * Moves to the decided end status and clears `box`. Idempotent; undefined if no end was decided. `kept`: when the
+   * Moves to the decided end status and clears `box`, and settles what the session held of its account's credit. Idempotent; undefined if no end was decided. `kept`: when the
    * files and the row are due for deletion; without it they are kept.
    */
   finish(

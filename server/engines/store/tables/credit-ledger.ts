@@ -82,7 +82,7 @@ export async function lockHeld(
 export async function meter(
   trx: Db,
   { balance, reservation }: { readonly balance: BalanceRow; readonly reservation: ReservationRow },
-  { metered, cost, target, at }: Metering,
+  { metered, cost, target, at, dueAt }: Metering,
 ): Promise<'extended' | 'short'> {
   assertAmount(cost, 0);
   const wanted = Math.max(0, target - reservation.amount);
@@ -91,7 +91,8 @@ export async function meter(
   const amount = reservation.amount + extension;
   const captured = Math.max(reservation.captured, Math.min(cost, amount));
   const used = captured - reservation.captured;
-  await change(trx, reservation, { amount, captured, ...metered, meteredAt: at });
+  const lowAt = isShort ? (reservation.lowAt ?? at) : null;
+  await change(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
   const legs = { available: -extension, reserved: extension - used, revenue: used };
   if (extension > 0 || used > 0) await enter(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
   return isShort ? 'short' : 'extended';

@@ -1,11 +1,12 @@
-// The one transaction that places a session: the application's limits, then the host's slots, then the row itself. Both
-// are locked until it ends, so that concurrent creates are counted one after the other.
+// The one transaction that places a session: the application's limits, then the host's slots, then the credit of the account,
+// then the row itself. All are locked until it ends, so that concurrent creates are counted one after the other.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { IdempotencyRun } from '../rows/idempotency.ts';
 import type { ApplicationUse, PlaceOptions } from '../rows/place.ts';
 import type { NewSession, Placed } from '../rows/sessions.ts';
+import { hold } from './credit-ledger.ts';
 import { isOf } from './idempotency.ts';
 import { writeRecorded } from './recorder.ts';
 import { created } from './session-events.ts';
@@ -20,12 +21,20 @@ export async function place<Admitted, Refusal>(
   const host = await slotsOf(trx, row);
   if (host.used >= host.slots) return { full: host };
   const toInsert = { ...row, ...(decision ? { expiresAt: decision.admitted.expiresAt } : {}) };
+  const asked = decision && options?.hold?.(decision.admitted.expiresAt);
+  const held = asked ? await hold(trx, { ...asked, ...purposeOf(row) }) : 'held';
+  if (held !== 'held') return { short: held };
   const insert = trx.insertInto('sessions').values(columns(toInsert)).returningAll();
   const [placed] = await writeRecorded(trx, insert, created(toInsert));
   if (!placed) throw new Error('an insert returned no row');
   if (options?.run) await noteSession(trx, options.run, row);
   return { placed, ...decision };
 }
+
+const purposeOf = ({ id, applicationId, keyId }: NewSession) => ({
+  ...{ applicationId, purposeKind: 'session' as const, purposeId: id },
+  ...(keyId ? { keyId } : {}),
+});
 
 // ---- the application -----------------------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ import {
   type SessionStatus,
 } from '../rows/sessions.ts';
 import type { Tables } from '../schema.ts';
+import { settleSession } from './credits.ts';
 import { hasWord, metadataTerm } from './metadata-term.ts';
 import { countOf, place } from './place.ts';
-import type { Recorder } from './recorder.ts';
+import { type Recorder, writeRecorded } from './recorder.ts';
 import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
@@ -138,25 +139,35 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   finish: async (id, endedAt, proxyBytes, kept) => {
-    const finished = db
-      .updateTable('sessions')
-      .set(eb => ({
-        status: eb.ref('endStatus').$notNull(),
-        endedAt,
-        updatedAt: endedAt,
-        // Bytes that were counted after the decision are kept.
-        proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
-        box: null,
-        attached: false,
-        connectBy: null,
-        releaseAt: null,
-        ...kept,
-      }))
-      .where('id', '=', id)
-      .where(isLiving)
-      .where('endStatus', 'is not', null)
-      .returningAll();
-    const [moved] = await recorder.write(finished, event.ended(endedAt));
+    const finished = (on: Db) =>
+      on
+        .updateTable('sessions')
+        .set(eb => ({
+          status: eb.ref('endStatus').$notNull(),
+          endedAt,
+          updatedAt: endedAt,
+          // Bytes that were counted after the decision are kept.
+          proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
+          box: null,
+          attached: false,
+          connectBy: null,
+          releaseAt: null,
+          ...kept,
+        }))
+        .where('id', '=', id)
+        .where(isLiving)
+        .where('endStatus', 'is not', null)
+        .returningAll();
+    if (!(await holdsCredit(db, id))) {
+      const [moved] = await recorder.write(finished(db), event.ended(endedAt));
+      return moved ?? ended(db, id);
+    }
+    const moved = await db.transaction().execute(async trx => {
+      if (await isUndecidedStill(trx, id)) return undefined;
+      await settleSession(trx, id, endedAt);
+      return (await writeRecorded(trx, finished(trx), event.ended(endedAt)))[0];
+    });
+    if (moved) recorder.announce(moved);
     return moved ?? ended(db, id);
   },
 
@@ -289,6 +300,15 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
     sessionRow,
   )[0];
 }
+
+/** Whether there is credit to settle. Most installations have none, and end sessions with one statement. */
+async function holdsCredit(db: Db, id: SessionRow['id']): Promise<boolean> {
+  const held = db.selectFrom('creditReservations').select('id').where('purposeId', '=', id);
+  return (await held.where('status', '=', 'held').execute()).length > 0;
+}
+
+const isUndecidedStill = async (db: Db, id: SessionRow['id']): Promise<boolean> =>
+  (await db.selectFrom('sessions').select('id').where('id', '=', id).where(isUndecided).execute()).length > 0;
 
 /** An end is final: if the row has ended now, it had already ended when the update matched nothing. */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {

@@ -1,0 +1,57 @@
+// `berth credits`: what an application's account has, and credit that the operator gives.
+import { MICROCREDITS_PER_CREDIT } from '../../contract/credits.ts';
+import { printJson, type Terminal, table } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+import type { JsonOption } from './tokens.ts';
+
+export interface ShowCreditsOptions extends JsonOption {
+  readonly application?: string;
+}
+
+export interface GrantOptions extends JsonOption {
+  readonly reason: string;
+}
+
+export function showCredits(terminal: Terminal, { application, json }: ShowCreditsOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const row = await local.application(application);
+    const credits = await local.credits(row);
+    const { billingAccountId: accountId } = row;
+    if (json) return printJson(terminal, { accountId, applicationId: row.id, ...credits });
+    const { available, reserved, thisApplication, enforced } = credits;
+    terminal.print(
+      table([
+        ['ACCOUNT', 'AVAILABLE', 'RESERVED', 'USED THIS MONTH', 'ENFORCED'],
+        [
+          ...[accountId, inCredits(available), inCredits(reserved)],
+          ...[inCredits(thisApplication.capturedThisMonth), enforced ? 'yes' : 'no'],
+        ],
+      ]),
+    );
+  });
+}
+
+/** `amount` is in micro-credits. */
+export function grantCredits(
+  terminal: Terminal,
+  account: string,
+  amount: number,
+  { reason, json }: GrantOptions,
+): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { accountId, available } = await local.grantCredit(account, amount, reason);
+    if (json) return printJson(terminal, { accountId, amount, available });
+    terminal.say(
+      `The account ${accountId} got ${inCredits(amount)} credits and has ${inCredits(available)} available.\n`,
+    );
+  });
+}
+
+/** With up to six decimals. */
+const inCredits = (amount: number): string => {
+  const whole = Math.trunc(amount / MICROCREDITS_PER_CREDIT);
+  const rest = String(amount % MICROCREDITS_PER_CREDIT)
+    .padStart(6, '0')
+    .replace(/0+$/, '');
+  return rest === '' ? String(whole) : `${whole}.${rest}`;
+};

@@ -1,0 +1,30 @@
+// Declares the commands about credit.
+import type { Command } from 'commander';
+import type { GrantOptions, ShowCreditsOptions } from './commands/credits.ts';
+import { readCredits } from './option-values.ts';
+import type { Terminal } from './terminal.ts';
+
+export function addCredits(program: Command, terminal: Terminal): void {
+  const credits = program
+    .command('credits')
+    .description('Look at the credit of accounts, and give some. Works while the service runs.')
+    .helpCommand(false);
+  credits
+    .command('show')
+    .description('Print the credit of the account that an application bills.')
+    .option('--application <id|name>', 'the application; required if there are several')
+    .option('--json', 'print it as the API returns it, in micro-credits')
+    .action(async (options: ShowCreditsOptions) =>
+      (await import('./commands/credits.ts')).showCredits(terminal, options),
+    );
+  credits
+    .command('grant')
+    .description('Give credit to an account. The reason is kept with the entry and in the audit log.')
+    .argument('<account>', 'the e-mail address or the id of the account, or - for that of the first start')
+    .argument('<credits>', 'how much, such as 50 or 0.25', readCredits)
+    .requiredOption('--reason <text>', 'why')
+    .option('--json', 'print {"accountId","amount","available"} in micro-credits')
+    .action(async (account: string, amount: number, options: GrantOptions) =>
+      (await import('./commands/credits.ts')).grantCredits(terminal, account, amount, options),
+    );
+}

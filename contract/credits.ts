@@ -1,0 +1,148 @@
+// Credit of accounts: balance, reservations, entries of the ledger, and what it was used for.
+import { type Static, Type } from 'typebox';
+import { Page, PageQuery, Time, Uuid } from './common.ts';
+
+export const MICROCREDITS_PER_CREDIT = 1_000_000;
+export const RESERVATIONS_SHOWN_MAX = 100;
+export const CREDIT_USAGE_DEFAULT_DAYS = 31;
+export const CREDIT_USAGE_DAYS_MAX = 400;
+export const CREDIT_USAGE_ROWS_MAX = 400;
+
+const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
+const Amount = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: AMOUNT_MAX, description: `${description} In micro-credits.` });
+const Leg = (description: string) =>
+  Type.Integer({ minimum: -AMOUNT_MAX, maximum: AMOUNT_MAX, description: `${description} In micro-credits.` });
+
+export const PURPOSE_KINDS = ['session', 'invocation'] as const;
+
+const Purpose = Type.Object(
+  {
+    kind: Type.Enum([...PURPOSE_KINDS]),
+    id: Uuid('Id of the session or invocation.'),
+  },
+  { description: 'What the credit is held for.' },
+);
+
+export const Reservation = Type.Object(
+  {
+    id: Uuid('Id of the reservation.'),
+    purpose: Purpose,
+    amount: Amount('What is held in all.'),
+    captured: Amount('The part that was used and captured so far.'),
+    status: Type.Enum(['held', 'captured', 'released', 'expired'], {
+      description:
+        '`held`: the work runs. `captured`: it ended, the used part was captured and the rest given back. `released`: all was given back. `expired`: given back because the outcome stayed unknown.',
+    }),
+    createdAt: Time('When it was held.'),
+    expiresAt: Type.Optional(Time('When it is given back if the outcome is still unknown.')),
+  },
+  { description: 'Credit that is held for a session or an invocation.' },
+);
+export type Reservation = Static<typeof Reservation>;
+
+export const CreditRates = Type.Object(
+  {
+    browserSecond: Amount('For each started second of a session, from RUNNING to its end.'),
+    egressMegabyte: Amount('For each megabyte (1,000,000 bytes) to and from the network.'),
+  },
+  { description: 'What is charged. With 0 it is metered and not charged.' },
+);
+
+export const Credits = Type.Object(
+  {
+    unit: Type.Enum(['microcredit'], { description: `1 credit is ${MICROCREDITS_PER_CREDIT} micro-credits.` }),
+    balance: Amount('Available and reserved credit of the account, which all of its applications share.'),
+    reserved: Amount('What is held for all applications of the account.'),
+    available: Amount('What new work can hold.'),
+    thisApplication: Type.Object(
+      {
+        reserved: Amount('What is held for this application.'),
+        capturedThisMonth: Amount('What this application used since the month began (UTC).'),
+      },
+      { description: 'The part of this application.' },
+    ),
+    reservations: Type.Array(Reservation, {
+      description: `What is held for this application now, newest first, at most ${RESERVATIONS_SHOWN_MAX}.`,
+    }),
+    rates: CreditRates,
+    metering: Type.Boolean({ description: 'Whether use is counted. Always true.' }),
+    enforced: Type.Boolean({ description: 'Whether work needs credit: a rate is above 0.' }),
+  },
+  { description: 'The credit of the account that the application bills.' },
+);
+export type Credits = Static<typeof Credits>;
+
+export const ENTRY_TYPES = ['fund', 'grant', 'hold', 'extend', 'capture', 'release', 'expire'] as const;
+
+export const CreditEntry = Type.Object(
+  {
+    id: Uuid('Id of the entry.'),
+    type: Type.Enum([...ENTRY_TYPES], {
+      description:
+        '`fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest given back. `release`: all was given back. `expire`: given back because the outcome stayed unknown.',
+    }),
+    legs: Type.Object(
+      {
+        funding: Leg('Where paid credit comes from.'),
+        available: Leg('What new work can hold.'),
+        reserved: Leg('What is held.'),
+        revenue: Leg('What was used.'),
+        promo: Leg('Where granted credit comes from.'),
+      },
+      { description: 'What the entry adds to each book. The legs add up to 0.' },
+    ),
+    reservationId: Type.Optional(Uuid('The reservation that it is about.')),
+    checkoutId: Type.Optional(Uuid('The checkout that was paid.')),
+    reason: Type.Optional(Type.String({ description: 'Why, in the words of the operator.' })),
+    at: Time('When it was written.'),
+  },
+  { description: 'An entry of the ledger. Entries are never changed or removed.' },
+);
+export type CreditEntry = Static<typeof CreditEntry>;
+
+export const CreditEntryQuery = Type.Object({
+  type: Type.Optional(Type.Enum([...ENTRY_TYPES], { description: 'Only entries of this type.' })),
+  after: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only entries later than this time. ISO 8601.' }),
+  ),
+  ...PageQuery.properties,
+});
+export type CreditEntryQuery = Static<typeof CreditEntryQuery>;
+export const CreditEntryPage = Page(CreditEntry);
+export type CreditEntryPage = Static<typeof CreditEntryPage>;
+
+export const USAGE_BY = ['day', 'operation', 'key'] as const;
+export type UsageBy = (typeof USAGE_BY)[number];
+
+export const CreditUsageQuery = Type.Object({
+  from: Type.Optional(
+    Time(`Begin of the period; its UTC day is the first. Default: ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
+  ),
+  to: Type.Optional(Time('End of the period; its UTC day is the last. Default: now.')),
+  by: Type.Optional(Type.Enum([...USAGE_BY], { default: 'day', description: 'What each row is about.' })),
+});
+export type CreditUsageQuery = Static<typeof CreditUsageQuery>;
+
+export const CreditUsage = Type.Object(
+  {
+    from: Time('When the first day begins.'),
+    to: Time('When the last day ends. May be in the future.'),
+    by: Type.Enum([...USAGE_BY]),
+    data: Type.Array(
+      Type.Object({
+        of: Type.String({
+          description: 'The day (`2026-11-23`), the id of the operation, or the id of the agent key.',
+        }),
+        name: Type.Optional(Type.String({ description: 'Name of the agent key. Absent if it was deleted.' })),
+        browserSeconds: Type.Number({ description: 'Time during which sessions ran, or what the calls were metered.' }),
+        egressBytes: Type.Integer({ description: 'Bytes to and from the network of the sessions that ended.' }),
+        calls: Type.Integer({ description: 'Invocations.' }),
+        cost: Amount('What was captured.'),
+      }),
+      { description: `At most ${CREDIT_USAGE_ROWS_MAX}: days in their order, others by cost, the greatest first.` },
+    ),
+  },
+  { description: 'What the application used, and what it cost.' },
+);
+export type CreditUsage = Static<typeof CreditUsage>;

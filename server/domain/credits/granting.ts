@@ -1,0 +1,45 @@
+// Credit that the operator gives, with its audit entry in the same transaction.
+import type { BalanceRow } from '../../engines/store/rows/credits.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { Fault } from '../../kit/fault.ts';
+import type { AccountId } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { BY_OPERATOR } from '../audit/by-caller.ts';
+
+/** 2^53 - 1 micro-credits, as the database allows for each book. */
+const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+const REASON_CHARACTERS_MAX = 200;
+
+export interface GrantingParts {
+  readonly store: Pick<Store, 'atomically' | 'credits'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+/** Books the amount (micro-credits) as promo. The reason is kept with the entry and in the audit log. */
+export async function grantCredit(
+  { store, audit, clock }: GrantingParts,
+  account: AccountId,
+  amount: number,
+  reason: string,
+): Promise<BalanceRow> {
+  if (reason.trim() === '' || reason.length > REASON_CHARACTERS_MAX)
+    throw new Fault('invalid_request', `A reason has 1 to ${REASON_CHARACTERS_MAX} characters.`);
+  const { available, promo } = await store.credits.balance(account);
+  if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
+    throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more.');
+  return store.atomically(async within => {
+    const balance = await within.credits.add(account, 'grant', amount, { at: clock.now(), reason });
+    await audit.record(
+      {
+        ...BY_OPERATOR,
+        ...({ action: 'credit.granted', outcome: 'success', accountId: account } as const),
+        target: { kind: 'account', id: account },
+        details: { amount, reason },
+      },
+      within,
+    );
+    return balance;
+  });
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { generator } from '../../../tests/harness/random.ts';
+import type { MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
+import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
+import { plus } from '../../kit/clock.ts';
+import type { AccountId, ApplicationId, HostId, ReservationId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { meteringOf, meterSessions } from './metering.ts';
+import { HOLD_SECONDS, METER_MS, sessionHold } from './terms.ts';
+
+const START = new Date(0);
+const HELD: ReservationRow = {
+  ...{ id: 'r' as ReservationId, accountId: 'a' as AccountId, applicationId: 'p' as ApplicationId },
+  ...{ hostId: 'h' as HostId, purposeKind: 'session', purposeId: 's', status: 'held', createdAt: START },
+  ...{ amount: 3000, captured: 0, rateBrowserSecond: 10, rateEgressMegabyte: 0, seconds: 0, bytes: 0 },
+};
+const RUNNING: MeteredSession = { startedAt: START, expiresAt: plus(START, 3_600_000), isEnding: false, bytes: 0 };
+
+test('the metered seconds are within one second of the life of a session, whatever its length', () => {
+  const random = generator(17);
+  const clock = new HandClock();
+  for (let run = 0; run < 2_000; run += 1) {
+    const startedAt = plus(clock.now(), Math.floor(random() * 100_000));
+    const lifeMs = Math.floor(random() * 86_400_000);
+    const { metered, cost } = meteringOf(HELD, { ...RUNNING, startedAt }, plus(startedAt, lifeMs));
+    assert.ok(
+      metered.seconds >= lifeMs / 1000 && metered.seconds < lifeMs / 1000 + 1,
+      `${metered.seconds} of ${lifeMs}`,
+    );
+    assert.equal(cost, metered.seconds * 10);
+  }
+});
+
+test('after a minute a session holds five minutes ahead again', () => {
+  const { cost, target, dueAt } = meteringOf(HELD, RUNNING, plus(START, 60_000));
+  assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
+  assert.deepEqual(dueAt, plus(START, 2 * METER_MS));
+});
+
+test('near its time limit a session holds only what is left', () => {
+  const { target } = meteringOf(HELD, { ...RUNNING, expiresAt: plus(START, 70_000) }, plus(START, 60_000));
+  assert.equal(target, 600 + 10 * 10);
+});
+
+test('a session that has not started costs nothing, and one that ends holds nothing ahead', () => {
+  const { startedAt: _, ...pending } = RUNNING;
+  assert.equal(meteringOf(HELD, pending, plus(START, 60_000)).cost, 0);
+  assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, plus(START, 60_000)).target, 600);
+});
+
+test('with rates of 0 a session holds nothing', () => {
+  const period = { at: START, expiresAt: plus(START, 60_000) };
+  assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HELD.hostId, period), undefined);
+  assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 1 }, HELD.hostId, period)?.amount, 10);
+  assert.equal(sessionHold({ browserSecond: 2, egressMegabyte: 0 }, HELD.hostId, period)?.amount, 120);
+});
+
+/** One session whose hold can be extended or not; the times at which it was due, told and ended. */
+function scene() {
+  const clock = new HandClock();
+  const state = { canExtend: true, reservation: { ...HELD, dueAt: plus(START, METER_MS) } as ReservationRow };
+  const seen: string[] = [];
+  const ends: SessionEnd[] = [];
+  const rows = {
+    due: async (_: unknown, now: Date) =>
+      state.reservation.dueAt && state.reservation.dueAt <= now ? [state.reservation] : [],
+    meter: async (_: unknown, plan: (reservation: ReservationRow, session: MeteredSession) => Metering) => {
+      const { at, dueAt } = plan(state.reservation, RUNNING);
+      const { lowAt: _low, ...rest } = state.reservation;
+      const lowSince = state.canExtend ? undefined : (state.reservation.lowAt ?? at);
+      state.reservation = { ...rest, dueAt, ...(lowSince ? { lowAt: lowSince } : {}) };
+      seen.push(`${at.getTime()}`);
+      return { isEnding: false, ...(lowSince ? { lowSince } : {}) };
+    },
+    exhausted: async () => void seen.push('exhausted'),
+    tellLow: async () => 0,
+  };
+  const end = async (_: unknown, how: SessionEnd) => void ends.push(how);
+  const parts = { rows, clock, log: silentLog, host: HELD.hostId, low: 0, end };
+  const run = async (ms: number): Promise<void> => {
+    for (let at = 0; at < ms; at += 5_000) {
+      await clock.advance(5_000);
+      await meterSessions(parts);
+    }
+  };
+  return { state, seen, ends, run };
+}
+
+test('a session is metered each minute and not ended while its hold can be extended', async () => {
+  const { seen, ends, run } = scene();
+  await run(185_000);
+  assert.deepEqual(seen, ['60000', '120000', '180000']);
+  assert.deepEqual(ends, []);
+});
+
+test('a session whose hold cannot be extended ends a minute later, and goes on if credit came meanwhile', async () => {
+  const { state, seen, ends, run } = scene();
+  state.canExtend = false;
+  await run(115_000);
+  assert.deepEqual(ends, []);
+  state.canExtend = true;
+  await run(60_000);
+  assert.deepEqual(ends, []);
+  state.canExtend = false;
+  await run(70_000);
+  assert.deepEqual(seen, ['60000', '120000', '180000', '240000', 'exhausted']);
+  assert.deepEqual(ends, [
+    { status: 'ERROR', reason: 'credit_exhausted', detail: 'the credit of the account was used up' },
+  ]);
+});

@@ -1,0 +1,62 @@
+// Meters the sessions that hold credit: captures what each used so far and extends its hold. A session whose hold cannot be
+// extended ends after a minute's notice. The due times are in the rows, so the task may run at any time, in any process.
+import type { CreditRows, MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
+import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
+import { plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { amountAhead, METER_MS } from './terms.ts';
+
+const BATCH = 200;
+
+export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
+  readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'tellLow'>;
+  /** An account with less available micro-credits is low. 0: never. */
+  readonly low: number;
+  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+}
+
+/** One run of the task. Returns the number of sessions that were metered and of those that were ended. */
+export async function meterSessions(parts: MeteringParts): Promise<{ metered: number; ended: number }> {
+  const { rows, clock, host, low, log } = parts;
+  const due = await rows.due(host, clock.now(), BATCH);
+  let ended = 0;
+  for (const reservation of due)
+    try {
+      if (await meterOne(parts, reservation)) ended += 1;
+    } catch (error) {
+      log.warn('credit.not_metered', { sessionId: reservation.purposeId, reason: reason(error) });
+    }
+  if (low > 0) await rows.tellLow(host, low, clock.now());
+  return { metered: due.length, ended };
+}
+
+/** Returns whether the session was ended. */
+async function meterOne({ rows, clock, end }: MeteringParts, due: ReservationRow): Promise<boolean> {
+  const now = clock.now();
+  const outcome = await rows.meter(due, (reservation, session) => meteringOf(reservation, session, now));
+  if (!outcome?.lowSince || outcome.isEnding || now < plus(outcome.lowSince, METER_MS)) return false;
+  const id = due.purposeId as SessionId; // Only reservations of sessions are due.
+  await rows.exhausted(id, now);
+  const detail = 'the credit of the account was used up';
+  // An end that cannot be written now is written later by the session domain.
+  await end(id, { status: 'ERROR', reason: 'credit_exhausted', detail }).catch(() => {});
+  return true;
+}
+
+/** What was used until now, and what the hold should cover from now on. */
+export function meteringOf(reservation: ReservationRow, session: MeteredSession, at: Date): Metering {
+  const rates = {
+    browserSecond: reservation.rateBrowserSecond,
+    egressMegabyte: reservation.rateEgressMegabyte,
+  };
+  const metered = { seconds: startedSeconds(session.startedAt, at), bytes: session.bytes };
+  const cost = meteredCost(rates, metered);
+  const left = (session.expiresAt.getTime() - at.getTime()) / 1000;
+  const target = session.isEnding ? cost : cost + amountAhead(rates, left);
+  const noticeEnds = reservation.lowAt && plus(reservation.lowAt, METER_MS);
+  const dueAt = noticeEnds && noticeEnds > at ? noticeEnds : plus(at, METER_MS);
+  return { metered, cost, target, at, dueAt };
+}

@@ -1,0 +1,136 @@
+// Credit of accounts: metering of what runs. Changes of the ledger are in credit-ledger.ts; each transaction begins here, in
+// place.ts, in sessions.ts or in invocations.ts.
+import { sql } from 'kysely';
+import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+import { meteredCost, startedSeconds } from '../../../kit/metered-cost.ts';
+import type { Announcer } from '../announcer.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type { CreditGrants, CreditRows, MeteredSession, ReservationRow } from '../rows/credits.ts';
+import type { SessionEventType } from '../rows/events.ts';
+import { addCredit, lockHeld, meter, reservationRow, settle } from './credit-ledger.ts';
+import { recorded, SERVICE } from './events.ts';
+
+/** The browser ended with the service at an unknown time, so the time after the last metering is not charged. */
+const LOST: ReadonlySet<string> = new Set(['service_restart']);
+
+export const credits = (db: Db, announcer: Announcer): CreditRows => ({
+  due: async (host, now, batch) => {
+    const due = db
+      .selectFrom('creditReservations')
+      .selectAll()
+      .where('hostId', '=', host)
+      .where('status', '=', 'held')
+      .where('purposeKind', '=', 'session')
+      .where('dueAt', '<=', now);
+    return (await due.orderBy('dueAt').limit(batch).execute()).map(reservationRow);
+  },
+
+  meter: async ({ purposeId }, plan) => {
+    const metered = await db.transaction().execute(async trx => {
+      const found = await lockHeld(trx, purposeId);
+      const session = found && (await usedBy(trx, purposeId));
+      if (!found || !session) return undefined;
+      const planned = plan(found.reservation, session);
+      const outcome = await meter(trx, found, planned);
+      const { isEnding } = session;
+      if (outcome === 'extended') return { isEnding, told: [] };
+      const lowSince = found.reservation.lowAt ?? planned.at;
+      const isFirst = found.reservation.lowAt === undefined && !isEnding;
+      const { required, available } = { required: planned.target, available: found.balance.available };
+      const told = isFirst
+        ? await append(trx, purposeId, 'session.credit_low', planned.at, { required, available })
+        : [];
+      return { isEnding, lowSince, told };
+    });
+    if (!metered) return undefined;
+    const { told, ...outcome } = metered;
+    announcer.tell(told);
+    return outcome;
+  },
+
+  exhausted: async (session, at) => announcer.tell(await append(db, session, 'credit.exhausted', at, {})),
+
+  tellLow: async (host, threshold, at) => {
+    const { rows } = await sql<{ accountId: AccountId; isLow: boolean; available: number; sessionId: SessionId }>`
+      select account_id, is_low, available, (array_agg(purpose_id order by reservations.id desc))[1] as session_id
+        from credit_balances balances join credit_reservations reservations using (account_id)
+        where host_id = ${host} and status = 'held' and purpose_kind = 'session'
+          and is_low <> (available < ${threshold}::bigint)
+        group by account_id, is_low, available`.execute(db);
+    for (const { accountId, isLow, available, sessionId } of rows) {
+      const told = await db.transaction().execute(async trx => {
+        const changed = trx.updateTable('creditBalances').set({ isLow: !isLow }).where('accountId', '=', accountId);
+        const [first] = await changed.where('isLow', '=', isLow).returning('accountId').execute();
+        return first && !isLow ? append(trx, sessionId, 'credit.low', at, { available, threshold }) : [];
+      });
+      announcer.tell(told);
+    }
+    return rows.length;
+  },
+});
+
+export const creditGrants = (db: Db): CreditGrants => ({
+  add: (account, type, amount, entry) => inTransaction(db, trx => addCredit(trx, account, type, amount, entry)),
+});
+
+/** Settles what a session held, in the transaction that ends it. Does nothing for one that holds nothing. */
+export async function settleSession(trx: Db, id: SessionId, endedAt: Date): Promise<void> {
+  const found = await lockHeld(trx, id);
+  const used = found && (await usedBy(trx, id));
+  if (!found || !used) return;
+  const { reservation } = found;
+  const isLost = used.endReason !== undefined && LOST.has(used.endReason);
+  const until = isLost ? (reservation.meteredAt ?? used.startedAt ?? endedAt) : endedAt;
+  const metered = { seconds: startedSeconds(used.startedAt, until), bytes: used.bytes };
+  await settle(trx, found, { cost: meteredCost(ratesOf(reservation), metered), metered, at: endedAt, mayExceed: true });
+}
+
+export const ratesOf = ({ rateBrowserSecond, rateEgressMegabyte }: ReservationRow) => ({
+  browserSecond: rateBrowserSecond,
+  egressMegabyte: rateEgressMegabyte,
+});
+
+/** The time of a session and its bytes, as last written. */
+export async function usedBy(
+  trx: Db,
+  session: string,
+): Promise<(MeteredSession & { readonly endReason?: string }) | undefined> {
+  const { rows } = await sql<{
+    startedAt: Date | null;
+    expiresAt: Date;
+    endReason: string | null;
+    bytes: number;
+  }>`
+    select started_at, expires_at, end_reason,
+        greatest(egress_bytes, coalesce(bytes_received + bytes_sent, 0))::bigint as bytes
+      from sessions left join session_usage on session_usage.session_id = sessions.id
+      where sessions.id = ${session}::uuid`.execute(trx);
+  const [row] = rows;
+  if (!row) return undefined;
+  const { startedAt, expiresAt, endReason, bytes } = row;
+  return {
+    ...{ expiresAt, bytes, isEnding: endReason !== null },
+    ...(startedAt ? { startedAt } : {}),
+    ...(endReason === null ? {} : { endReason }),
+  };
+}
+
+/** Must be the last statement of a transaction, like every event. */
+async function append(
+  trx: Db,
+  session: string,
+  type: SessionEventType,
+  at: Date,
+  detail: JsonObject,
+): Promise<Array<{ id: SessionId; applicationId: ApplicationId }>> {
+  const { rows } = await sql<{ id: SessionId; applicationId: ApplicationId }>`
+    with changed as (
+      select id, application_id from sessions where id = ${session}::uuid and status in ('PENDING', 'RUNNING')
+        for no key update
+    )
+    select changed.id, changed.application_id, ${recorded({ type, at, actor: SERVICE, detail })} from changed`.execute(
+    trx,
+  );
+  return rows;
+}

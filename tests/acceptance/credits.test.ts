@@ -1,0 +1,239 @@
+// Credit of sessions with rates above 0: holds at the create, metering while a session runs, the end without credit, what a
+// killed server leaves, and what callers read of it. The clock is the test's.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { killBox } from '../harness/kill-box.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const RATE = 1000;
+const RATE_MEGABYTE = 100;
+/** What a create holds: 300 seconds and 10 megabytes. */
+const HOLD = 300 * RATE + 10 * RATE_MEGABYTE;
+const MINUTE_MS = 60_000;
+const RATES = { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_RATE_EGRESS_MEGABYTE: String(RATE_MEGABYTE) };
+
+const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
+const server = await startServer({
+  clock: 'test',
+  pages,
+  env: { ...RATES, BERTH_REGISTRATION: 'open' },
+});
+const token = await ownerToken(server);
+const CREDITS = `/v1/applications/${server.applicationId}/credits`;
+
+const credits = async (): Promise<Credits> => {
+  const { status, body, text } = await server.api<Credits>('GET', CREDITS, { key: token });
+  assert.equal(status, 200, text);
+  return body;
+};
+
+async function grant(microCredits: number, to = server): Promise<void> {
+  const amount = (microCredits / 1_000_000).toFixed(6);
+  const { code, stderr } = await to.berth('credits', 'grant', '-', amount, '--reason', 'for the test', '--json');
+  assert.equal(code, 0, stderr);
+}
+
+/** Use that an ended session was charged for. */
+const secondsOf = ({ startedAt, endedAt }: Session): number =>
+  Math.ceil((Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000);
+
+/** The cost of the traffic that Chromium may cause by itself. */
+const TRAFFIC_MAX = 5 * RATE_MEGABYTE;
+
+test('a create without credit is refused with 402, and holds and counts nothing', async () => {
+  for (const headers of [{}, { prefer: 'wait=50' }]) {
+    const refused = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
+    assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
+    assert.deepEqual(refused.body.details, { required: HOLD, available: 0, unit: 'microcredit' });
+    assert.equal(refused.headers['x-should-retry'], 'false');
+  }
+  const { body } = await server.api<Session[]>('GET', '/v1/browsers/sessions');
+  assert.deepEqual(body, []);
+  const { available, reserved, enforced, rates } = await credits();
+  assert.deepEqual({ available, reserved, enforced }, { available: 0, reserved: 0, enforced: true });
+  assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
+});
+
+test('a session holds five minutes at its create, and is charged for its life to the second', async () => {
+  await grant(1_000_000);
+  const { id } = await server.createSession({ keepAlive: true });
+  const held = await credits();
+  assert.deepEqual([held.reserved, held.available, held.balance], [HOLD, 1_000_000 - HOLD, 1_000_000]);
+  const [reservation] = held.reservations;
+  assert.deepEqual(reservation?.purpose, { kind: 'session', id });
+  await server.advance(37_300);
+  const ended = await server.release(id);
+  const seconds = secondsOf(ended);
+  const used = 1_000_000 - (await credits()).balance;
+  assert.ok(seconds >= 37, `${seconds}`);
+  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
+  const { reserved, reservations, thisApplication } = await credits();
+  assert.deepEqual([reserved, reservations, thisApplication.reserved], [0, [], 0]);
+  assert.equal(thisApplication.capturedThisMonth, used);
+});
+
+test('a session with a shorter time limit holds no more than that', async () => {
+  const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
+  assert.equal((await credits()).reserved, 60 * RATE + 10 * RATE_MEGABYTE);
+  await server.release(id);
+});
+
+test('use is captured each minute and the hold is extended, while network bytes are charged too', async () => {
+  const before = (await credits()).balance;
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(`${pages.a}/plain`);
+  await page?.evaluate(url => fetch(url, { cache: 'no-store' }).then(answer => answer.arrayBuffer()), `${pages.a}/big`);
+  await browser.close();
+  await server.advance(MINUTE_MS + 6_000);
+  const held = await eventually('the minute to be captured', credits, ({ reservations }) => {
+    const [{ captured = 0 } = {}] = reservations;
+    return captured >= 60 * RATE;
+  });
+  const [{ amount = 0, captured = 0 } = {}] = held.reservations;
+  assert.ok(amount - captured >= HOLD && amount - captured <= HOLD + RATE, `${amount} - ${captured}`);
+  await server.release(id);
+  const ended = await server.read(id);
+  const seconds = secondsOf(ended);
+  const bytes = (ended.usage?.bytesReceived ?? 0) + (ended.usage?.bytesSent ?? 0);
+  assert.ok(bytes > BIG_BYTES);
+  const traffic = Math.ceil((bytes * RATE_MEGABYTE) / 1_000_000);
+  assert.equal(before - (await credits()).balance, seconds * RATE + traffic);
+});
+
+test('a session whose hold cannot be extended gets a minute of notice, and then ends as credit_exhausted', async () => {
+  const poor = await startServer({ clock: 'test', env: { ...RATES, BERTH_CREDIT_LOW: '40000' } });
+  const path = `/v1/applications/${poor.applicationId}/credits`;
+  const key = await ownerToken(poor);
+  await grant(HOLD + 30_000, poor);
+  const { id } = await poor.createSession({ keepAlive: true });
+  const noticed = async (): Promise<boolean> => {
+    await poor.advance(10_000);
+    return (await eventsOf(poor, id, 'session.credit_low')).length > 0;
+  };
+  await eventually('the notice', noticed);
+  assert.equal((await poor.read(id)).status, 'RUNNING');
+  const later = async (): Promise<Session> => {
+    await poor.advance(10_000);
+    return poor.read(id);
+  };
+  const ended = await eventually('the session to end', later, ({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'credit_exhausted']);
+  const [notice] = await eventsOf(poor, id, 'session.credit_low');
+  const [decided] = await eventsOf(poor, id, 'session.end_decided');
+  const noticeMs = Date.parse(decided?.time ?? '') - Date.parse(notice?.time ?? '');
+  assert.ok(noticeMs >= MINUTE_MS, `${noticeMs} ms of notice`);
+  assert.equal((await eventsOf(poor, id, 'credit.exhausted')).length, 1);
+  assert.equal((await eventsOf(poor, id, 'credit.low')).length, 1);
+  const { reserved, balance } = (await poor.api<Credits>('GET', path, { key })).body;
+  assert.equal(reserved, 0);
+  const [used, seconds] = [HOLD + 30_000 - balance, secondsOf(ended)];
+  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
+});
+
+test('a session that a killed server left goes on being metered', async () => {
+  await grant(5_000_000);
+  const before = (await credits()).balance;
+  const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
+  await server.restart('SIGKILL');
+  await server.advance(2 * MINUTE_MS);
+  const [{ purpose } = { purpose: undefined }] = (await credits()).reservations;
+  assert.equal(purpose?.id, id, 'the hold outlives the server');
+  const ended = await server.release(id);
+  const used = before - (await credits()).balance;
+  const seconds = secondsOf(ended);
+  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
+  assert.equal((await credits()).reserved, 0);
+});
+
+test('a restart settles a session that was lost with its server, up to its last metering', async () => {
+  const before = (await credits()).balance;
+  const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
+  await server.advance(MINUTE_MS + 6_000);
+  const metered = await eventually('the minute to be captured', credits, ({ reservations }) => {
+    const [{ captured = 0 } = {}] = reservations;
+    return captured >= 60 * RATE;
+  });
+  await server.kill('SIGKILL');
+  killBox(server.dataDir, id);
+  await server.start();
+  assert.equal((await server.ended(id)).endReason, 'service_restart');
+  const { reserved, balance } = await credits();
+  const [{ captured = 0 } = {}] = metered.reservations;
+  const used = before - balance;
+  assert.equal(reserved, 0);
+  assert.ok(used >= captured && used <= captured + TRAFFIC_MAX, `${used} of ${captured}`);
+});
+
+test('entries, usage and the command line say the same', async () => {
+  const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=100`, { key: token });
+  for (const { legs } of entries.data) {
+    const sum = Object.values(legs).reduce((all, leg) => all + leg, 0);
+    assert.equal(sum, 0);
+  }
+  const captured = entries.data.reduce((sum, { legs }) => sum + legs.revenue, 0);
+  assert.equal(captured, (await credits()).thisApplication.capturedThisMonth);
+  const { body: holds } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?type=hold&limit=2`, {
+    key: token,
+  });
+  assert.deepEqual(
+    holds.data.map(({ type }) => type),
+    ['hold', 'hold'],
+  );
+  assert.ok(holds.nextCursor);
+  for (const by of ['day', 'key'] as const) {
+    const { body, text } = await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token });
+    const cost = body.data.reduce((sum, row) => sum + row.cost, 0);
+    assert.equal(cost, captured, text);
+    assert.ok(
+      body.data.some(({ browserSeconds, egressBytes }) => browserSeconds > 0 && egressBytes > BIG_BYTES),
+      text,
+    );
+  }
+  const { stdout } = await server.berth('credits', 'show', '--json');
+  const shown = JSON.parse(stdout);
+  assert.equal(shown.available, (await credits()).available);
+  const { stdout: audit } = await server.berth('audit', 'list', '--json');
+  const granted = JSON.parse(audit).find(({ action }: { action: string }) => action === 'credit.granted');
+  assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
+});
+
+test('credit is read with a token of a member and with the scope only', async () => {
+  for (const [path, key, status] of [
+    [CREDITS, null, 401],
+    [CREDITS, server.key, 401],
+    [`${CREDITS}/usage?from=2026-01-02T00:00:00.000Z&to=2026-01-01T00:00:00.000Z`, token, 400],
+    [`${CREDITS}/usage?by=year`, token, 400],
+  ] as const) {
+    const answer = await server.api('GET', path, { key });
+    assert.equal(answer.status, status, `${path} ${answer.text}`);
+  }
+  const stranger = await otherPerson(server, 'eve@example.com');
+  for (const path of [CREDITS, `${CREDITS}/entries`, `${CREDITS}/usage`])
+    assert.equal((await stranger.get(path)).status, 404, path);
+  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  assert.equal((await viewer.get(CREDITS)).status, 200);
+});
+
+for (const [amount, words] of [
+  ['0', /expected credits/],
+  ['-1', /expected credits|unknown option/],
+  ['1e3', /expected credits/],
+  ['0.0000001', /expected credits/],
+  ['9999999999', /expected credits/],
+] as const)
+  test(`the command line refuses to grant ${amount} credits`, async () => {
+    const { code, stderr } = await server.berth('credits', 'grant', '-', amount, '--reason', 'x');
+    assert.equal(code, 2);
+    assert.match(stderr, words);
+  });
