@@ -18,6 +18,7 @@ import { OverviewPage } from './pages/overview.tsx';
 import { readPeriod } from './pages/overview-period.ts';
 import { PlaygroundPage } from './pages/playground.tsx';
 import { SessionPage } from './pages/session.tsx';
+import { readSessionView } from './pages/session-view.ts';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { Shell } from './shell/shell.tsx';
@@ -64,11 +65,10 @@ const playground = createRoute({
 const session = createRoute({
   getParentRoute: under,
   path: '/a/$app/sessions/$id',
-  validateSearch: (search: Record<string, unknown>): { tab?: string } =>
-    typeof search.tab === 'string' ? { tab: search.tab } : {},
+  validateSearch: readSessionView,
   component: function Session() {
     const { app, id } = session.useParams();
-    return <SessionPage key={id} app={app} id={id} tab={session.useSearch().tab} />;
+    return <SessionPage key={id} app={app} id={id} view={readSessionView(session.useSearch())} />;
   },
 });
 const keys = createRoute({

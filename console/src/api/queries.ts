@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { AuditQuery } from '../../../contract/audit.ts';
+import { searchQuery } from '../pages/session-filters.ts';
 import { ApiError } from './api-error.ts';
 import { ask, call } from './call.ts';
 
@@ -122,6 +123,18 @@ export const sessionQuery = (app: string, id: string) =>
   queryOptions({
     queryKey: ['session', app, id],
     queryFn: ({ signal }) => call('readSession', { app, params: { id }, signal }),
+  });
+
+const SESSIONS_FOUND_MAX = 6;
+
+/** Sessions that contain each of the words, newest first. */
+export const foundSessionsQuery = (app: string, words: string) =>
+  queryOptions({
+    queryKey: ['sessions', app, 'found', words],
+    queryFn: ({ signal }) =>
+      call('listSessions', { app, query: { limit: SESSIONS_FOUND_MAX, q: searchQuery(words) ?? words }, signal }),
+    placeholderData: keepPreviousData,
+    retry: false,
   });
 
 const PICTURE_EVERY_MS = 10_000;

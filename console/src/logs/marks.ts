@@ -19,14 +19,13 @@ export interface Lane {
   readonly marks: readonly Mark[];
 }
 
-/** The lanes of one page, and the events of the session. */
-export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEvent[], pageId: number): Lane[] {
-  const own = logs.filter(entry => entry.pageId === pageId);
+/** The lanes of all pages, and the events of the session. */
+export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEvent[]): Lane[] {
   return [
-    { name: 'Pages', marks: pageMarks(own) },
+    { name: 'Pages', marks: pageMarks(logs) },
     {
       name: 'Network',
-      marks: networkCalls(own).map(({ key, startMs, endMs, url, status, failed }) => ({
+      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failed }) => ({
         key,
         atMs: startMs,
         ...(endMs === undefined ? {} : { untilMs: endMs }),
@@ -36,14 +35,14 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
     },
     {
       name: 'Console',
-      marks: consoleLines(own).map(({ key, timeMs, words, level }) => ({
+      marks: consoleLines(logs).map(({ key, timeMs, words, level }) => ({
         key: String(key),
         atMs: timeMs,
         words,
         isBad: level === 'error',
       })),
     },
-    { name: 'Commands', marks: commandMarks(own) },
+    { name: 'Commands', marks: commandMarks(logs) },
     {
       name: 'Events',
       marks: events.map(({ id, time, type }) => ({ key: id, atMs: Date.parse(time), words: type, isBad: false })),
@@ -52,11 +51,26 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
 }
 
 const pageMarks = (logs: readonly SessionLog[]): Mark[] =>
-  logs.flatMap(({ method, timestamp = 0, request }, at) => {
-    const { url, parentId } = object(request?.params.frame);
-    if (method !== 'Page.frameNavigated' || parentId !== undefined) return [];
-    return [{ key: String(at), atMs: timestamp, words: text(url), isBad: false }];
+  logs.flatMap((entry, at) => {
+    const url = openedUrl(entry);
+    return url === undefined ? [] : [{ key: String(at), atMs: entry.timestamp ?? 0, words: url, isBad: false }];
   });
+
+/** The address that a page was led to. */
+function openedUrl({ method, request }: SessionLog): string | undefined {
+  const { url, parentId } = object(request?.params.frame);
+  return method === 'Page.frameNavigated' && parentId === undefined ? text(url) : undefined;
+}
+
+/** Host and path of the last address of each page, by its number. */
+export function pageNames(logs: readonly SessionLog[]): ReadonlyMap<number, string> {
+  const names = new Map<number, string>();
+  for (const entry of logs) {
+    const url = URL.parse(openedUrl(entry) ?? '');
+    if (url?.host) names.set(entry.pageId, `${url.host}${url.pathname === '/' ? '' : url.pathname}`);
+  }
+  return names;
+}
 
 const commandMarks = (logs: readonly SessionLog[]): Mark[] =>
   logs.flatMap(({ method, timestamp = 0, response }, at) =>

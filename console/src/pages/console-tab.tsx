@@ -1,9 +1,15 @@
 // The console messages of a session.
 import { useMemo, useState } from 'react';
+import { saveLog } from '../api/save-file.ts';
 import { useSessionLogs } from '../api/use-session-logs.ts';
 import { type ConsoleLine, consoleLines } from '../logs/console-lines.ts';
+import { pageNames } from '../logs/marks.ts';
+import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Rows } from '../ui/rows.tsx';
+import { FormError } from '../ui/states.tsx';
 import { clockTime, fullTime, utcTime } from '../ui/time.tsx';
+import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 29;
@@ -25,8 +31,18 @@ export function ConsoleTab({
 }) {
   const { data, error, refetch } = useSessionLogs(app, id, isOpen);
   const [find, setFind] = useState('');
+  const [level, setLevel] = useState('');
+  const [page, setPage] = useState('');
+  const [problem, setProblem] = useState<unknown>();
   const all = useMemo(() => consoleLines(data?.logs ?? []), [data]);
-  const lines = find ? all.filter(line => line.words.toLowerCase().includes(find.toLowerCase())) : all;
+  const pages = useMemo(() => pageNames(data?.logs ?? []), [data]);
+  const lines = all.filter(
+    line =>
+      line.words.toLowerCase().includes(find.toLowerCase()) &&
+      (level === '' || line.level === level) &&
+      (page === '' || line.pageId === Number(page)),
+  );
+  const count = `${lines.length} ${lines.length === 1 ? 'line' : 'lines'}`;
   return (
     <LogsState
       data={data}
@@ -35,19 +51,17 @@ export function ConsoleTab({
       isEmpty={all.length === 0}
       nothing="No console messages"
     >
-      <div className="flex items-center gap-3 border-b border-line px-4 py-2">
-        <input
-          type="search"
-          aria-label="Filter the console"
-          placeholder="Filter"
-          value={find}
-          onChange={event => setFind(event.target.value)}
-          className="h-8 w-full max-w-64 rounded-md border border-line-strong bg-raised px-2.5 text-sm"
-        />
-        <span role="status" className="text-xs text-soft">
-          {lines.length} {lines.length === 1 ? 'line' : 'lines'}
-        </span>
-      </div>
+      <LogFilters label="Filter the console" {...{ find, setFind, page, setPage, pages, count }}>
+        <Choice label="Level" value={level} choose={setLevel} any="All levels">
+          <option value="error">Errors</option>
+          <option value="warning">Warnings</option>
+          <option value="info">Other messages</option>
+        </Choice>
+        <Button icon="download" onClick={() => saveLog(app, id).then(() => setProblem(undefined), setProblem)}>
+          Log file
+        </Button>
+      </LogFilters>
+      <FormError error={problem} />
       <Rows
         label="Console"
         count={lines.length}

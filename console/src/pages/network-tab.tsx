@@ -1,15 +1,18 @@
 // The network requests of a session as a waterfall, with the details of one request.
 import { useMemo, useState } from 'react';
 import type { JsonObject } from '../../../contract/common.ts';
-import { saveHar } from '../api/save-har.ts';
+import { saveHar } from '../api/save-file.ts';
 import { useSessionLogs } from '../api/use-session-logs.ts';
+import { pageNames } from '../logs/marks.ts';
 import { type NetworkCall, networkCalls, shortUrl } from '../logs/network-calls.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Facts } from '../ui/page.tsx';
 import { Rows } from '../ui/rows.tsx';
 import { FormError } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
+import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 33;
@@ -27,25 +30,34 @@ export function NetworkTab({
   const { data, error, refetch } = useSessionLogs(app, id, isOpen);
   const [chosen, setChosen] = useState<NetworkCall | undefined>();
   const [problem, setProblem] = useState<unknown>();
-  const calls = useMemo(() => networkCalls(data?.logs ?? []), [data]);
+  const [find, setFind] = useState('');
+  const [status, setStatus] = useState('');
+  const [page, setPage] = useState('');
+  const all = useMemo(() => networkCalls(data?.logs ?? []), [data]);
+  const pages = useMemo(() => pageNames(data?.logs ?? []), [data]);
+  const calls = all.filter(
+    call =>
+      call.url.toLowerCase().includes(find.toLowerCase()) &&
+      (STATUSES.find(one => one.id === status)?.has(call) ?? true) &&
+      (page === '' || call.pageId === Number(page)),
+  );
+  const count = `${calls.length} ${calls.length === 1 ? 'request' : 'requests'}`;
   const fromMs = calls[0]?.startMs ?? 0;
   const toMs = Math.max(fromMs + 1, ...calls.map(call => call.endMs ?? call.startMs));
   return (
-    <LogsState
-      data={data}
-      error={error}
-      retry={() => void refetch()}
-      isEmpty={calls.length === 0}
-      nothing="No requests"
-    >
-      <div className="flex items-center justify-between gap-3 border-b border-line px-4 py-2">
-        <span role="status" className="text-xs text-soft">
-          {calls.length} {calls.length === 1 ? 'request' : 'requests'}
-        </span>
+    <LogsState data={data} error={error} retry={() => void refetch()} isEmpty={all.length === 0} nothing="No requests">
+      <LogFilters label="Filter the requests" {...{ find, setFind, page, setPage, pages, count }}>
+        <Choice label="Status" value={status} choose={setStatus} any="All statuses">
+          {STATUSES.map(({ id: one, name }) => (
+            <option key={one} value={one}>
+              {name}
+            </option>
+          ))}
+        </Choice>
         <Button icon="download" onClick={() => saveHar(app, id).then(() => setProblem(undefined), setProblem)}>
           HAR file
         </Button>
-      </div>
+      </LogFilters>
       <FormError error={problem} />
       <Rows
         label="Requests"
@@ -60,6 +72,13 @@ export function NetworkTab({
     </LogsState>
   );
 }
+
+const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; has(call: NetworkCall): boolean }> = [
+  { id: 'bad', name: 'Failed or 4xx, 5xx', has: ({ failed, status = 0 }) => failed !== undefined || status >= 400 },
+  { id: 'ok', name: '2xx', has: ({ status = 0 }) => status >= 200 && status < 300 },
+  { id: 'moved', name: '3xx', has: ({ status = 0 }) => status >= 300 && status < 400 },
+  { id: 'open', name: 'Not finished', has: ({ endMs }) => endMs === undefined },
+];
 
 function Row({
   call,

@@ -18,7 +18,7 @@ export interface Position {
 export function Player({
   app,
   url,
-  openAtEnd,
+  openAt,
   poster,
   seekTo,
   onPosition,
@@ -26,8 +26,8 @@ export function Player({
   readonly app: string;
   /** Path of the playlist. */
   readonly url: string;
-  /** Whether to start at the last picture, for sessions that failed. */
-  readonly openAtEnd: boolean;
+  /** Where to start, in seconds; `end` is the last picture. */
+  readonly openAt: number | 'end';
   /** Shown until the replay is loaded. */
   readonly poster: string | undefined;
   readonly seekTo: { readonly seconds: number } | undefined;
@@ -35,18 +35,19 @@ export function Player({
 }) {
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
+  const firstAt = useRef(openAt);
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
     if (!element) return;
     const gone = new AbortController();
-    play(app, url, openAtEnd, element, gone.signal, ms => {
+    play(app, url, firstAt.current, element, gone.signal, ms => {
       startedMs.current = ms;
     }).catch(problem => gone.signal.aborted || setError(problem));
     return () => gone.abort();
-  }, [app, url, openAtEnd]);
+  }, [app, url]);
   useEffect(() => {
-    if (video.current && seekTo) video.current.currentTime = seekTo.seconds;
+    if (video.current && seekTo && startedMs.current > 0) video.current.currentTime = seekTo.seconds;
   }, [seekTo]);
   const tell = (): void => {
     const element = video.current;
@@ -76,7 +77,7 @@ export function Player({
 async function play(
   app: string,
   url: string,
-  openAtEnd: boolean,
+  openAt: number | 'end',
   element: HTMLVideoElement,
   signal: AbortSignal,
   onStart: (ms: number) => void,
@@ -88,7 +89,7 @@ async function play(
   const hls = new Hls({
     // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
-    startPosition: 0,
+    startPosition: openAt === 'end' ? 0 : openAt,
     xhrSetup: (request, asked) => {
       if (GUARDED.test(new URL(asked, location.href).pathname))
         request.setRequestHeader('authorization', authorization);
@@ -98,7 +99,7 @@ async function play(
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
-    if (!openAtEnd || element.currentTime > 0) return;
+    if (openAt !== 'end' || element.currentTime > 0) return;
     element.currentTime = Math.max(0, details.totalduration - LAST_PICTURE_SECONDS);
   });
   const failed = new Promise<never>((_, reject) => {

@@ -8,12 +8,14 @@ import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
 import { pictureQuery } from '../api/queries.ts';
 import { useSessionLogs } from '../api/use-session-logs.ts';
-import { lanesOf } from '../logs/marks.ts';
+import { lanesOf, pageNames } from '../logs/marks.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
 import { useObjectUrl } from '../ui/session-picture.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { durationWords } from '../ui/time.tsx';
 import { Player, type Position } from './player.tsx';
 import { RecordingFiles } from './recording-files.tsx';
+import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
@@ -58,9 +60,16 @@ interface Props {
   readonly failed: boolean;
   readonly endedAt: string | undefined;
   readonly events: readonly SessionEvent[];
+  readonly view: SessionView;
 }
 
-export function ReplayTab({ app, id, isOpen, failed, endedAt, events }: Props) {
+/** A moment of the replay of one page. */
+interface Moment {
+  readonly pageId: string;
+  readonly seconds: number;
+}
+
+export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Props) {
   const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLES_MS;
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
@@ -68,22 +77,20 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events }: Props) {
     refetchInterval: () => (isOpen || isSettling() ? LOOK_MS : false),
     retry: false,
   });
-  const [chosen, setChosen] = useState('0');
   if (error instanceof ApiError && error.code === 'replay_not_found')
     return <NoReplay error={error} wait={isOpen ? 'open' : isSettling() ? 'settling' : undefined} />;
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading what="the replay" rows={4} />;
-  const page = data.pages.find(({ pageId }) => pageId === chosen) ?? data.pages[0];
-  if (!page) return <Empty icon="play" title="Nothing was recorded" />;
-  return (
+  return data.pages.length === 0 ? (
+    <Empty icon="play" title="Nothing was recorded" />
+  ) : (
     <>
       {data.notRecorded && (
         <p className="border-b border-line px-3 py-2 text-sm text-soft">
           Not recorded: {data.notRecorded.map(({ why, pages }) => `${pages} ${NOT_RECORDED[why]}`).join(', ')}.
         </p>
       )}
-      {data.pages.length > 1 && <Pages pages={data.pages} chosen={page.pageId} choose={setChosen} />}
-      <PageReplay key={page.pageId} app={app} id={id} isOpen={isOpen} failed={failed} events={events} page={page} />
+      <SessionReplay {...{ app, id, isOpen, failed, events, view }} pages={data.pages} />
       {!isOpen && <RecordingFiles app={app} id={id} />}
     </>
   );
@@ -91,10 +98,12 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events }: Props) {
 
 const Pages = ({
   pages,
+  names,
   chosen,
   choose,
 }: {
   readonly pages: readonly Replay[];
+  readonly names: ReadonlyMap<number, string>;
   readonly chosen: string;
   readonly choose: (pageId: string) => void;
 }) => (
@@ -106,28 +115,89 @@ const Pages = ({
         type="button"
         aria-pressed={pageId === chosen}
         onClick={() => choose(pageId)}
-        className="h-8 shrink-0 rounded-md px-2.5 text-sm text-soft hover:bg-sunk hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+        className="flex h-8 max-w-64 shrink-0 items-center rounded-md px-2.5 text-sm text-soft hover:bg-sunk hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
       >
-        Page {pageId}
+        <span className="truncate">{names.get(Number(pageId)) ?? `Page ${pageId}`}</span>
         <span className="ml-2 text-xs tabular-nums">{durationWords((endTimeMs - startTimeMs) / 1000)}</span>
       </button>
     ))}
   </fieldset>
 );
 
-function PageReplay({ app, id, isOpen, failed, events, page }: Omit<Props, 'endedAt'> & { readonly page: Replay }) {
+/** A player for the chosen page, and one timeline for all pages. Times on the timeline count from the first page. */
+function SessionReplay({
+  app,
+  id,
+  isOpen,
+  failed,
+  events,
+  view,
+  pages,
+}: Omit<Props, 'endedAt'> & { readonly pages: readonly Replay[] }) {
   const { data } = useSessionLogs(app, id, isOpen);
   const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: failed });
   const poster = useObjectUrl(lastPicture ?? undefined);
+  const [wanted, setWanted] = useState<Moment | undefined>(
+    view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
+  );
   const [position, setPosition] = useState<Position | undefined>();
-  const [seekTo, setSeekTo] = useState<{ readonly seconds: number } | undefined>();
-  const lanes = useMemo(() => lanesOf(data?.logs ?? [], events, Number(page.pageId)), [data, events, page.pageId]);
+  const lanes = useMemo(() => lanesOf(data?.logs ?? [], events), [data, events]);
+  const names = useMemo(() => pageNames(data?.logs ?? []), [data]);
+  const page = pages.find(({ pageId }) => pageId === wanted?.pageId) ?? pages[0];
+  if (!page) return null;
+  const offset = page.startTimeMs / 1000;
+  const durationSeconds = Math.max(...pages.map(({ endTimeMs }) => endTimeMs)) / 1000;
+  const choose = (pageId: string): void => {
+    setPosition(undefined);
+    setWanted({ pageId, seconds: 0 });
+  };
+  const seek = (seconds: number): void => {
+    const next = pageAt(pages, page, seconds * 1000);
+    if (next !== page) setPosition(undefined);
+    setWanted({ pageId: next.pageId, seconds: Math.max(0, seconds - next.startTimeMs / 1000) });
+  };
   return (
     <>
-      <Player app={app} url={page.url} openAtEnd={failed} poster={poster} seekTo={seekTo} onPosition={setPosition} />
-      {position && position.durationSeconds > 0 && (
-        <Timeline lanes={lanes} position={position} seek={seconds => setSeekTo({ seconds })} />
+      {pages.length > 1 && <Pages pages={pages} names={names} chosen={page.pageId} choose={choose} />}
+      <Player
+        key={page.pageId}
+        app={app}
+        url={page.url}
+        openAt={wanted?.seconds ?? (failed ? 'end' : 0)}
+        poster={poster}
+        seekTo={wanted}
+        onPosition={setPosition}
+      />
+      {position && durationSeconds > 0 && (
+        <Timeline
+          lanes={lanes}
+          position={{
+            startedMs: position.startedMs - page.startTimeMs,
+            seconds: offset + position.seconds,
+            durationSeconds,
+          }}
+          seek={seek}
+          more={<CopyLink page={page.pageId} seconds={position.seconds} />}
+        />
       )}
     </>
   );
 }
+
+/** The present page if it was in front at the time; else the page that was, or that was opened last before it. */
+function pageAt(pages: readonly Replay[], present: Replay, ms: number): Replay {
+  const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
+  const inFront = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
+  if (inFront.includes(present)) return present;
+  return inFront.at(-1) ?? before.at(-1) ?? present;
+}
+
+const isHidden = ({ gaps = [] }: Replay, ms: number): boolean =>
+  gaps.some(({ startTimeMs, endTimeMs, why }) => why === 'hidden' && startTimeMs <= ms && ms <= endTimeMs);
+
+const CopyLink = ({ page, seconds }: { readonly page: string; readonly seconds: number }) => (
+  <p className="mt-3 flex items-center justify-end gap-1 border-t border-line pt-2 text-xs text-soft">
+    Link to {durationWords(seconds)} of this page
+    <CopyButton text={linkTo(page, seconds)} label="Copy link at this time" className="-my-1" />
+  </p>
+);

@@ -7,7 +7,8 @@ import { Choice } from '../ui/choice.tsx';
 import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 import { Icon } from '../ui/icon.tsx';
 import { useShortcut } from '../ui/use-shortcut.ts';
-import { type Filters, isSessionId, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
+import { ColumnMenu } from './column-menu.tsx';
+import { type Filters, isSessionId, LASTED, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
 
 export function FilterBar({ app, filters }: { readonly app: string; readonly filters: Filters }) {
   const { show = 'all', find = '' } = filters;
@@ -54,7 +55,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
             type="search"
             aria-label="Search sessions"
             aria-keyshortcuts="/"
-            placeholder="Search ids, metadata, end reasons"
+            placeholder="Search titles, addresses, metadata, ids"
             value={text}
             onChange={event => setText(event.target.value)}
             onBlur={submit}
@@ -76,6 +77,13 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
           </option>
         ))}
       </Choice>
+      <Choice label="Duration" value={filters.lasted} choose={lasted => apply({ lasted })} any="Any duration">
+        {Object.entries(LASTED).map(([lasted, { name }]) => (
+          <option key={lasted} value={lasted}>
+            {name}
+          </option>
+        ))}
+      </Choice>
       <Choice
         label="Agent key"
         value={filters.key}
@@ -89,6 +97,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
           </option>
         ))}
       </Choice>
+      <ColumnMenu />
     </div>
   );
 }

@@ -19,6 +19,7 @@ export interface Filters {
   /** The agent key that created it. */
   readonly key?: string;
   readonly since?: Since;
+  readonly lasted?: Lasted;
 }
 
 /** How long ago a session was created at most, in hours. */
@@ -30,6 +31,15 @@ export const SINCE = {
 } as const;
 export type Since = keyof typeof SINCE;
 
+/** How long a session has lasted. */
+export const LASTED = {
+  seconds: { name: 'Under 10 seconds', query: { atMostSeconds: 10 } },
+  minute: { name: 'Over a minute', query: { atLeastSeconds: 60 } },
+  minutes: { name: 'Over 10 minutes', query: { atLeastSeconds: 600 } },
+  hour: { name: 'Over an hour', query: { atLeastSeconds: 3600 } },
+} as const;
+export type Lasted = keyof typeof LASTED;
+
 export function readFilters(search: Record<string, unknown>): Filters {
   const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined; // a key of it
   return {
@@ -38,6 +48,7 @@ export function readFilters(search: Record<string, unknown>): Filters {
     ...optional('reason', keyOf(END_REASON_WORDS, search.reason)),
     ...(typeof search.key === 'string' && isSessionId(search.key) ? { key: search.key } : {}),
     ...optional('since', keyOf(SINCE, search.since)),
+    ...optional('lasted', keyOf(LASTED, search.lasted)),
   };
 }
 
@@ -57,7 +68,7 @@ export const createdAfter = (since: Since, nowMs: number): string =>
   new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
 
 /** The query of the API. */
-export function listQuery({ show = 'all', find = '', reason, key, since }: Filters, nowMs: number) {
+export function listQuery({ show = 'all', find = '', reason, key, since, lasted }: Filters, nowMs: number) {
   const status = STATUS_GROUPS[show].statuses.join(',');
   const q = searchQuery(find);
   return {
@@ -66,6 +77,7 @@ export function listQuery({ show = 'all', find = '', reason, key, since }: Filte
     ...(reason ? { endReason: reason } : {}),
     ...(key ? { keyId: key } : {}),
     ...(since ? { createdAfter: createdAfter(since, nowMs) } : {}),
+    ...(lasted ? LASTED[lasted].query : {}),
   };
 }
 

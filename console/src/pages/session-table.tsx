@@ -1,14 +1,15 @@
 // A virtual table of sessions. Where there is little room, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
+import { type CSSProperties, type RefObject, useLayoutEffect, useRef, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
 import { SessionPicture } from '../ui/session-picture.tsx';
-import { Status } from '../ui/status.tsx';
+import { isOpen, Status } from '../ui/status.tsx';
 import { Ago, Lasting } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
+import { COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
 /** The same as the container query of the columns. */
 const WIDE_PX = 620;
@@ -16,10 +17,12 @@ const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
 
-const COLUMNS =
-  '@min-[620px]:grid @min-[620px]:grid-cols-[64px_92px_minmax(0,1fr)_minmax(124px,0.4fr)_84px_64px] @min-[620px]:gap-x-4 @min-[620px]:items-center';
+const GRID = '@min-[620px]:grid @min-[620px]:grid-cols-(--tracks) @min-[620px]:gap-x-4 @min-[620px]:items-center';
 
-const HEADINGS = ['', 'Status', 'Session', 'End reason', 'Created', 'Duration'] as const;
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly change: (ids: readonly string[], isSelected: boolean) => void;
+}
 
 /** How wide the list is, and where it begins on the page. */
 function useRoom(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
@@ -39,9 +42,20 @@ function useRoom(list: RefObject<HTMLElement | null>): { readonly isWide: boolea
   return room;
 }
 
-export function SessionTable({ app, sessions }: { readonly app: string; readonly sessions: readonly Session[] }) {
+export function SessionTable({
+  app,
+  sessions,
+  selection,
+}: {
+  readonly app: string;
+  readonly sessions: readonly Session[];
+  readonly selection: Selection;
+}) {
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useRoom(list);
+  const hidden: ReadonlySet<Column> = useHiddenColumns();
+  const columns = (Object.keys(COLUMNS) as Column[]).filter(column => !hidden.has(column)); // TypeScript widens the keys
+  const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
   const rows = useWindowVirtualizer({
     count: sessions.length,
     estimateSize: () => (isWide ? ROW_WIDE_PX : ROW_NARROW_PX),
@@ -52,12 +66,12 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
   });
   return (
     <>
-      <div
-        aria-hidden="true"
-        className={`hidden h-9 border-b border-line px-4 text-xs font-medium text-faint ${COLUMNS}`}
-      >
-        {HEADINGS.map(name => (
-          <span key={name}>{name}</span>
+      <div style={tracks} className={`hidden h-9 border-b border-line px-4 text-xs font-medium text-faint ${GRID}`}>
+        <SelectAll sessions={sessions} selection={selection} />
+        {columns.map(column => (
+          <span key={column} aria-hidden="true">
+            {COLUMNS[column].name}
+          </span>
         ))}
       </div>
       <ul ref={list} aria-label="Sessions" className="relative" style={{ height: rows.getTotalSize() }}>
@@ -69,10 +83,10 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
                 key={key}
                 aria-setsize={sessions.length}
                 aria-posinset={index + 1}
-                className={`absolute inset-x-0 grid grid-cols-[auto_minmax(0,1fr)_auto] content-center items-center gap-x-3 gap-y-1 border-b border-line px-4 last:border-b-0 hover:bg-sunk ${COLUMNS}`}
-                style={{ height: size, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
+                className={`absolute inset-x-0 grid grid-cols-[auto_minmax(0,1fr)_auto] content-center items-center gap-x-3 gap-y-1 border-b border-line px-4 last:border-b-0 hover:bg-sunk ${GRID}`}
+                style={{ ...tracks, height: size, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
               >
-                <Row app={app} session={session} />
+                <Row app={app} session={session} columns={columns} selection={selection} />
               </li>
             )
           );
@@ -82,46 +96,108 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
   );
 }
 
-const Row = ({ app, session }: { readonly app: string; readonly session: Session }) => (
+const Row = ({
+  app,
+  session,
+  columns,
+  selection,
+}: {
+  readonly app: string;
+  readonly session: Session;
+  readonly columns: readonly Column[];
+  readonly selection: Selection;
+}) => (
   <>
-    <span className="row-span-2 @min-[620px]:row-span-1">
+    <span className="row-span-2 flex items-center gap-3 @min-[620px]:row-span-1">
+      <span className="hidden w-4 @min-[620px]:block">
+        {isOpen(session) && (
+          <input
+            type="checkbox"
+            aria-label={`Select the session ${session.id}`}
+            checked={selection.ids.has(session.id)}
+            onChange={event => selection.change([session.id], event.target.checked)}
+            className="relative z-10 block size-4 accent-accent"
+          />
+        )}
+      </span>
       <SessionPicture app={app} session={session} />
     </span>
     <Status status={session.status} />
-    <span className="order-3 min-w-0 @min-[620px]:order-none">
-      <span className="flex items-center">
-        <Link
-          to="/a/$app/sessions/$id"
-          params={{ app, id: session.id }}
-          title={session.id}
-          className="min-w-0 truncate font-mono text-xs after:absolute after:inset-0 hover:text-accent"
-        >
-          <SessionId id={session.id} />
-        </Link>
-        <CopyButton text={session.id} label={`Copy the id ${session.id}`} className="relative -my-1 ml-0.5" />
+    <Identity app={app} session={session} />
+    {columns.includes('endReason') && (
+      <span className="hidden text-sm leading-tight text-soft @min-[620px]:line-clamp-2">
+        {session.endReason ? endReasonWords(session.endReason) : ''}
       </span>
-      <span className="hidden gap-1.5 overflow-hidden @min-[620px]:flex">
-        <Metadata session={session} />
+    )}
+    {columns.includes('created') && (
+      <span className="text-right text-sm text-soft @min-[620px]:text-left">
+        <Ago time={session.createdAt} />
       </span>
-    </span>
-    <span className="hidden text-sm leading-tight text-soft @min-[620px]:line-clamp-2">
-      {session.endReason ? endReasonWords(session.endReason) : ''}
-    </span>
-    <span className="text-right text-sm text-soft @min-[620px]:text-left">
-      <Ago time={session.createdAt} />
-    </span>
-    <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
-      <Lasting from={session.createdAt} to={session.endedAt} />
-    </span>
+    )}
+    {columns.includes('duration') && (
+      <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
+        <Lasting from={session.createdAt} to={session.endedAt} />
+      </span>
+    )}
   </>
 );
 
+/** The title of its last page, if it has one, and below it what tells sessions apart. */
+function Identity({ app, session }: { readonly app: string; readonly session: Session }) {
+  const { id, lastPage } = session;
+  const site = lastPage && siteOf(lastPage.url);
+  const title = lastPage?.title || site;
+  return (
+    <span className="order-3 min-w-0 @min-[620px]:order-none">
+      <Link
+        to="/a/$app/sessions/$id"
+        params={{ app, id }}
+        title={lastPage ? `${lastPage.title}\n${lastPage.url}`.trim() : id}
+        className={`block truncate after:absolute after:inset-0 hover:text-accent ${title ? 'text-sm font-medium' : 'font-mono text-xs'}`}
+      >
+        {title ?? <ShortId id={id} />}
+        <span className="sr-only"> {id}</span>
+      </Link>
+      <span className="hidden items-center gap-1.5 overflow-hidden text-xs text-soft @min-[620px]:flex">
+        {title && (
+          <span className="shrink-0 font-mono text-faint">
+            <ShortId id={id} />
+          </span>
+        )}
+        <CopyButton text={id} label={`Copy the id ${id}`} className="relative -my-1.5 -ml-1" />
+        {site && site !== title && <span className="shrink-0 truncate">{site}</span>}
+        <Metadata session={session} />
+      </span>
+    </span>
+  );
+}
+
+const siteOf = (url: string): string => URL.parse(url)?.host ?? url;
+
+function SelectAll({ sessions, selection }: { readonly sessions: readonly Session[]; readonly selection: Selection }) {
+  const open = sessions.filter(isOpen).map(({ id }) => id);
+  const selected = open.filter(id => selection.ids.has(id)).length;
+  return (
+    <span>
+      {open.length > 0 && (
+        <input
+          type="checkbox"
+          aria-label={`Select the ${open.length} running sessions of the list`}
+          checked={selected === open.length}
+          ref={box => {
+            if (box) box.indeterminate = selected > 0 && selected < open.length;
+          }}
+          onChange={event => selection.change(open, event.target.checked)}
+          className="block size-4 accent-accent"
+        />
+      )}
+    </span>
+  );
+}
+
 /** Short for the eye: ids begin with the time, so the end tells those of one minute apart. */
-const SessionId = ({ id }: { readonly id: string }) => (
-  <>
-    <span className="sr-only">{id}</span>
-    <span aria-hidden="true">{`${id.slice(0, 8)}\u2026${id.slice(-6)}`}</span>
-  </>
+const ShortId = ({ id }: { readonly id: string }) => (
+  <span aria-hidden="true">{`${id.slice(0, 8)}\u2026${id.slice(-6)}`}</span>
 );
 
 const Metadata = ({ session }: { readonly session: Session }) =>

@@ -29,6 +29,7 @@ import { Back } from './new-session.tsx';
 import { ReplayTab } from './replay-tab.tsx';
 import { settingRows } from './session-settings.ts';
 import { usageRows } from './session-usage.ts';
+import type { SessionView } from './session-view.ts';
 
 /** Changes of the session arrive as events; what it uses does not. */
 const USAGE_EVERY_MS = 10_000;
@@ -36,11 +37,11 @@ const USAGE_EVERY_MS = 10_000;
 export function SessionPage({
   app,
   id,
-  tab,
+  view,
 }: {
   readonly app: string;
   readonly id: string;
-  readonly tab: string | undefined;
+  readonly view: SessionView;
 }) {
   const { data, error, refetch } = useQuery({
     ...sessionQuery(app, id),
@@ -60,7 +61,7 @@ export function SessionPage({
       actions={data && isOpen(data) && <Actions app={app} session={data} />}
     >
       {data ? (
-        <Told app={app} session={data} tab={tab} />
+        <Told app={app} session={data} view={view} />
       ) : (
         <Panel>{error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the session" />}</Panel>
       )}
@@ -68,15 +69,7 @@ export function SessionPage({
   );
 }
 
-function Told({
-  app,
-  session,
-  tab,
-}: {
-  readonly app: string;
-  readonly session: Session;
-  readonly tab: string | undefined;
-}) {
+function Told({ app, session, view }: { readonly app: string; readonly session: Session; readonly view: SessionView }) {
   const { events, state } = useSessionEvents(app, session.id);
   const navigate = useNavigate();
   const open = isOpen(session);
@@ -88,7 +81,7 @@ function Told({
       id: 'replay',
       name: 'Replay',
       needs: 'listReplays',
-      panel: <ReplayTab {...logs} failed={session.status === 'ERROR'} endedAt={session.endedAt} events={events} />,
+      panel: <ReplayTab {...{ ...logs, events, view }} failed={session.status === 'ERROR'} endedAt={session.endedAt} />,
     },
     { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...logs} /> },
     { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...logs} /> },
@@ -108,7 +101,7 @@ function Told({
       ? [{ id: 'connect', name: 'Connect', needs: 'connectSession', panel: <ConnectTab session={session} /> }]
       : []),
   ].filter(({ needs }) => offers(needs));
-  const chosen = tabs.find(one => one.id === tab) ?? tabs[0];
+  const chosen = tabs.find(one => one.id === view.tab) ?? tabs[0];
   return (
     <>
       <EndBanner app={app} session={session} />

@@ -1,6 +1,7 @@
 // The list of sessions, with search and filters, updated live.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { callFully } from '../api/call.ts';
 import { useLiveList } from '../api/use-live-list.ts';
@@ -9,6 +10,8 @@ import { Icon } from '../ui/icon.tsx';
 import { LiveMark } from '../ui/live-mark.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { isOpen } from '../ui/status.tsx';
+import { SelectedSessions } from './selected-sessions.tsx';
 import { FilterBar } from './session-filter-bar.tsx';
 import { type Filters, listQuery } from './session-filters.ts';
 import { SessionTable } from './session-table.tsx';
@@ -30,6 +33,10 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
     getNextPageParam: last => last.next,
   });
   const sessions = list.data?.pages.flatMap(page => page.sessions) ?? [];
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const selected = sessions.filter(session => isOpen(session) && chosen.has(session.id)).map(({ id }) => id);
+  const change = (ids: readonly string[], isSelected: boolean): void =>
+    setChosen(before => new Set([...[...before].filter(id => !ids.includes(id)), ...(isSelected ? ids : [])]));
   return (
     <Page
       title="Sessions"
@@ -52,9 +59,10 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
         ) : sessions.length === 0 ? (
           <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
         ) : (
-          <SessionTable app={app} sessions={sessions} />
+          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} />
         )}
       </Panel>
+      {selected.length > 0 && <SelectedSessions app={app} ids={selected} clear={() => setChosen(new Set())} />}
       {list.hasNextPage && (
         <div className="mt-4 text-center">
           <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
@@ -71,7 +79,7 @@ const isUnreadable = (error: unknown): error is ApiError => error instanceof Api
 const NoSessions = ({
   app,
   narrowed,
-  more = 'Words are searched for in ids, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
+  more = 'Words are searched for in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
 }: {
   readonly app: string;
   readonly narrowed: boolean;

@@ -1,6 +1,6 @@
 // The timeline below a replay: a lane for each kind of mark, a cursor, and the latest marks before the cursor as text. The
 // lanes are operated by pointer; the slider and the text are accessible to everyone.
-import { type MouseEvent, useMemo } from 'react';
+import { type MouseEvent, type ReactNode, useMemo } from 'react';
 import type { Lane, Mark } from '../logs/marks.ts';
 import { durationWords } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
@@ -13,10 +13,14 @@ export function Timeline({
   lanes,
   position,
   seek,
+  more,
 }: {
   readonly lanes: readonly Lane[];
+  /** In the time of the whole session. */
   readonly position: Position;
   readonly seek: (seconds: number) => void;
+  /** Shown below the marks. */
+  readonly more: ReactNode;
 }) {
   const { startedMs, seconds, durationSeconds } = position;
   const share = (ms: number): number => (ms - startedMs) / (durationSeconds * 1000);
@@ -57,6 +61,7 @@ export function Timeline({
         </div>
       ))}
       <Recent lanes={lanes} atMs={startedMs + seconds * 1000} startedMs={startedMs} />
+      {more}
     </div>
   );
 }

@@ -5,25 +5,12 @@ import { offers } from '../api/call.ts';
 import { signOut } from '../api/credentials.ts';
 import { accountQuery, applicationsQuery } from '../api/queries.ts';
 import { IconButton } from '../ui/button.tsx';
-import { Icon, type IconName } from '../ui/icon.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { OUTBOX, PAGES, SERVICE_PAGES } from './places.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
 
 const ENTRY =
   'flex h-10 md:h-8 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
-
-/** Pages of an application, each with the operation that it requires. */
-const PAGES = [
-  { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
-  { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
-  { to: '/a/$app/playground', icon: 'play', name: 'Playground', needs: 'createSession' },
-  { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },
-  { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
-  { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
-  { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
-  { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
-  { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },
-  { to: '/a/$app/audit', icon: 'docs', name: 'Audit log', needs: 'listAuditEntries' },
-] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string; needs: string }>;
 
 export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
   const isOperator = useQuery(accountQuery).data?.isOperator === true && offers('listMails');
@@ -51,15 +38,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
       <div>
         <h2 className="mb-1 px-2.5 text-xs font-medium text-faint">Service</h2>
         <ul className="grid gap-0.5">
-          {(
-            [
-              ['/account', 'account', 'Account'],
-              ['/applications', 'applications', 'Applications'],
-              ['/tokens', 'tokens', 'Access tokens'],
-              ['/host', 'host', 'This host'],
-              ...(isOperator ? [['/outbox', 'outbox', 'Outbox'] as const] : []),
-            ] as const
-          ).map(([to, icon, name]) => (
+          {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX] : [])].map(({ to, icon, name }) => (
             <li key={to}>
               <Link to={to} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>
                 <Icon name={icon} />

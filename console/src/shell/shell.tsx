@@ -8,6 +8,7 @@ import { StepUpDialog } from '../people/step-up-dialog.tsx';
 import { Surface } from '../people/surface.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { Mark } from '../ui/icon.tsx';
+import { CommandPalette, PaletteButton } from './command-palette.tsx';
 import { Navigation } from './navigation.tsx';
 import { recentApplication, rememberApplication } from './recent-application.ts';
 import { SwitchSignIn } from './switch-sign-in.tsx';
@@ -33,6 +34,7 @@ export function Shell() {
 function Frame() {
   const params = useParams({ strict: false });
   const app = params.app ?? recentApplication();
+  const [isFinding, setFinding] = useState(false);
   if (params.app) rememberApplication(params.app);
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[232px_minmax(0,1fr)]">
@@ -44,17 +46,22 @@ function Frame() {
       </a>
       <header className="sticky top-0 z-30 flex h-13 items-center justify-between border-b border-line bg-paper px-4 md:hidden">
         <Brand />
-        <Menu app={app} />
+        <span className="flex">
+          <IconButton label="Go to" icon="search" onClick={() => setFinding(true)} />
+          <Menu app={app} />
+        </span>
       </header>
       <nav
         aria-label="Main"
         className="sticky top-0 hidden h-dvh flex-col gap-5 overflow-y-auto border-r border-line px-4 py-5 md:flex"
       >
         <Brand />
+        <PaletteButton open={() => setFinding(true)} />
         <div className="min-h-0 flex-1">
           <Navigation app={app} />
         </div>
       </nav>
+      <CommandPalette app={app} open={isFinding} setOpen={setFinding} />
       <main id="main" tabIndex={-1} className="min-w-0 outline-none">
         <Outlet />
       </main>

@@ -1,0 +1,34 @@
+// Saves parts of a session's log as files.
+import type { SessionLog } from '../../../contract/logs.ts';
+import { ask, callFully } from './call.ts';
+
+/** The network log as a HAR file. */
+export async function saveHar(app: string, id: string): Promise<void> {
+  const response = await ask('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
+  save(await response.blob(), `${id}.har`);
+}
+
+/** All entries, one JSON object in a line. */
+export async function saveLog(app: string, id: string): Promise<void> {
+  const parts: string[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const query = after === undefined ? {} : { after };
+    const { body, headers } = await callFully('listSessionLogs', { app, params: { id }, query });
+    const entries: readonly SessionLog[] = body ?? [];
+    for (const entry of entries) parts.push(`${JSON.stringify(entry)}\n`);
+    const next = headers.get('x-next-after') ?? undefined;
+    if (entries.length === 0 || next === undefined || next === after) break;
+    after = next;
+  }
+  save(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
+}
+
+function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,66 @@
+// The bar below the list of sessions while some are selected: releases them together.
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError } from '../api/api-error.ts';
+import { call } from '../api/call.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+
+/** Requests of one release that are under way at once. */
+const AT_ONCE = 8;
+
+export function SelectedSessions({
+  app,
+  ids,
+  clear,
+}: {
+  readonly app: string;
+  readonly ids: readonly string[];
+  readonly clear: () => void;
+}) {
+  const [isAsking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const words = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
+  return (
+    <section
+      aria-label="Selected sessions"
+      className="sticky bottom-4 z-20 mx-auto mt-4 flex w-fit items-center gap-2 rounded-lg border border-line-strong bg-raised py-2 pr-2 pl-4 shadow-xl"
+    >
+      <span role="status" className="mr-2 text-sm font-medium">
+        {words} selected
+      </span>
+      <Button look="quiet" onClick={clear}>
+        Clear
+      </Button>
+      <Button look="danger" onClick={() => setAsking(true)}>
+        Release
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={`Release ${words}?`}
+          action="Release"
+          close={() => setAsking(false)}
+          act={async () => {
+            await releaseAll(app, ids);
+            clear();
+            await client.invalidateQueries({ queryKey: ['sessions', app] });
+          }}
+        >
+          Their browsers are closed and their clients are disconnected. Stored data of the sessions is kept.
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+/** A session that has ended meanwhile needs no release. */
+async function releaseAll(app: string, ids: readonly string[]): Promise<void> {
+  const waiting = [...ids];
+  const work = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift())
+      await call('updateSession', { app, params: { id }, body: { status: 'REQUEST_RELEASE' } }).catch(error => {
+        if (!(error instanceof ApiError) || error.code !== 'session_not_running') throw error;
+      });
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}

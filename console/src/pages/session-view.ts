@@ -1,0 +1,28 @@
+// What a link to a session opens: a tab and, in the replay, a page and a time.
+
+export interface SessionView {
+  readonly tab?: string;
+  /** Number of a recorded page. */
+  readonly page?: string;
+  /** Seconds in its replay. */
+  readonly at?: number;
+}
+
+export function readSessionView({ tab, page, at }: Record<string, unknown>): SessionView {
+  const seconds = Number(at);
+  return {
+    ...(typeof tab === 'string' ? { tab } : {}),
+    ...(PAGE.test(String(page)) ? { page: String(page) } : {}),
+    ...(at !== undefined && Number.isFinite(seconds) && seconds >= 0 ? { at: seconds } : {}),
+  };
+}
+
+/** The router parses digits as a number. */
+const PAGE = /^\d{1,3}$/;
+
+/** The address of a moment of the replay on the session page that is open. */
+export function linkTo(page: string, seconds: number): string {
+  const url = new URL(location.href);
+  url.search = new URLSearchParams({ tab: 'replay', page, at: seconds.toFixed(1) }).toString();
+  return url.href;
+}

@@ -1,0 +1,27 @@
+// The pages that the navigation and the command palette lead to.
+import type { IconName } from '../ui/icon.tsx';
+
+/** Pages of an application, each with the operation that it requires. */
+export const PAGES = [
+  { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
+  { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
+  { to: '/a/$app/playground', icon: 'play', name: 'Playground', needs: 'createSession' },
+  { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },
+  { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
+  { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
+  { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
+  { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
+  { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },
+  { to: '/a/$app/audit', icon: 'docs', name: 'Audit log', needs: 'listAuditEntries' },
+] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string; needs: string }>;
+
+/** Pages of the service. */
+export const SERVICE_PAGES = [
+  { to: '/account', icon: 'account', name: 'Account' },
+  { to: '/applications', icon: 'applications', name: 'Applications' },
+  { to: '/tokens', icon: 'tokens', name: 'Access tokens' },
+  { to: '/host', icon: 'host', name: 'This host' },
+] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string }>;
+
+/** Only for the operator. */
+export const OUTBOX = { to: '/outbox', icon: 'outbox', name: 'Outbox' } as const;

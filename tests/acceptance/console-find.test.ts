@@ -1,0 +1,211 @@
+// Finding one's way in the console: the command palette, the list of sessions with titles, selections and columns, links to a
+// moment of a replay, and the filters of the logs.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, signedIn, type Watched } from '../harness/console.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const pages = await openPages({
+  '/checkout': `<!doctype html><title>Checkout</title><h1>Checkout</h1><script>
+    console.warn('the price has changed'); console.error('the card was refused'); fetch('/missing').then(answer => answer.text());</script>`,
+  '/missing': (_, response) => response.writeHead(404).end(),
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '6' } });
+const link = consoleLink(server);
+const list = `${server.url}/console/a/${server.applicationId}/sessions`;
+
+async function visit(session: CreatedSession, ...urls: readonly string[]): Promise<void> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const context = browser.contexts()[0];
+  for (const [at, url] of urls.entries()) {
+    const page = at === 0 ? context?.pages()[0] : await context?.newPage();
+    await page?.goto(url, { waitUntil: 'networkidle' });
+  }
+  await browser.close();
+}
+
+const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
+
+test('a session is found by the title of its page, which its row shows with the site', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    const [wanted, other] = [await server.createSession(), await server.createSession()];
+    await visit(wanted, `${pages.a}/checkout`);
+    await visit(other, `${pages.b}/next`);
+    for (const { id } of [wanted, other]) await server.release(id);
+    await rowOf(page, other).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('checkout a.test');
+    await page.keyboard.press('Enter');
+    await rowOf(page, other).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: `Checkout ${wanted.id}` }).waitFor();
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: `a.test:${pages.port}` })
+      .waitFor();
+    await page.getByLabel('Duration').selectOption('Over an hour');
+    await page.getByText('No matching sessions').waitFor();
+    assert.match(page.url(), /lasted=hour/);
+  }));
+
+test('the palette leads to pages, sessions and ids by the keyboard alone', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
+    await server.release(session.id);
+    const field = page.getByRole('combobox', { name: 'Page, session id or words' });
+    const go = async (text: string): Promise<void> => {
+      await page.keyboard.press('Control+k');
+      await field.waitFor();
+      await page.keyboard.type(text);
+    };
+    await go('agent');
+    await watched.assertSound();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Agent keys', exact: true }).waitFor();
+    await go('palette-42');
+    await page
+      .getByRole('option', { selected: true })
+      .filter({ hasText: session.id.slice(-6) })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('Released by a caller').waitFor();
+    await go('new session');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'New session', exact: true }).waitFor();
+    await go(session.id);
+    await page
+      .getByRole('option', { selected: true })
+      .filter({ hasText: session.id.slice(-6) })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('Released by a caller').waitFor();
+    await go('no such place at all');
+    await page.getByText('Nothing found').waitFor();
+    await page.keyboard.press('Escape');
+    await field.waitFor({ state: 'detached' });
+  }));
+
+test('on a phone the palette opens from the top of the page', () =>
+  signedIn(server, link, PHONE, async watched => {
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Go to' }).click();
+    await watched.assertSound();
+    await page.getByRole('option', { name: /Audit log/ }).click();
+    await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
+  }));
+
+test('selected sessions are released together, and the others run on', () =>
+  signedIn(server, link, DESK_DARK, async watched => {
+    const { page } = watched;
+    const options = { keepAlive: true };
+    const made = [];
+    for (let n = 0; n < 3; n += 1) made.push(await server.createSession(options));
+    const [first, second, kept] = made;
+    assert.ok(first && second && kept);
+    for (const { id } of [first, second]) await page.getByRole('checkbox', { name: id }).check();
+    await page.getByText('2 sessions selected').waitFor();
+    await watched.assertSound();
+    await page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
+    await page.getByText('2 sessions selected').waitFor({ state: 'detached' });
+    for (const { id } of [first, second]) assert.equal((await server.read(id)).endReason, 'released');
+    assert.equal((await server.read(kept.id)).status, 'RUNNING');
+    await page.getByRole('checkbox', { name: 'Select the 1 running sessions of the list' }).check();
+    await page.getByText('1 session selected').waitFor();
+    await server.release(kept.id);
+    await page.getByText('1 session selected').waitFor({ state: 'detached' });
+  }));
+
+test('hidden columns stay hidden after a reload', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    const heading = page.getByText('Duration', { exact: true });
+    await heading.first().waitFor();
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'End reason' }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('checkbox', { name: 'End reason' }).uncheck();
+    await page.keyboard.press('Escape');
+    const words = page.getByRole('list', { name: 'Sessions' }).getByText('Released by a caller');
+    await words.first().waitFor({ state: 'detached' });
+    await page.reload();
+    await page
+      .getByRole('checkbox', { name: /running sessions/ })
+      .or(page.getByRole('listitem').first())
+      .first()
+      .waitFor();
+    assert.equal(await words.count(), 0);
+  }));
+
+const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
+  watched.page.goto(`${list}/${id}?${search}`);
+
+test('one timeline leads through the replays of all pages, and a copied link opens the same moment', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    const session = await server.createSession({ keepAlive: true });
+    await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
+    await server.release(session.id);
+    await at(watched, session.id, 'tab=replay');
+    const slider = page.getByRole('slider', { name: 'Time' });
+    await slider.waitFor();
+    const [first, second] = [
+      page.getByRole('button', { name: /^a\.test.*checkout/ }),
+      page.getByRole('button', { name: /^b\.test.*next/ }),
+    ];
+    assert.equal(await first.getAttribute('aria-pressed'), 'true');
+    await slider.focus();
+    await page.keyboard.press('End');
+    await eventually('the second page to be shown', async () => (await second.getAttribute('aria-pressed')) === 'true');
+    await page.getByRole('button', { name: 'Copy link at this time' }).click();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    const { searchParams } = new URL(copied);
+    assert.deepEqual([searchParams.get('tab'), searchParams.get('page')], ['replay', '1']);
+    const seconds = Number(searchParams.get('at'));
+    assert.ok(seconds > 0, copied);
+    await page.goto('about:blank');
+    await page.goto(copied);
+    await slider.waitFor();
+    assert.equal(await second.getAttribute('aria-pressed'), 'true');
+    const shown = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'currentTime'));
+    await eventually('the moment of the link', shown, time => Math.abs(time - seconds) < 0.3);
+  }));
+
+test('the logs are filtered by level, status and page, and saved as files', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    const session = await server.createSession({ keepAlive: true });
+    await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
+    await server.release(session.id);
+    await at(watched, session.id, 'tab=console');
+    await page.getByText('the price has changed').waitFor();
+    await page.getByLabel('Level').selectOption('Errors');
+    await page.getByText('the card was refused').waitFor();
+    assert.equal(await page.getByText('the price has changed').count(), 0);
+    await watched.assertSound();
+    await page.getByLabel('Page', { exact: true }).selectOption({ index: 2 });
+    await page.getByText('the card was refused').waitFor({ state: 'detached' });
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Log file' }).click();
+    const saved = await saving;
+    assert.equal(saved.suggestedFilename(), `${session.id}.ndjson`);
+    const entries = readFileSync((await saved.path()) ?? '', 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line));
+    assert.ok(entries.some(({ method }) => method === 'Network.requestWillBeSent'));
+    await at(watched, session.id, 'tab=network');
+    await page.getByRole('button', { name: /200 GET.*checkout/ }).waitFor();
+    await page.getByLabel('Status').selectOption('Failed or 4xx, 5xx');
+    await page.getByRole('button', { name: /404 GET.*missing/ }).waitFor();
+    assert.equal(await page.getByRole('button', { name: /200 GET/ }).count(), 0);
+    await page.getByLabel('Filter the requests').fill('nowhere');
+    await page.getByText('0 requests').waitFor();
+    await watched.assertSound();
+  }));
