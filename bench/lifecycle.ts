@@ -75,7 +75,7 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
   const isStill = async (): Promise<boolean> => {
-    const { text } = await server.api('GET', '/metrics');
+    const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
     const still = waiting > 0 && waiting === boxes && waiting === before;

@@ -36,7 +36,7 @@ export const Host = Type.Object(
     samples: Type.Array(HostSample, {
       description: `Readings of about each minute since the server was started, oldest first, at most ${HOST_SAMPLES_MAX}.`,
     }),
-    checks: Type.Array(Check, { description: 'The same as in `/readyz`.' }),
+    checks: Type.Array(Check, { description: 'The same as in `/readyz` of the operator’s listener.' }),
   },
   { description: 'The machine and the server process, with what they do now and did in the last hours.' },
 );

@@ -7,6 +7,8 @@ import { Secret } from './kit/secret.ts';
 
 export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
+  /** Where metrics and readiness are. Absent: nowhere. */
+  readonly operatorListen?: Config['listen'];
   /** The origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
   /** Address ranges of trusted reverse proxies, whose X-Forwarded-For header is used. */
@@ -107,6 +109,7 @@ const REQUESTS_MAX = 1_000_000;
 const RATE_MAX = 1_000_000_000;
 const SECRET_CHARS_MIN = 32;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
+const DEFAULT_OPERATOR_LISTEN = '127.0.0.1:9464';
 const DEFAULT_REGION = 'local';
 const RANGE_EXPECTED = 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24';
 const EGRESS_EXPECTED = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8';
@@ -122,7 +125,8 @@ const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 /** @throws BadConfig that names everything that is wrong. */
 export function readConfig(variables: Variables): Config {
   const env = new Environment(variables);
-  const listen = readListen(env);
+  const listen = readListen(env, 'BERTH_LISTEN', DEFAULT_LISTEN) ?? { host: '', port: 0 };
+  const operatorListen = readOperatorListen(env, listen);
   const databaseUrl = readDatabaseUrl(env);
   const secret = readSecret(env);
   const masterKey = readMasterKey(env);
@@ -138,6 +142,7 @@ export function readConfig(variables: Variables): Config {
   const ffmpeg = readPath(env, 'BERTH_FFMPEG');
   const config: Config = {
     listen,
+    ...(operatorListen ? { operatorListen } : {}),
     publicUrl: readPublicUrl(env, listen),
     trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_EXPECTED, readTrustedProxy),
     dataDir: resolve(env.text('BERTH_DATA_DIR') ?? './data'),
@@ -220,14 +225,23 @@ function readEach<T>(env: Environment, name: string, expected: string, read: (it
   });
 }
 
-function readListen(env: Environment): Config['listen'] {
-  const text = env.text('BERTH_LISTEN') ?? DEFAULT_LISTEN;
+function readListen(env: Environment, name: string, standard: string): Config['listen'] | undefined {
+  const text = env.text(name) ?? standard;
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host && port <= 65535) return { host, port };
-  env.refuse('BERTH_LISTEN', text, 'HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080');
-  return { host: '', port: 0 };
+  env.refuse(name, text, `HOST:PORT, for example ${standard} or [::1]:${standard.split(':')[1]}`);
+  return undefined;
+}
+
+function readOperatorListen(env: Environment, listen: Config['listen']): Config['listen'] | undefined {
+  const text = env.text('BERTH_OPERATOR_LISTEN');
+  if (text === 'off') return undefined;
+  const found = readListen(env, 'BERTH_OPERATOR_LISTEN', DEFAULT_OPERATOR_LISTEN);
+  if (text !== undefined && found && found.port !== 0 && found.host === listen.host && found.port === listen.port)
+    env.refuse('BERTH_OPERATOR_LISTEN', text, 'another address than BERTH_LISTEN');
+  return found;
 }
 
 function readPublicUrl(env: Environment, listen: Config['listen']): string {

@@ -31,7 +31,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   surviveStrays(log);
   try {
     const service = await openService(config, clock, log);
-    writeServerRecord(config.dataDir);
+    writeServerRecord(config.dataDir, process.pid, service.operatorUrl);
     process.stderr.write(greeting(config, service));
     const how = await stopAsked;
     log.info('service.stopping', { how });
@@ -57,11 +57,12 @@ function surviveStrays(log: Log): void {
   process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
 }
 
-function greeting(config: Config, { first, isolation, missing, url }: Service): string {
+function greeting(config: Config, { first, isolation, missing, url, operatorUrl }: Service): string {
   const base = config.publicUrl;
   const lines = [
     '',
     `Berth listens on ${url}   (isolation: ${isolation})`,
+    ...(operatorUrl ? [`  operator  ${operatorUrl}/metrics and /readyz`] : []),
     `  docs      ${base}/docs`,
     `  console   ${consoleLink(base, first)}`,
   ];

@@ -19,7 +19,7 @@ import { openFamilies } from './wiring/families.ts';
 import type { Family } from './wiring/family.ts';
 import { type Foundation, openFoundation } from './wiring/foundation.ts';
 import { openHost } from './wiring/host.ts';
-import { openWeb } from './wiring/http.ts';
+import { openOperatorListener, openWeb } from './wiring/http.ts';
 import { openInvocations } from './wiring/invocations.ts';
 import { serverRuntime } from './wiring/runtime.ts';
 import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
@@ -27,6 +27,8 @@ import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
 export interface Service {
   /** The listening address. */
   readonly url: string;
+  /** The address of metrics and readiness, with the actual port. */
+  readonly operatorUrl?: string;
   readonly isolation: string;
   readonly missing: readonly string[];
   readonly first: FirstStart;
@@ -74,6 +76,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const http = await openWeb(runtime, foundation, {
     ...{ identity, admission, families, sessions, host, driving, invocations, metrics },
   });
+  const operator = await openOperatorListener(foundation, { sessions, metrics });
   sessions.cdp.serve(http.server);
   for (const { tasks: own = [] } of [foundation, identity, ...all, sessions, host])
     for (const task of own) tasks.start(task);
@@ -84,6 +87,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const first = await firstStart({ store, clock, ...identity });
   return {
     url: http.url,
+    ...(operator ? { operatorUrl: operator.url } : {}),
     isolation: slots.form,
     missing: slots.missing,
     first,

@@ -4,9 +4,10 @@ import { printJson, type Terminal } from '../terminal.ts';
 
 /** A bad setting is the error of readConfig, which names all of them and ends with the code for bad usage. */
 export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
-  const { listen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
+  const { listen, operatorListen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
   const facts = {
     listen: `${listen.host}:${listen.port}`,
+    operatorListen: operatorListen ? `${operatorListen.host}:${operatorListen.port}` : 'off',
     ...{
       publicUrl,
       dataDir,

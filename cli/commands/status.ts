@@ -23,6 +23,7 @@ interface Status {
   readonly version: string;
   readonly url: string;
   readonly publicUrl: string;
+  readonly operatorUrl: string;
   readonly sessions: { readonly running: number; readonly pending: number };
   readonly slots: number;
   readonly warm: number;
@@ -40,20 +41,26 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
   }
   const { host, port } = config.listen;
   const url = `http://${ANYWHERE[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}`;
-  const found = await read(url, server.pid, config.publicUrl);
+  if (!server.operatorUrl)
+    throw new CommandFailed(EXIT.failed, 'the server has no address for its operator: BERTH_OPERATOR_LISTEN is `off`.');
+  const found = await read(url, server.operatorUrl, server.pid, config.publicUrl);
   if (json) printJson(terminal, found);
   else terminal.print(shown(found));
   const failed = found.checks.filter(({ ok }) => !ok);
   if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
 }
 
-async function read(url: string, pid: number, publicUrl: string): Promise<Status> {
-  const [welcome, readiness, metrics] = await Promise.all([ask(url, '/'), ask(url, '/readyz'), ask(url, '/metrics')]);
+async function read(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {
+  const [welcome, readiness, metrics] = await Promise.all([
+    ask(url, '/'),
+    ask(operatorUrl, '/readyz'),
+    ask(operatorUrl, '/metrics'),
+  ]);
   const { version } = jsonIn(welcome);
   const { checks, status: said } = jsonIn(readiness);
   const sum = (name: string, label = ''): number => metricIn(metrics, name, label);
   return {
-    ...{ running: true, ready: said === 'ready', pid, version: String(version), url, publicUrl },
+    ...{ running: true, ready: said === 'ready', pid, version: String(version), url, publicUrl, operatorUrl },
     sessions: {
       running: sum('berth_sessions', 'status="RUNNING"'),
       pending: sum('berth_sessions', 'status="PENDING"'),
@@ -97,6 +104,7 @@ function shown({
   version,
   url,
   publicUrl,
+  operatorUrl,
   sessions,
   slots,
   warm,
@@ -107,6 +115,7 @@ function shown({
   const lines: ReadonlyArray<readonly [string, string]> = [
     ['service', `${ready ? 'ready' : 'NOT READY'}, version ${version}, process ${pid}`],
     ['address', url === publicUrl ? url : `${url}, public ${publicUrl}`],
+    ['operator', operatorUrl],
     ['sessions', `${sessions.running} running, ${sessions.pending} starting, of ${slots} slots; ${clients} clients`],
     ['warm', `${warm} browsers`],
     ['waiting', `${waitingCreates} creates`],

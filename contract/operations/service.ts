@@ -1,8 +1,8 @@
-// Health, metrics and the landing page.
+// Health and the landing page. Readiness and metrics are at the operator's listener, not in the API.
 
 import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';
-import { Health, Readiness, Welcome } from '../service.ts';
+import { Health, Welcome } from '../service.ts';
 
 export const SERVICE_OPERATIONS = {
   welcome: {
@@ -30,33 +30,6 @@ export const SERVICE_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     responses: { 200: { description: 'The process is running.', schema: Health } },
-    errors: [],
-  },
-  readReadiness: {
-    tag: 'Service',
-    method: 'GET',
-    path: '/readyz',
-    summary: 'Readiness',
-    description: 'Succeeds if the database responds and browsers can be started.',
-    credential: 'public',
-    isWrite: false,
-    mount: 'native',
-    responses: {
-      200: { description: 'Ready.', schema: Readiness },
-      503: { description: 'Not ready. The checks say why.', schema: Readiness },
-    },
-    errors: [],
-  },
-  readMetrics: {
-    tag: 'Service',
-    method: 'GET',
-    path: '/metrics',
-    summary: 'Metrics',
-    description: 'Returns metrics for Prometheus.',
-    credential: 'public',
-    isWrite: false,
-    mount: 'native',
-    responses: { 200: { description: 'Text exposition format.', contentType: 'text/plain' } },
     errors: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

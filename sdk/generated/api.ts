@@ -1988,46 +1988,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/readyz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Readiness
-         * @description Succeeds if the database responds and browsers can be started.
-         */
-        get: operations["readReadiness"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Metrics
-         * @description Returns metrics for Prometheus.
-         */
-        get: operations["readMetrics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/.well-known/jwks.json": {
         parameters: {
             query?: never;
@@ -2947,7 +2907,7 @@ export interface components {
             now: components["schemas"]["HostSample"];
             /** @description Readings of about each minute since the server was started, oldest first, at most 360. */
             samples: components["schemas"]["HostSample"][];
-            /** @description The same as in `/readyz`. */
+            /** @description The same as in `/readyz` of the operator’s listener. */
             checks: {
                 name: string;
                 ok: boolean;
@@ -10231,73 +10191,6 @@ export interface operations {
                         /** @enum {unknown} */
                         status: "ok";
                     };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readReadiness: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Ready. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {unknown} */
-                        status: "ready" | "not_ready";
-                        checks: {
-                            name: string;
-                            ok: boolean;
-                            /** @description What is wrong. Written for the operator. */
-                            detail?: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readMetrics: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Text exposition format. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/plain": string;
                 };
             };
             /** @description A failure. */

@@ -1,6 +1,7 @@
 // The wiring of the HTTP server: the services of the families, and its other parts.
 import { join } from 'node:path';
 import type { Identity } from '../domain/identity/identity.ts';
+import { type OperatorListener, openOperator } from '../entry/http/operator.ts';
 import { type Http, openHttp } from '../entry/http/server.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Metrics } from '../metrics.ts';
@@ -30,6 +31,17 @@ export interface WebDeps {
   readonly driving: Driving;
   readonly invocations: ReturnType<typeof openInvocations>;
   readonly metrics: Metrics;
+}
+
+/** Undefined where the operator wants none. */
+export async function openOperatorListener(
+  foundation: Foundation,
+  { sessions, metrics }: Pick<WebDeps, 'sessions' | 'metrics'>,
+): Promise<OperatorListener | undefined> {
+  const listen = foundation.config.operatorListen;
+  if (!listen) return undefined;
+  const ready = () => readiness(foundation, sessions.pool);
+  return foundation.scope.own(await openOperator({ listen, ready, metrics: metrics.registry }));
 }
 
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
@@ -74,7 +86,6 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       signingKeys,
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),
-      ready: () => readiness(foundation, sessions.pool),
       metrics: metrics.registry,
       web: {
         folder: WEB_FOLDER,

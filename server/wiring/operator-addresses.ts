@@ -6,7 +6,11 @@ import type { Clock } from '../kit/clock.ts';
 
 export const operatorAddresses = (config: Config, clock: Clock): Pick<PolicyOptions, 'allow' | 'machine'> => ({
   allow: config.egressAllow,
-  machine: thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) }),
+  machine: thisMachine({
+    listeners: [config.listen, ...(config.operatorListen ? [config.operatorListen] : [])],
+    clock,
+    publicPort: publicPortOf(config),
+  }),
 });
 
 /** The port of a TLS proxy in front of this server. Undefined if this server answers its public address itself. */

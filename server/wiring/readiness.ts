@@ -3,7 +3,7 @@
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { capacityInWords, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
-import type { Ready } from '../entry/http/service.ts';
+import type { Ready } from '../entry/http/operator.ts';
 import type { Foundation } from './foundation.ts';
 
 const MIB = 1024 ** 2;

@@ -195,7 +195,7 @@ test('refuses a second server on the same data folder, and the first one keeps r
   assert.match(stderr, /data folder|in use/);
   assert.ok(stderr.includes(server.dataDir), stderr);
   assert.match(stderr, new RegExp(`\\b${server.pid}\\b`), 'it says who has it');
-  assert.equal((await server.api('GET', '/readyz')).status, 200);
+  assert.equal((await server.operator('/readyz')).status, 200);
 });
 
 test('a server with a port in use, or without Chromium, fails with the reason and leaves nothing running', async () => {
@@ -206,6 +206,11 @@ test('a server with a port in use, or without Chromium, fails with the reason an
   assert.match(samePort.stderr, /in use/);
   assert.match(samePort.stderr, /BERTH_LISTEN/);
   const listen = { BERTH_LISTEN: `127.0.0.1:${await freePort()}` };
+  const operatorListen = { BERTH_OPERATOR_LISTEN: new URL(server.operatorUrl).host };
+  const sameOperatorPort = await runBerth(['serve'], { ...env, ...listen, ...operatorListen });
+  assert.equal(sameOperatorPort.code, EXIT.failed);
+  assert.match(sameOperatorPort.stderr, /in use by another program.*BERTH_OPERATOR_LISTEN/);
+  assert.doesNotMatch(sameOperatorPort.stderr, /bak_|bpt_/);
   const without = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(without.code, EXIT.failed);
   assert.match(without.stderr, /\/no\/such\/chromium/);

@@ -44,7 +44,7 @@ const alpha = await uploaded(speaking('alpha'), 'C:\\mine\\alpha.zip');
 const beta = await uploaded(refusing('beta'));
 const warm = await eventually(
   'a browser that waits',
-  async () => (await server.api('GET', '/metrics')).text,
+  async () => (await server.operator('/metrics')).text,
   text => /^berth_warm_browsers 1$/m.test(text),
   60_000,
 );

@@ -389,7 +389,7 @@ test('the description states which operations require a credential', () => {
       '/',
       '/.well-known/jwks.json',
       '/.well-known/oauth-authorization-server',
-      ...['/healthz', '/metrics', '/readyz'],
+      '/healthz',
       // Anybody who has a token may revoke it.
       '/v1/account/tokens/revoke',
       // A signed link is its own credential.
@@ -543,11 +543,12 @@ test('the description is equal at its three addresses, and equals the contract',
   assert.deepEqual(Object.keys(described.paths), Object.keys(Object(openApiDocument()).paths));
 });
 
-test('health, readiness and metrics require no credential', async () => {
+test('health requires no credential', async () => {
   assert.deepEqual((await server.api('GET', '/healthz', { key: null })).body, { status: 'ok' });
-  const ready = await server.api<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('GET', '/readyz', {
-    key: null,
-  });
+});
+
+test("the operator's listener has readiness and metrics, and nothing else", async () => {
+  const ready = await server.operator<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('/readyz');
   assert.equal(ready.status, 200);
   assert.equal(ready.body.status, 'ready');
   assert.deepEqual(
@@ -560,7 +561,7 @@ test('health, readiness and metrics require no credential', async () => {
       ['capacity', true],
     ],
   );
-  const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });
+  const { status, headers, text: metrics } = await server.operator('/metrics');
   assert.equal(status, 200);
   assert.match(String(headers['content-type']), /^text\/plain/);
   for (const name of [
@@ -570,6 +571,17 @@ test('health, readiness and metrics require no credential', async () => {
     'berth_http_request_duration_seconds_bucket',
   ])
     assert.match(metrics, new RegExp(`^${name}\\{?`, 'm'));
+  for (const [path, method, code] of [
+    ['/', 'GET', 404],
+    ['/healthz', 'GET', 404],
+    [SESSIONS, 'GET', 404],
+    ['/metrics', 'POST', 405],
+    ['/metrics', 'HEAD', 200],
+  ] as const) {
+    const answer = await fetch(server.operatorUrl + path, { method });
+    assert.equal(answer.status, code, `${method} ${path}`);
+    if (method === 'HEAD') assert.equal(await answer.text(), '');
+  }
 });
 
 test('the root answers JSON to programs and a page to browsers', async () => {

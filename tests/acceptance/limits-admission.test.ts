@@ -197,7 +197,7 @@ test('a stopping service refuses queued creates, and the next server counts runn
   await Promise.all(standing.map(({ id }) => server.release(id)));
 });
 
-const metrics = async (): Promise<string> => (await server.api('GET', '/metrics')).text;
+const metrics = async (): Promise<string> => (await server.operator('/metrics')).text;
 
 /** Sessions of all applications, starting and running. */
 async function berthSessions(): Promise<number> {

@@ -77,7 +77,7 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
 const warmBrowsers = (count: number): Promise<unknown> =>
   eventually(
     `${count} warm browsers`,
-    async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.api('GET', '/metrics')).text))?.[1],
+    async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.operator('/metrics')).text))?.[1],
     found => Number(found) >= count,
     60_000,
   );

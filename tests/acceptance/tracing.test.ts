@@ -63,7 +63,7 @@ test("a create is a child of the caller's span, and contains its parts with sess
 
 test('a create with a warm browser has a claim span', async () => {
   // One with defaults, and one with the locale of the previous test.
-  const warm = async () => (await server.api<string>('GET', '/metrics')).text;
+  const warm = async () => (await server.operator<string>('/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
   const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
   const claim = await receiver.span('session.claim', ({ attributes }) => attributes['berth.session_id'] === session.id);

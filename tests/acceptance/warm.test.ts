@@ -10,7 +10,7 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 async function metric(server: TestServer, line: string): Promise<number> {
-  const { text } = await server.api('GET', '/metrics');
+  const { text } = await server.operator('/metrics');
   const found = text.split('\n').find(one => one.startsWith(`${line} `));
   return Number(found?.slice(line.length) ?? 0);
 }
@@ -174,13 +174,13 @@ test('failing starts are reported by /readyz and not repeated endlessly', async 
   const session = await server.createSession();
   const sick = await eventually(
     'the trouble to show',
-    () => server.api('GET', '/readyz', { key: null }),
+    () => server.operator('/readyz'),
     ({ status }) => status === 503,
     60_000,
   );
   assert.match(sick.text, /in a row did not start/);
   moody.mood('well');
   await warm(server, 1);
-  assert.equal((await server.api('GET', '/readyz', { key: null })).status, 200);
+  assert.equal((await server.operator('/readyz')).status, 200);
   await server.release(session.id);
 });

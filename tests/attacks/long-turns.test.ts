@@ -152,7 +152,7 @@ test('handles a message of millions of values without delaying others, and answe
 });
 
 test('reports the delay of the event loop in the metrics', async () => {
-  const { text } = await server.api('GET', '/metrics', { key: null });
+  const { text } = await server.operator('/metrics');
   assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
 });
 

@@ -25,7 +25,7 @@ export async function churnTests({ counted, restarting, growthMibMax }: ChurnTes
   });
   await liftLimits(server);
   // Idle connections hold descriptors, which are counted at the beginning and the end.
-  const allWait = async () => (await server.api('GET', '/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+  const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 
   test(`runs ${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and slots agree every second`, async t => {

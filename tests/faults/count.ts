@@ -23,7 +23,7 @@ export interface Count {
 export async function count(server: TestServer, waitingMax: number): Promise<Count> {
   const [rows, metrics] = await Promise.all([
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
-    server.api('GET', '/metrics'),
+    server.operator('/metrics'),
   ]);
   assert.equal(rows.status, 200, rows.text);
   const boxes = boxesOf(server.dataDir).map(({ id }) => id);

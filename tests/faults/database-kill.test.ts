@@ -26,7 +26,7 @@ afterEach(async () => {
 const readyIs = (ready: boolean) =>
   eventually(
     `the server to be ${ready ? 'ready' : 'not ready'}`,
-    () => ask(`${server.url}/readyz`, {}).then(({ status }) => status),
+    () => server.operator('/readyz').then(({ status }) => status),
     status => status === (ready ? 200 : 503),
     RECOVERED_MS,
   );

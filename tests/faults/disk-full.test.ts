@@ -19,7 +19,6 @@ import { pipeline, Readable } from 'node:stream';
 import { after, afterEach, test } from 'node:test';
 import type { DownloadPage } from '../../contract/files.ts';
 import type { Readiness } from '../../contract/service.ts';
-import { ask } from '../harness/http.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -71,7 +70,7 @@ afterEach(async () => {
   leaveFree(DISK_BYTES);
   await eventually(
     'the server to be ready',
-    () => ask(`${server.url}/readyz`, {}).then(({ status }) => status === 200),
+    () => server.operator('/readyz').then(({ status }) => status === 200),
     Boolean,
     60_000,
   );
@@ -200,7 +199,7 @@ test('kills and restarts the server on a full disk: sessions are kept', async ()
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);
   await server.start('serving');
-  const { status, body } = await server.api<Readiness>('GET', '/readyz');
+  const { status, body } = await server.operator<Readiness>('/readyz');
   assert.deepEqual([status, body.checks.filter(({ ok }) => !ok).map(({ name }) => name)], [503, ['disk']]);
   assert.ok(await answersFor(session));
   await server.settles([session.id]);

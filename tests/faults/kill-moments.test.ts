@@ -60,7 +60,7 @@ const call = (headers?: Record<string, string>): Caller => {
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
   const areUp = async (): Promise<boolean> =>
-    (await server.api('GET', '/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+    (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('the browsers to wait', areUp);
 }
 

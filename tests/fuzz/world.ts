@@ -181,7 +181,7 @@ export interface Turns {
 }
 
 export async function turnsOf({ server }: Fixture): Promise<Turns> {
-  const { text } = await ask(`${server.url}/metrics`, {});
+  const { text } = await server.operator('/metrics');
   const longest = /^berth_longest_turn_seconds (\S+)$/m.exec(text)?.[1] ?? 0;
   const long = [...text.matchAll(/^berth_long_turns_total\{work="([^"]*)"\} (\d+)$/gm)];
   return {

@@ -145,6 +145,8 @@ export class TestServer {
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
       BERTH_LISTEN: this.url.slice('http://'.length),
+      // Any free port, other at each start; the server notes it in its record.
+      BERTH_OPERATOR_LISTEN: '127.0.0.1:0',
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',
       // Warm browsers would count as leftovers; tests that need them enable them.
@@ -231,6 +233,18 @@ export class TestServer {
       },
       body: raw ? body : JSON.stringify(body),
     });
+  }
+
+  /** The address of metrics and readiness. Throws while the server has not started. */
+  get operatorUrl(): string {
+    const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
+    if (record.pid !== this.pid) throw new Error('the record is that of another server');
+    return record.operatorUrl;
+  }
+
+  /** `/metrics` or `/readyz` of the operator's listener. */
+  async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpAnswer<Body>> {
+    return ask<Body>(`${this.operatorUrl}${path}`, {});
   }
 
   async createSession(body: object = {}, key = this.key): Promise<CreatedSession> {
@@ -353,8 +367,8 @@ export class TestServer {
   }
 
   async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
-    const path = until === 'ready' ? 'readyz' : 'healthz';
-    const answer = await ask(`${this.url}/${path}`, {}).catch(() => undefined);
+    const asked = until === 'ready' ? this.operator('/readyz') : ask(`${this.url}/healthz`, {});
+    const answer = await asked.catch(() => undefined);
     return (
       answer?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
     );

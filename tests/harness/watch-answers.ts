@@ -13,6 +13,7 @@ import { isMainThread } from 'node:worker_threads';
 import type { DescribedAnswers, SeenAnswer } from './described-answers.ts';
 
 const BODY_BYTES_MAX = 4 * 1024 ** 2;
+const OPERATOR = 'berth-operator';
 const UPGRADED_PATH = /\/connect\/?$/;
 
 const into = new URL(import.meta.url).searchParams.get('into');
@@ -73,6 +74,7 @@ function ended(response: ServerResponse): void {
   const { method = '', url = '' } = response.req;
   if (!state) return;
   kept.delete(response);
+  if (state.headers.server === OPERATOR) return; // Its listener is no part of the API.
   const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
   judge({
     ...{ method, url, status: response.statusCode, headers: state.headers },

@@ -30,7 +30,6 @@ const LINKS = [
   ['/console', 'Console', 'sessions, keys, limits'],
   ['/docs', 'Docs', 'for people'],
   ['/openapi.yaml', 'OpenAPI 3.1', 'for programs'],
-  ['/readyz', 'Readiness', 'for operators'],
 ] as const;
 
 export const landingPage = (version: string): Answer => ({

@@ -309,7 +309,6 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     discover: unasked,
     live: { urls: unasked, revoke: unasked, resolveUploader: never, resolveInspector: never },
     frontEnd: { of: unasked, folderOf: () => undefined },
-    ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),
     ...parts,
   });
@@ -737,9 +736,9 @@ test('discovery passes the credentials on, with and without a trailing slash', a
 
 // ---- the service itself --------------------------------------------------------------------------------------------
 
-test('answers health, readiness and the landing page', async () => {
+test('answers health and the landing page, and neither readiness nor metrics', async () => {
   assert.deepEqual((await ask('GET', '/healthz')).body, { status: 'ok' });
-  assert.deepEqual((await ask('GET', '/readyz')).body, { status: 'ready', checks: [] });
+  for (const path of ['/readyz', '/metrics']) assert.equal((await ask('GET', path)).status, 404, path);
   assert.deepEqual((await ask('GET', '/')).body, {
     name: 'Berth',
     version: '0.1.0',
@@ -750,19 +749,13 @@ test('answers health, readiness and the landing page', async () => {
   assert.match(page.text, /^<!doctype html>/);
 });
 
-test('readiness says what failed, also if the check throws', async () => {
-  const failing = await serve({ ready: async () => Promise.reject(new Error('no database')) });
-  const { status, body } = await failing('GET', '/readyz');
-  assert.deepEqual([status, body.status, body.checks[0]?.detail], [503, 'not_ready', 'no database']);
-});
-
 test('measures requests by operation and status', async () => {
-  const measured = await serve();
+  const metrics = new Registry();
+  const measured = await serve({ metrics });
   await measured('GET', '/v1/browsers/sessions', { key: KEY });
   await measured('GET', '/v1/browsers/sessions');
   await measured('GET', '/nowhere');
-  const { text, headers } = await measured('GET', '/metrics');
-  assert.match(headers.get('content-type') ?? '', /^text\/plain/);
+  const text = await metrics.metrics();
   for (const labels of [
     'operation="listSessions",status="200"',
     'operation="listSessions",status="401"',

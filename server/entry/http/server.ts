@@ -65,7 +65,7 @@ import { oauthFailure } from './oauth-failure.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
-import { type Ready, serviceHandlers } from './service.ts';
+import { serviceHandlers } from './service.ts';
 import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
 import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
@@ -132,7 +132,6 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly logs: Logs;
   readonly recordings: Recordings;
   readonly discover: Discover;
-  readonly ready: () => Promise<Ready>;
   readonly mcp: McpParts['tools'];
   readonly invocations: InvocationVerbs;
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
@@ -251,13 +250,11 @@ const handlersOf = (
     offered,
     discover,
     version,
-    ready,
     live,
     mcp,
     invocations,
     listen,
     publicUrl = `http://${listen.host}:${listen.port}`,
-    metrics,
     signingKeys,
   }: HttpParts,
   cookie: SignInCookie,
@@ -290,7 +287,7 @@ const handlersOf = (
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
   ...hostHandlers(host),
-  ...serviceHandlers({ version, ready, metrics }),
+  ...serviceHandlers({ version }),
 });
 
 // ---- hooks of every request ----------------------------------------------------------------------------------------

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, test } from 'node:test';
+import { Counter, Registry } from 'prom-client';
+import { type OperatorListener, type OperatorParts, openOperator } from './operator.ts';
+
+const metrics = new Registry();
+new Counter({ name: 'told_total', help: 'Told.', registers: [metrics] }).inc();
+const opened: OperatorListener[] = [];
+after(async () => {
+  for (const one of opened) await one.close();
+});
+
+async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
+  const ready = async () => ({ ok: true, checks: [] });
+  const one = await openOperator({ listen: { host: '127.0.0.1', port: 0 }, ready, metrics, ...parts });
+  opened.push(one);
+  return one.url;
+}
+
+test('readiness says what failed, also if the check throws', async () => {
+  assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
+  const url = await listening({ ready: async () => Promise.reject(new Error('no database')) });
+  const answer = await fetch(`${url}/readyz`);
+  const checks = [{ name: 'checks', ok: false, detail: 'no database' }];
+  assert.deepEqual([answer.status, await answer.json()], [503, { status: 'not_ready', checks }]);
+});
+
+test('metrics are text, and a failure to collect them is an answer', async () => {
+  const answer = await fetch(`${await listening()}/metrics?x=1`);
+  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
+  assert.match(await answer.text(), /^told_total 1$/m);
+  const failing = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
+  const failed = await fetch(`${await listening({ metrics: failing })}/metrics`);
+  assert.deepEqual([failed.status, await failed.text()], [500, 'no database\n']);
+});
+
+test('an address in use is named in the error, with its setting', async () => {
+  const port = Number(new URL(await listening()).port);
+  await assert.rejects(listening({ listen: { host: '127.0.0.1', port } }), /is in use.*BERTH_OPERATOR_LISTEN/);
+});
+
+test('close does not wait for open connections', async () => {
+  const url = new URL(await listening());
+  const idle = connect(Number(url.port), url.hostname).on('error', () => {});
+  await new Promise(resolve => idle.once('connect', resolve));
+  const ended = new Promise(resolve => idle.once('close', resolve));
+  await opened.pop()?.close();
+  await ended;
+});

@@ -1,0 +1,106 @@
+// The operator's listener: /metrics for Prometheus and /readyz for whatever watches the service, apart from the address of callers.
+// It asks for no credential, so who may connect is decided by where it listens.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Readiness } from '../../../contract/service.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+
+const HEADER_BYTES_MAX = 8 * 1024;
+const HEADERS_MS = 5_000;
+const REQUEST_MS = 10_000;
+const CONNECTIONS_MAX = 100;
+const READY_MS = 5_000;
+
+export interface Ready {
+  readonly ok: boolean;
+  readonly checks: Readiness['checks'];
+}
+
+export interface OperatorParts {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly ready: () => Promise<Ready>;
+  readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
+}
+
+export interface OperatorListener extends Closeable {
+  /** With the actual port. */
+  readonly url: string;
+}
+
+/** @throws Error that names BERTH_OPERATOR_LISTEN if the address cannot be listened on. */
+export async function openOperator(parts: OperatorParts): Promise<OperatorListener> {
+  const limits = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const server = createServer(limits, (request, response) => {
+    void answer(parts, request).then(
+      found => send(request, response, found),
+      error => send(request, response, { status: 500, text: `${reason(error)}\n`, type: TEXT }),
+    );
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  await listen(server, parts.listen);
+  const { address, family, port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    close: () => closed(server),
+  };
+}
+
+interface Found {
+  readonly status: number;
+  readonly text: string;
+  readonly type: string;
+}
+
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+async function answer({ ready, metrics }: OperatorParts, { method, url = '' }: IncomingMessage): Promise<Found> {
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT };
+  switch (url.split('?', 1)[0]) {
+    case '/metrics':
+      return { status: 200, text: await metrics.metrics(), type: metrics.contentType };
+    case '/readyz': {
+      const { ok, checks } = await checked(ready);
+      const body: Readiness = { status: ok ? 'ready' : 'not_ready', checks };
+      return { status: ok ? 200 : 503, text: JSON.stringify(body), type: JSON_TYPE };
+    }
+    default:
+      return { status: 404, text: 'Here are /metrics and /readyz.\n', type: TEXT };
+  }
+}
+
+/** A check that throws or hangs counts as not ready. */
+async function checked(ready: () => Promise<Ready>): Promise<Ready> {
+  try {
+    return await within(READY_MS, 'the readiness checks', ready);
+  } catch (error) {
+    return { ok: false, checks: [{ name: 'checks', ok: false, detail: reason(error) }] };
+  }
+}
+
+function send({ method }: IncomingMessage, response: ServerResponse, { status, text, type }: Found): void {
+  const length = { 'content-length': Buffer.byteLength(text) };
+  const safe = { server: 'berth-operator', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+  response.writeHead(status, { 'content-type': type, ...length, ...safe });
+  response.end(method === 'HEAD' ? undefined : text);
+}
+
+function listen(server: Server, { host, port }: OperatorParts['listen']): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', error => {
+    const why = 'code' in error && error.code === 'EADDRINUSE' ? 'is in use by another program' : reason(error);
+    const advice = 'Choose another address with BERTH_OPERATOR_LISTEN, or `off`.';
+    reject(new Error(`${host}:${port} ${why}. ${advice}`));
+  });
+  server.listen({ host, port }, resolve);
+  return promise;
+}
+
+function closed(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  return promise;
+}

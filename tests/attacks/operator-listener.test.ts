@@ -1,0 +1,62 @@
+// Metrics and readiness are for the operator. Nobody gets them at the address of callers, whatever the request looks like, and no
+// session reaches the operator's listener.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { freePort } from '../harness/free-port.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+
+const operatorPort = await freePort();
+// The operator has opened loopback to sessions, but not this port.
+const env = { BERTH_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`, BERTH_EGRESS_ALLOW: '127.0.0.0/8' };
+const server = await startServer({ env });
+const token = await ownerToken(server);
+
+const PATHS = [
+  '/metrics',
+  '/readyz',
+  '/metrics/',
+  '//metrics',
+  '/./metrics',
+  '/%6detrics',
+  '/healthz/../metrics',
+  '/v1/metrics',
+  '/v1/readyz',
+];
+const TOLD = /berth_|process_cpu|"checks"|not_ready/;
+
+/** Sends the path as it is; `fetch` would normalise it. */
+async function raw(path: string, headers: readonly string[]): Promise<string> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.end([`GET ${path} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close', ...headers, '', ''].join('\r\n'));
+  return text(socket);
+}
+
+for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
+  test(`the address of callers does not answer ${path.replace(String(operatorPort), 'PORT')}`, async () => {
+    const host = `X-Forwarded-Host: 127.0.0.1:${operatorPort}`;
+    for (const headers of [[], [`Authorization: Bearer ${server.key}`], [`Authorization: Bearer ${token}`], [host]]) {
+      const answer = await raw(path, headers);
+      assert.match(answer, /^HTTP\/1\.1 404 /, answer);
+      assert.doesNotMatch(answer, TOLD);
+    }
+  });
+
+test('a session does not reach it, although loopback is opened to sessions', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {
+    await client.visit(`http://${host}:${operatorPort}/metrics`, page).catch(() => {});
+    assert.doesNotMatch(String(await client.evaluate('document.body?.innerText ?? ""', page)), TOLD, host);
+  }
+  await client.close();
+  await server.release(session.id);
+  assert.equal((await server.operator('/metrics')).status, 200);
+});
