@@ -71,6 +71,14 @@ export const InvokeOperation = Type.Object(
         description: 'Refuse the call if the operation has another revision.',
       }),
     ),
+    maxCost: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'The most micro-credits that the call may cost. It is stopped there and fails with `cost_limit`. Default: what it holds for its time limit.',
+      }),
+    ),
     metadata: Type.Optional(
       Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
         maxProperties: 20,
@@ -101,7 +109,7 @@ export const InvokeHeaders = Type.Object({
 
 export const InvocationError = Type.Object(
   {
-    code: Type.String({ description: 'Stable code for programs, such as `page_failed` or `timeout`.' }),
+    code: Type.String({ description: 'Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`.' }),
     message: Type.String(),
     retryable: Type.Boolean({ description: 'Whether another call may succeed.' }),
     phase: Type.Enum(['before', 'during', 'after'], {
@@ -135,8 +143,16 @@ export const Invocation = Type.Object(
     caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that called.' }),
     cost: Type.Object(
       {
+        reserved: Type.Integer({ description: 'Micro-credits that were held at the start.' }),
+        captured: Type.Integer({
+          description: 'Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown.',
+        }),
+        unit: Type.Enum(['microcredit']),
         meters: Type.Object({
-          browserSeconds: Type.Number({ description: 'Life of the session that was created for the call.' }),
+          browserSeconds: Type.Number({
+            description: 'Started seconds of the session that was created for the call, until its end.',
+          }),
+          egressBytes: Type.Integer({ description: 'Bytes to and from the network of that session.' }),
         }),
       },
       { description: 'What the call used.' },

@@ -64,7 +64,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   endSession.bind((id, end) => sessions.endings.end(id, end));
   const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
-    ...{ driving, sessions: sessions.service, files: families.invocations.files },
+    ...{ driving, sessions: sessions.service, files: families.invocations.files, lives },
   });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 

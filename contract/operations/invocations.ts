@@ -88,6 +88,7 @@ export const INVOCATION_OPERATIONS = {
       'input_not_granted',
       'revision_conflict',
       'idempotency_conflict',
+      'insufficient_credit',
       'rate_limited',
       'concurrency_limit',
       'capacity',

@@ -5587,6 +5587,8 @@ export interface operations {
                     input: Record<string, unknown>;
                     /** @description Refuse the call if the operation has another revision. */
                     revision?: number;
+                    /** @description The most micro-credits that the call may cost. It is stopped there and fails with `cost_limit`. Default: what it holds for its time limit. */
+                    maxCost?: number;
                     /** @description Kept with the invocation. */
                     metadata?: {
                         [key: string]: string;
@@ -5627,7 +5629,7 @@ export interface operations {
                         output?: Record<string, unknown>;
                         /** @description Why the invocation failed. */
                         error?: {
-                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
                             code: string;
                             message: string;
                             /** @description Whether another call may succeed. */
@@ -5668,9 +5670,17 @@ export interface operations {
                         };
                         /** @description What the call used. */
                         cost: {
+                            /** @description Micro-credits that were held at the start. */
+                            reserved: number;
+                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            captured: number;
+                            /** @enum {unknown} */
+                            unit: "microcredit";
                             meters: {
-                                /** @description Life of the session that was created for the call. */
+                                /** @description Started seconds of the session that was created for the call, until its end. */
                                 browserSeconds: number;
+                                /** @description Bytes to and from the network of that session. */
+                                egressBytes: number;
                             };
                         };
                         metadata?: {
@@ -5720,7 +5730,7 @@ export interface operations {
                         output?: Record<string, unknown>;
                         /** @description Why the invocation failed. */
                         error?: {
-                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
                             code: string;
                             message: string;
                             /** @description Whether another call may succeed. */
@@ -5761,9 +5771,17 @@ export interface operations {
                         };
                         /** @description What the call used. */
                         cost: {
+                            /** @description Micro-credits that were held at the start. */
+                            reserved: number;
+                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            captured: number;
+                            /** @enum {unknown} */
+                            unit: "microcredit";
                             meters: {
-                                /** @description Life of the session that was created for the call. */
+                                /** @description Started seconds of the session that was created for the call, until its end. */
                                 browserSeconds: number;
+                                /** @description Bytes to and from the network of that session. */
+                                egressBytes: number;
                             };
                         };
                         metadata?: {
@@ -5846,7 +5864,7 @@ export interface operations {
                             output?: Record<string, unknown>;
                             /** @description Why the invocation failed. */
                             error?: {
-                                /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                                /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
                                 code: string;
                                 message: string;
                                 /** @description Whether another call may succeed. */
@@ -5887,9 +5905,17 @@ export interface operations {
                             };
                             /** @description What the call used. */
                             cost: {
+                                /** @description Micro-credits that were held at the start. */
+                                reserved: number;
+                                /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                                captured: number;
+                                /** @enum {unknown} */
+                                unit: "microcredit";
                                 meters: {
-                                    /** @description Life of the session that was created for the call. */
+                                    /** @description Started seconds of the session that was created for the call, until its end. */
                                     browserSeconds: number;
+                                    /** @description Bytes to and from the network of that session. */
+                                    egressBytes: number;
                                 };
                             };
                             metadata?: {
@@ -5970,7 +5996,7 @@ export interface operations {
                         output?: Record<string, unknown>;
                         /** @description Why the invocation failed. */
                         error?: {
-                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
                             code: string;
                             message: string;
                             /** @description Whether another call may succeed. */
@@ -6011,9 +6037,17 @@ export interface operations {
                         };
                         /** @description What the call used. */
                         cost: {
+                            /** @description Micro-credits that were held at the start. */
+                            reserved: number;
+                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            captured: number;
+                            /** @enum {unknown} */
+                            unit: "microcredit";
                             meters: {
-                                /** @description Life of the session that was created for the call. */
+                                /** @description Started seconds of the session that was created for the call, until its end. */
                                 browserSeconds: number;
+                                /** @description Bytes to and from the network of that session. */
+                                egressBytes: number;
                             };
                         };
                         metadata?: {
@@ -6091,7 +6125,7 @@ export interface operations {
                         output?: Record<string, unknown>;
                         /** @description Why the invocation failed. */
                         error?: {
-                            /** @description Stable code for programs, such as `page_failed` or `timeout`. */
+                            /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
                             code: string;
                             message: string;
                             /** @description Whether another call may succeed. */
@@ -6132,9 +6166,17 @@ export interface operations {
                         };
                         /** @description What the call used. */
                         cost: {
+                            /** @description Micro-credits that were held at the start. */
+                            reserved: number;
+                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            captured: number;
+                            /** @enum {unknown} */
+                            unit: "microcredit";
                             meters: {
-                                /** @description Life of the session that was created for the call. */
+                                /** @description Started seconds of the session that was created for the call, until its end. */
                                 browserSeconds: number;
+                                /** @description Bytes to and from the network of that session. */
+                                egressBytes: number;
                             };
                         };
                         metadata?: {

@@ -8,6 +8,7 @@ import { Invocations } from '../domain/invocations/invocations.ts';
 import { ManagedOperations } from '../domain/invocations/managed.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Sessions } from '../domain/sessions/api.ts';
+import type { LiveSession, LiveSessions } from '../domain/sessions/live.ts';
 import { invocationKey } from '../engines/artifacts/keys.ts';
 import { TO_MARKDOWN } from '../engines/driver/markdown-job.ts';
 import { VALIDATE } from '../engines/schemas/validate-job.ts';
@@ -41,17 +42,19 @@ export interface InvocationsDeps {
   readonly driving: Driving;
   readonly sessions: Sessions;
   readonly files: InvocationFiles;
+  readonly lives: Pick<LiveSessions, 'get'>;
 }
 
 export function openInvocations(
   runtime: Runtime,
   foundation: Foundation,
-  { driving, sessions, files }: InvocationsDeps,
+  { driving, sessions, files, lives }: InvocationsDeps,
 ) {
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
   const { driver, addressOf, isDriveFailed } = driving;
   const rows = store.invocations;
+  const { rates } = config.credit;
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
     ...{ sessions, driver, addressOf },
@@ -64,9 +67,11 @@ export function openInvocations(
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
     issuer: config.publicUrl,
+    rates,
+    bytesOf: session => bytesOf(lives.get(session)),
   });
   const service = new Invocations({
-    ...{ rows, keys: store.keys, executions, managed, files, secret, host, clock },
+    ...{ rows, keys: store.keys, executions, managed, files, secret, rates, host, clock },
     cursors: new Cursors(secret, clock),
     sealInput: inputs.seal,
     validate: async (value, schemas, of) => {
@@ -87,6 +92,12 @@ export function openInvocations(
     ],
     close: () => executions.close(),
   };
+}
+
+function bytesOf(live: LiveSession | undefined): number | undefined {
+  if (!live) return undefined;
+  const { bytesUp, bytesDown } = live.egress.counters();
+  return bytesUp + bytesDown;
 }
 
 function sealedInputs(vault: Vault) {

@@ -7,13 +7,22 @@ import type { InvocationEnd, InvocationRow, InvocationRows } from '../../engines
 import { digestOf } from '../../kit/canonical-json.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
-import { type ApplicationId, type InvocationId, type KeyId, newId, type ReceiptId } from '../../kit/ids.ts';
+import {
+  type ApplicationId,
+  type InvocationId,
+  type KeyId,
+  newId,
+  type ReceiptId,
+  type SessionId,
+} from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import { type CreditRates, type Metered, meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { CallableOperation } from './callable.ts';
 import { CALLABLE } from './callable.ts';
+import { capturedOf } from './cost.ts';
 import { type InvocationFiles, OUTPUT_MS } from './files.ts';
 import type { ManagedOperations, Place } from './managed.ts';
 import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
@@ -21,6 +30,9 @@ import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 /** An invocation whose effect is `read` is run at most this often. */
 const ATTEMPTS_MAX = 3;
 const RECOVERED_AT_ONCE = 10;
+const COST_LOOK_MS = 250;
+/** What an unknown outcome holds is given back after this time. */
+const HELD_UNKNOWN_MS = 30 * 24 * 3_600_000;
 
 export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: InvocationRows;
@@ -31,6 +43,10 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly issuer: string;
+  /** What sessions cost. */
+  readonly rates: CreditRates;
+  /** The bytes that a session moved over the network. Undefined: it has ended. */
+  readonly bytesOf: (session: SessionId) => number | undefined;
 }
 
 interface Running {
@@ -46,6 +62,7 @@ interface Ending {
 }
 
 class Cancelled extends Error {}
+class CostLimit extends Error {}
 
 export class Executions {
   readonly #parts: ExecutionsParts;
@@ -89,7 +106,7 @@ export class Executions {
         await this.#release(caller, place);
         throw error;
       });
-      if (dispatched) void this.#run(caller, dispatched, operation, input, place, abort.signal).finally(done);
+      if (dispatched) void this.#run(caller, dispatched, operation, input, place, abort).finally(done);
       else await this.#release(caller, place).finally(done);
     } catch (error) {
       done();
@@ -159,11 +176,13 @@ export class Executions {
     operation: CallableOperation,
     input: JsonObject,
     place: Place,
-    signal: AbortSignal,
+    abort: AbortController,
   ): Promise<void> {
     const { recorded } = place;
+    const over = new AbortController();
+    void this.#watchCost(row, place, abort, over.signal);
     try {
-      const produced = await abortable(signal, this.#parts.managed.run(caller, operation.id, input, place));
+      const produced = await abortable(abort.signal, this.#parts.managed.run(caller, operation.id, input, place));
       const { file } = produced;
       const artifact = file && (await this.#parts.files.keep(row.applicationId, row.id, file.bytes, file.mimeType));
       const output: JsonObject = artifact ? { ...produced.output, artifact } : produced.output;
@@ -173,6 +192,7 @@ export class Executions {
       if (this.#isClosed) return;
       await this.#end({ row, end: this.#endOf('failed', row, { error: this.#failure(error), place }), recorded });
     } finally {
+      over.abort();
       // A service that is stopping leaves the session to the next one, as it leaves the invocation.
       if (!this.#isClosed) void this.#release(caller, place);
     }
@@ -183,13 +203,34 @@ export class Executions {
     row: InvocationRow,
     { output, error, place }: { output?: JsonObject; error?: InvocationError; place?: Place },
   ): Ending['end'] {
-    const endedAt = this.#parts.clock.now();
-    const livedMs = place?.isOwn ? Math.max(0, endedAt.getTime() - place.createdAt.getTime()) : 0;
+    const { clock, rates } = this.#parts;
+    const endedAt = clock.now();
+    const metered = this.#meteredOf(place, endedAt);
+    const phase = error === undefined ? {} : { phase: error.phase };
+    const captured = capturedOf(rates, { state, metered, reserved: row.reserved, ...phase });
     return {
-      ...{ state, endedAt, meters: { ...row.meters, browserSeconds: livedMs / 1000 } },
+      ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
+      ...(captured === undefined ? { heldUntil: plus(endedAt, HELD_UNKNOWN_MS) } : { captured }),
       ...(output ? { output, outputDigest: digestOf(output), outputUntil: plus(endedAt, OUTPUT_MS) } : {}),
       ...(error ? { error: { ...error, details: error.details ?? {} } } : {}),
     };
+  }
+
+  /** A session that the caller named pays for itself. */
+  #meteredOf(place: Place | undefined, until: Date): Metered {
+    if (!place?.isOwn) return { seconds: 0, bytes: 0 };
+    return { seconds: startedSeconds(place.startedAt, until), bytes: this.#parts.bytesOf(place.sessionId) ?? 0 };
+  }
+
+  /** Stops the call as soon as it costs more than it holds. */
+  async #watchCost(row: InvocationRow, place: Place, abort: AbortController, over: AbortSignal): Promise<void> {
+    const { clock, rates } = this.#parts;
+    if (row.reserved === 0 || !place.isOwn) return;
+    while (!over.aborted) {
+      if (meteredCost(rates, this.#meteredOf(place, clock.now())) > row.reserved)
+        return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
+      await clock.sleep(COST_LOOK_MS, over).catch(() => {}); // Rejects when the call is over.
+    }
   }
 
   async #end(ending: Ending): Promise<void> {
@@ -202,10 +243,11 @@ export class Executions {
     const { rows, sign, issuer, log, clock } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
-      const { state, endedAt, outputDigest, error, meters } = end;
+      const { state, endedAt, outputDigest, error, meters, captured } = end;
       const errorCode = error && typeof error.code === 'string' ? error.code : undefined;
       const payload = receiptPayload(row, {
         ...{ receiptId, issuer, endedAt, status: state, meters },
+        ...(captured === undefined ? {} : { captured }),
         ...(outputDigest === undefined ? {} : { outputDigest }),
         ...(errorCode === undefined ? {} : { errorCode }),
         ...(recorded === undefined ? {} : { recorded }),
@@ -219,6 +261,7 @@ export class Executions {
 
   #failure(error: unknown): InvocationError {
     if (error instanceof Cancelled) return errorOf('cancelled', error.message, true);
+    if (error instanceof CostLimit) return errorOf('cost_limit', error.message, false);
     if (isFault(error)) return errorOf(error.code, error.message, false);
     if (!this.#parts.isDriveFailed(error)) {
       this.#parts.log.error('invocation.failed', { error });

@@ -18,7 +18,9 @@ import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Secret } from '../../kit/secret.ts';
+import { insufficientCredit } from '../credits/insufficient.ts';
 import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
 import { requestDigest } from '../idempotency/request-digest.ts';
@@ -26,6 +28,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
 import { CALLABLE, type Granted, grantedBy } from './callable.ts';
+import { reservationOf } from './cost.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -59,6 +62,8 @@ export interface InvocationsParts {
   readonly sealInput: (row: Pick<InvocationRow, 'id' | 'applicationId'>, input: JsonObject) => Promise<Buffer>;
   readonly cursors: Cursors;
   readonly secret: Secret;
+  /** What sessions cost. */
+  readonly rates: CreditRates;
   readonly host: HostId;
   readonly clock: Clock;
 }
@@ -196,12 +201,14 @@ export class Invocations {
     request: InvokeOperation,
     idempotencyKey: string | undefined,
   ): Promise<{ row: InvocationRow; existing: boolean }> {
-    const { rows, clock, host, secret, sealInput } = this.#parts;
+    const { rows, clock, host, secret, sealInput, rates } = this.#parts;
     const now = clock.now();
     const { applicationId, keyId } = caller;
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, state: 'accepted', attempts: 0, meters: {} },
+      ...{ reserved: reservationOf(rates, request.input, request.maxCost), captured: 0 },
+      ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
       sealedInput: await sealInput({ id, applicationId }, request.input),
       inputDigest: digestIn(request.input),
@@ -212,9 +219,10 @@ export class Invocations {
     const { maxCallsPerDay } = grant;
     const limit =
       maxCallsPerDay === undefined ? undefined : { callsMax: maxCallsPerDay, countedSince: startOfUtcDay(now) };
-    const inserted = await rows.insert(row, limit);
+    const inserted = await rows.insert(row, rates, limit);
     if (inserted === 'inserted') return { row, existing: false };
     if (inserted === 'limit_reached') throw callsUsedUp(operation.id, maxCallsPerDay ?? 0, secondsToNextDay(now));
+    if ('short' in inserted) throw insufficientCredit(inserted.short);
     if (!inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     return { row: inserted.existing, existing: true };
   }
@@ -224,7 +232,7 @@ export class Invocations {
     try {
       await this.#parts.executions.start(caller, row, operation, input);
     } catch (error) {
-      await this.#parts.rows.withdraw(row.id);
+      await this.#parts.rows.withdraw(row.id, this.#parts.clock.now());
       throw error;
     }
   }
@@ -257,11 +265,11 @@ export class Invocations {
 
   #view(row: InvocationRow): Invocation {
     const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
-    const { metadata, error, startedAt, endedAt, outputUntil, keyId, meters } = row;
+    const { metadata, error, startedAt, endedAt, outputUntil, keyId } = row;
     const output = this.#parts.files.shown(row);
     return {
       ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
-      ...{ caller: { keyId }, cost: { meters: { browserSeconds: Number(meters.browserSeconds ?? 0) } } },
+      ...{ caller: { keyId }, cost: costIn(row) },
       createdAt: row.createdAt.toISOString(),
       ...(outputDigest === undefined ? {} : { outputDigest }),
       ...(output === undefined ? {} : { output }),
@@ -288,6 +296,11 @@ const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
 
 const statusOf = (state: InvocationState): InvocationStatus =>
   state === 'accepted' || state === 'dispatched' ? 'running' : state;
+
+const costIn = ({ reserved, captured, meters }: InvocationRow): Invocation['cost'] => ({
+  ...{ reserved, captured, unit: 'microcredit' },
+  meters: { browserSeconds: Number(meters.browserSeconds ?? 0), egressBytes: Number(meters.egressBytes ?? 0) },
+});
 
 /** Written by executions.ts. */
 const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;

@@ -11,7 +11,7 @@ import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionRequest, Sessions } from '../sessions/api.ts';
+import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
@@ -33,6 +33,8 @@ export interface Place {
   readonly isOwn: boolean;
   readonly recorded: boolean;
   readonly createdAt: Date;
+  /** When the browser was ready. */
+  readonly startedAt: Date;
 }
 
 export interface Produced {
@@ -78,10 +80,10 @@ export class ManagedOperations {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
       if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
       const recorded = session.browserSettings?.recordSession !== false;
-      return { sessionId: session.id as SessionId, isOwn: false, recorded, createdAt: new Date(session.createdAt) };
+      return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
-    const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), { signal });
-    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, createdAt: new Date(session.createdAt) };
+    const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), { signal, isPaid: true });
+    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session) };
   }
 
   /** Throws DriveFailed. */
@@ -157,14 +159,21 @@ const ONLY_WITH_URL = [
   ...(['timezoneId', 'waitUntil'] as const),
 ] as const;
 
+const timesOf = ({ createdAt, startedAt }: SessionView) => ({
+  ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
+});
+
+/** The longest life of the session of a call, in seconds. */
+export const sessionSeconds = (timeoutMs: number): number =>
+  Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000));
+
 /** The session ends with its client if the service is killed, because it has no keepAlive. */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
   const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
-  const seconds = Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000);
   const browserSettings = present({ allowedDomains, networkPolicy, userAgent, locale, timezoneId, viewport });
   return {
-    timeout: Math.max(SESSION_SECONDS_MIN, seconds),
+    timeout: sessionSeconds(timeoutMs),
     userMetadata: { [INVOCATION_METADATA]: id },
     ...present({ contextId, proxies }),
     ...(Object.keys(browserSettings).length > 0 ? { browserSettings } : {}),

@@ -14,13 +14,15 @@ export interface ReceiptFacts {
   readonly outputDigest?: string;
   readonly errorCode?: string;
   readonly meters: JsonObject;
+  /** Micro-credits. Absent: all stays held. */
+  readonly captured?: number;
   /** Whether the session was recorded. Absent without a session. */
   readonly recorded?: boolean;
 }
 
 /** Registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
-  const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, recorded } = facts;
+  const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured, recorded } = facts;
   const berth = {
     v: 1,
     operation: {
@@ -36,7 +38,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     attempts: row.attempts,
     caller: { kind: 'agent_key', id: row.keyId },
     session: row.sessionId === undefined ? undefined : { id: row.sessionId, recorded: recorded ?? false, handoffs: [] },
-    cost: { meters },
+    cost: { reserved: row.reserved, captured, unit: 'microcredit', meters },
   };
   const claims = {
     ...{ iss: issuer, aud: row.applicationId, sub: `invocation:${row.id}`, jti: receiptId },

@@ -70,6 +70,8 @@ export interface Tables {
       metadata: JsonbOrNull;
       meters: Jsonb;
       attempts: Generated<number>;
+      reserved: Generated<number>;
+      captured: Generated<number>;
     }
   >;
   creditBalances: Columns<BalanceRow, GeneratedBooks & { isLow: Generated<boolean> }>;

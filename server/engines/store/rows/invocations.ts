@@ -1,6 +1,8 @@
 // Invocations of operations.
 import type { ApplicationId, HostId, InvocationId, KeyId, ReceiptId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
+import type { CreditRates } from '../../../kit/metered-cost.ts';
+import type { Shortage } from './credits.ts';
 
 /** `accepted`: nothing has been started. `dispatched`: the effect may have begun. The others are final. */
 export type InvocationState = 'accepted' | 'dispatched' | 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
@@ -29,6 +31,11 @@ export interface InvocationRow {
   readonly meters: JsonObject;
   readonly metadata?: JsonObject;
   readonly attempts: number;
+  /** The most micro-credits that the caller allows. */
+  readonly maxCost?: number;
+  /** Micro-credits that were held at the start, and that were captured at the end. */
+  readonly reserved: number;
+  readonly captured: number;
   readonly sessionId?: SessionId;
   readonly receiptId?: ReceiptId;
   readonly receipt?: string;
@@ -45,6 +52,10 @@ export interface InvocationEnd {
   readonly outputUntil?: Date;
   readonly error?: JsonObject;
   readonly meters: JsonObject;
+  /** Micro-credits, at most those that were held; the rest is given back. Absent: all stays held. */
+  readonly captured?: number;
+  /** When what stays held is given back. */
+  readonly heldUntil?: Date;
   readonly receiptId: ReceiptId;
   readonly receipt: string;
   readonly endedAt: Date;
@@ -61,17 +72,27 @@ export interface InvocationFilter {
 export type Inserted =
   | 'inserted'
   | 'limit_reached'
+  /** The account lacks what the invocation holds. */
+  | { readonly short: Shortage }
   /** An earlier request of the key with the same idempotency key. */
   | { readonly existing: InvocationRow };
 
 export interface InvocationRows {
   /**
    * Inserts an accepted invocation. `callsMax`: the most calls of the operation by the key since `countedSince`; the key
-   * is locked, so that concurrent inserts count each other.
+   * is locked, so that concurrent inserts count each other. `rates`: what the credit costs that `reserved` holds, in the
+   * same transaction.
    */
-  insert(row: InvocationRow, limit?: { readonly callsMax: number; readonly countedSince: Date }): Promise<Inserted>;
-  /** Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again. */
-  withdraw(id: InvocationId): Promise<void>;
+  insert(
+    row: InvocationRow,
+    rates: CreditRates,
+    limit?: { readonly callsMax: number; readonly countedSince: Date },
+  ): Promise<Inserted>;
+  /**
+   * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again. What it held
+   * is given back.
+   */
+  withdraw(id: InvocationId, at: Date): Promise<void>;
   get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
   list(application: ApplicationId, filter: InvocationFilter): Promise<InvocationRow[]>;
   countSince(key: KeyId, operationId: string, since: Date): Promise<number>;
@@ -80,7 +101,7 @@ export interface InvocationRows {
    * if the invocation has ended.
    */
   dispatch(id: InvocationId, startedAt: Date, session: SessionId | undefined): Promise<InvocationRow | undefined>;
-  /** Ends the invocation and removes its input. Undefined if it has already ended. */
+  /** Ends the invocation, settles its credit and removes its input. Undefined if it has already ended. */
   end(id: InvocationId, end: InvocationEnd): Promise<InvocationRow | undefined>;
   /** Invocations of this host that have not ended, oldest first. */
   open(host: HostId, batch: number): Promise<InvocationRow[]>;

@@ -126,6 +126,10 @@ export async function settle(
   return captured;
 }
 
+/** Keeps a reservation whose outcome is unknown, until it is settled or this time comes. */
+export const keepHeld = (trx: Db, reservation: ReservationRow, until: Date): Promise<void> =>
+  change(trx, reservation, { expiresAt: until });
+
 export interface SettleOptions {
   readonly cost: number;
   readonly at: Date;

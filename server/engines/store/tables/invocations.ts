@@ -1,19 +1,28 @@
 // Invocations of operations. Each change of state is one conditional statement.
 import { type Selectable, sql } from 'kysely';
+import { newId, type ReservationId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+import type { CreditRates } from '../../../kit/metered-cost.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { Inserted, InvocationRow, InvocationRows } from '../rows/invocations.ts';
+import type { NewHold, Shortage } from '../rows/credits.ts';
+import type { Inserted, InvocationEnd, InvocationRow, InvocationRows } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
+import { hold, keepHeld, lockHeld, settle } from './credit-ledger.ts';
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db): InvocationRows => ({
-  insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
+  insert: (row, rates, limit) => inTransaction(db, trx => insert(trx, row, rates, limit)),
 
-  withdraw: async id => {
-    await db.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted').execute();
-  },
+  withdraw: (id, at) =>
+    inTransaction(db, async trx => {
+      const found = await lockHeld(trx, id);
+      const one = trx.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted');
+      const [withdrawn] = await one.returning('id').execute();
+      if (withdrawn && found) await settle(trx, found, { cost: 0, at });
+    }),
 
   get: async (application, id) => {
     const one = db.selectFrom('invocations').selectAll().where('applicationId', '=', application).where('id', '=', id);
@@ -51,21 +60,7 @@ export const invocations = (db: Db): InvocationRows => ({
     return (await dispatched.execute()).map(rowOf)[0];
   },
 
-  end: async (id, { output, error, meters, ...end }) => {
-    const ended = db
-      .updateTable('invocations')
-      .set({
-        ...end,
-        sealedInput: null,
-        meters: JSON.stringify(meters),
-        ...(output === undefined ? {} : { output: JSON.stringify(output) }),
-        ...(error === undefined ? {} : { error: JSON.stringify(error) }),
-      })
-      .where('id', '=', id)
-      .where('state', 'in', OPEN)
-      .returningAll();
-    return (await ended.execute()).map(rowOf)[0];
-  },
+  end: (id, end) => inTransaction(db, trx => endOne(trx, id, end)),
 
   open: async (host, batch) => {
     const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN);
@@ -93,6 +88,7 @@ export const invocations = (db: Db): InvocationRows => ({
 async function insert(
   trx: Db,
   row: InvocationRow,
+  rates: CreditRates,
   limit: { readonly callsMax: number; readonly countedSince: Date } | undefined,
 ): Promise<Inserted> {
   if (limit) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
@@ -112,12 +108,66 @@ async function insert(
     .returning('id')
     .execute();
   if (inserted.length === 0) return { existing: await existing(trx, row) };
-  if (!limit) return 'inserted';
-  const calls = await countOf(trx, row.keyId, row.operationId, limit.countedSince);
-  if (calls <= limit.callsMax) return 'inserted';
+  const refusal = (await overLimit(trx, row, limit)) ? 'limit_reached' : await heldFor(trx, row, rates);
+  if (refusal === 'held') return 'inserted';
   await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
-  return 'limit_reached';
+  return refusal;
 }
+
+async function overLimit(
+  trx: Db,
+  { keyId, operationId }: InvocationRow,
+  limit: { readonly callsMax: number; readonly countedSince: Date } | undefined,
+): Promise<boolean> {
+  return limit !== undefined && (await countOf(trx, keyId, operationId, limit.countedSince)) > limit.callsMax;
+}
+
+/** An invocation that costs nothing locks no credit. */
+async function heldFor(
+  trx: Db,
+  row: InvocationRow,
+  rates: CreditRates,
+): Promise<'held' | { readonly short: Shortage }> {
+  const { id, applicationId, hostId, keyId, operationId, reserved: amount, createdAt: at } = row;
+  if (amount === 0) return 'held';
+  const asked: NewHold = {
+    ...{ id: newId<ReservationId>(at), applicationId, hostId, keyId, operationId, amount, rates, at },
+    ...{ purposeKind: 'invocation', purposeId: id },
+  };
+  const held = await hold(trx, asked);
+  return held === 'held' ? held : { short: held };
+}
+
+/** The balance is locked before the row, as everywhere. */
+async function endOne(
+  trx: Db,
+  id: InvocationRow['id'],
+  { output, error, meters, captured, heldUntil, ...end }: InvocationEnd,
+): Promise<InvocationRow | undefined> {
+  const found = await lockHeld(trx, id);
+  const ended = trx
+    .updateTable('invocations')
+    .set({
+      ...end,
+      ...(captured === undefined ? {} : { captured }),
+      sealedInput: null,
+      meters: JSON.stringify(meters),
+      ...(output === undefined ? {} : { output: JSON.stringify(output) }),
+      ...(error === undefined ? {} : { error: JSON.stringify(error) }),
+    })
+    .where('id', '=', id)
+    .where('state', 'in', OPEN)
+    .returningAll();
+  const [row] = (await ended.execute()).map(rowOf);
+  if (!row || !found) return row;
+  if (captured !== undefined) await settle(trx, found, { cost: captured, at: end.endedAt, metered: meteredIn(meters) });
+  else if (heldUntil) await keepHeld(trx, found.reservation, heldUntil);
+  return row;
+}
+
+const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
+  ...{ seconds: Math.ceil(Number(browserSeconds ?? 0)), bytes: Number(egressBytes ?? 0) },
+});
 
 async function existing(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow): Promise<InvocationRow> {
   const one = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);

@@ -1,0 +1,167 @@
+// Credit of invocations: what a call holds, what its end captures, its receipt, the limit of its cost, and refusals.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const RATE = 1000;
+/** 90 seconds: the time limit of 30 and the start of the browser. */
+const HOLD = 90 * RATE;
+const SLOW_MS = 30_000;
+
+const pages = await openPages({
+  '/plain': '<!doctype html><title>Plain</title>',
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+  '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
+});
+const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '6' } });
+await liftLimits(server);
+const token = await ownerToken(server);
+const { id: keyId, key } = await keyWith(server, {
+  scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
+});
+const CREDITS = `/v1/applications/${server.applicationId}/credits`;
+const input = { url: `${pages.url}/plain`, as: 'text' };
+const slow = { url: `${pages.url}/slow`, as: 'text' };
+
+const credits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
+
+const grant = async (microCredits: number): Promise<void> => {
+  const { code, stderr } = await server.berth(
+    ...['credits', 'grant', '-', (microCredits / 1_000_000).toFixed(6), '--reason', 'for the test'],
+  );
+  assert.equal(code, 0, stderr);
+};
+
+test('a call without credit is refused with 402, starts nothing, and its idempotency key can be used again', async () => {
+  const headers = { 'idempotency-key': 'poor' };
+  const refused = await invoke(server, key, 'browser.content', input, { headers });
+  assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
+  const details = Object(refused.body).details;
+  assert.deepEqual(details, { required: HOLD, available: 0, unit: 'microcredit' });
+  assert.equal(pages.hits('/plain'), 0);
+  await grant(3 * HOLD);
+  const { status, body, text } = await invoke(server, key, 'browser.content', input, { headers });
+  assert.deepEqual([status, body.status], [200, 'succeeded'], text);
+});
+
+test('of six concurrent calls with credit for three, three are admitted', async () => {
+  await grant(3 * HOLD - (await credits()).available);
+  const headers = { prefer: 'respond-async' };
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => invoke(server, key, 'browser.content', slow, { headers })),
+  );
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [202, 202, 202, 402, 402, 402]);
+  for (const { status, body } of answers)
+    if (status === 202)
+      await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
+  const { available } = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  assert.ok(available > 0 && available < 3 * HOLD);
+  await server.settles();
+  await grant(1_000_000);
+});
+
+test('a success captures the started seconds of its session, and the receipt says so', async () => {
+  const before = await credits();
+  const { body } = await invoke(server, key, 'browser.content', input);
+  const { cost, receipt = '' } = body;
+  assert.equal(body.status, 'succeeded');
+  assert.deepEqual([cost.reserved, cost.unit], [HOLD, 'microcredit']);
+  assert.ok(cost.meters.browserSeconds >= 1 && cost.meters.browserSeconds < 60);
+  assert.ok(cost.meters.egressBytes > 0);
+  assert.equal(cost.captured, cost.meters.browserSeconds * RATE);
+  const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
+  assert.deepEqual(Object(verifyReceipt(receipt, { keys }).berth).cost, cost);
+  const after = await eventually('the session to hold nothing', credits, ({ reserved }) => reserved === 0);
+  assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged besides');
+});
+
+test('a failure after the start captures the meters', async () => {
+  const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
+  assert.equal(body.error?.code, 'page_failed');
+  assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
+  assert.ok(body.cost.captured > 0);
+});
+
+test('a call in a session that the caller names holds nothing, because the session pays for itself', async () => {
+  const { id } = await server.createSession({ keepAlive: true }, key);
+  const held = await credits();
+  const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual([body.cost.reserved, body.cost.captured], [0, 0]);
+  assert.equal((await credits()).reserved, held.reserved);
+  await server.release(id);
+});
+
+test('maxCost bounds what is held, and a call that reaches it fails with cost_limit and costs no more', async () => {
+  const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE } });
+  assert.equal(body.status, 'failed', text);
+  assert.equal(body.error?.code, 'cost_limit');
+  assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
+  await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+});
+
+for (const [maxCost, status] of [
+  [RATE - 1, 400],
+  [0, 400],
+  [-1, 400],
+  [1.5, 400],
+  ['1000', 400],
+  [2 ** 53, 400],
+] as const)
+  test(`a maxCost of ${JSON.stringify(maxCost)} is refused`, async () => {
+    const answer = await invoke(server, key, 'browser.content', input, { more: { maxCost } });
+    assert.deepEqual([answer.status, answer.body.code], [status, 'invalid_request'], answer.text);
+  });
+
+test('a call that is refused after its admission gives back what it held', async () => {
+  const before = await credits();
+  const { status } = await invoke(server, key, 'browser.content', {
+    ...{ url: input.url, contextId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' },
+  });
+  assert.equal(status, 400);
+  const { available, reserved } = await credits();
+  assert.deepEqual({ available, reserved }, { available: before.available, reserved: 0 });
+  const { body } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=2`, { key: token });
+  assert.deepEqual(
+    body.data.map(({ type }) => type),
+    ['release', 'hold'],
+  );
+});
+
+test('a killed server runs the call again with what it held, and nothing stays held', async () => {
+  await grant(1_000_000);
+  const before = await credits();
+  const hits = pages.hits('/slow');
+  const { status, body, text } = await invoke(server, key, 'browser.content', slow, {
+    headers: { prefer: 'respond-async' },
+  });
+  assert.equal(status, 202, text);
+  assert.equal(before.available - (await credits()).available, HOLD);
+  await eventually('the page to be requested', () => pages.hits('/slow') > hits);
+  await server.restart('SIGKILL');
+  const path = agentPath(server, `invocations/${body.id}`);
+  const read = async (): Promise<Invocation> => (await server.api<Invocation>('GET', path, { key })).body;
+  await eventually('it to run again', read, ({ attempts }) => attempts === 2);
+  await server.api('POST', `${path}/cancel`, { key });
+  const ended = await eventually('it to end', read, ({ endedAt }) => endedAt !== undefined);
+  const after = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  assert.equal(before.available - after.available, ended.cost.captured);
+});
+
+test('usage by operation and by key names calls, seconds and cost', async () => {
+  const read = async (by: string): Promise<CreditUsage['data']> =>
+    (await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token })).body.data;
+  const [operation] = await read('operation');
+  assert.equal(operation?.of, 'browser.content');
+  assert.ok(operation.calls > 3 && operation.cost > 0 && operation.browserSeconds > 0 && operation.egressBytes > 0);
+  const ofKey = (await read('key')).find(({ of }) => of === keyId);
+  assert.ok(ofKey && ofKey.calls === operation.calls && ofKey.cost >= operation.cost);
+});
