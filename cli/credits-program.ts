@@ -1,6 +1,6 @@
 // Declares the commands about credit.
 import type { Command } from 'commander';
-import type { GrantOptions, ShowCreditsOptions } from './commands/credits.ts';
+import type { ConfirmOptions, GrantOptions, ShowCreditsOptions } from './commands/credits.ts';
 import { readCredits } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -26,5 +26,14 @@ export function addCredits(program: Command, terminal: Terminal): void {
     .option('--json', 'print {"accountId","amount","available"} in micro-credits')
     .action(async (account: string, amount: number, options: GrantOptions) =>
       (await import('./commands/credits.ts')).grantCredits(terminal, account, amount, options),
+    );
+  credits
+    .command('confirm')
+    .description('Confirm that a checkout was paid: its account gets the credit, once.')
+    .argument('<checkout-id>', 'the id of the checkout')
+    .option('--reason <text>', 'a note for the audit log, such as the number of the transfer')
+    .option('--json', 'print {"id","accountId","amount","bonus"} in micro-credits')
+    .action(async (id: string, options: ConfirmOptions) =>
+      (await import('./commands/credits.ts')).confirmCheckout(terminal, id, options),
     );
 }

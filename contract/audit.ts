@@ -44,6 +44,10 @@ export const AUDIT_ACTIONS = [
   'account.stepped_up',
   'outbox.read',
   'credit.granted',
+  'credit.expired',
+  'topup.opened',
+  'topup.cancelled',
+  'topup.credited',
   'vault.rotated',
   'signing_key.rotated',
 ] as const;

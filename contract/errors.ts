@@ -32,6 +32,12 @@ export const ERRORS = {
     summary: 'A JSON Schema in the body is not valid, or is beyond its bounds.',
     whatToDo: 'Correct the schema. `details.issues` names the place and what was expected.',
   },
+  idempotency_key_required: {
+    status: 400,
+    retry: 'no',
+    summary: 'The operation needs the header `Idempotency-Key`, because money is behind it.',
+    whatToDo: 'Send a new key for each request, and the same key when you send the same request again.',
+  },
   unknown_field: {
     status: 400,
     retry: 'no',

@@ -31,6 +31,7 @@ import { SESSION_OPERATIONS } from './operations/sessions.ts';
 import { SIGN_IN_OPERATIONS } from './operations/sign-in.ts';
 import { SIGNING_KEY_OPERATIONS } from './operations/signing-keys.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
+import { TOPUP_OPERATIONS } from './operations/topups.ts';
 import { USAGE_OPERATIONS } from './operations/usage.ts';
 
 export const OPERATIONS = {
@@ -49,6 +50,7 @@ export const OPERATIONS = {
   ...APPLICATION_OPERATIONS,
   ...USAGE_OPERATIONS,
   ...CREDIT_OPERATIONS,
+  ...TOPUP_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,

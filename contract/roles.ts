@@ -14,6 +14,8 @@ export const ROLE_NEEDED = {
   /** Manage members and invitations; no member gives or takes a role above their own. */
   members: 'admin',
   limits: 'owner',
+  /** Buy credit. */
+  topUps: 'owner',
   /** Make members owners, and change or remove other owners. */
   owners: 'owner',
 } as const satisfies Readonly<Record<string, Role>>;

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { cpus, totalmem } from 'node:os';
 import { resolve } from 'node:path';
+import { creditPacks, type Pack } from './kit/credit-packs.ts';
 import { Environment, type Variables } from './kit/environment.ts';
 import { Secret } from './kit/secret.ts';
 
@@ -73,6 +74,10 @@ export interface Config {
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
     /** An account with less available micro-credits than this is low. 0: never. */
     readonly low: number;
+    /** What people can buy. Empty: nothing. */
+    readonly packs: readonly Pack[];
+    /** How to pay, in the words of the operator. */
+    readonly paymentText: string;
   };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
@@ -107,6 +112,7 @@ const GIB = 1024 ** 3;
 const BYTES_MAX = 1024 * GIB;
 const REQUESTS_MAX = 1_000_000;
 const RATE_MAX = 1_000_000_000;
+const PAYMENT_TEXT_MAX = 2000;
 const SECRET_CHARS_MIN = 32;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
 const DEFAULT_OPERATOR_LISTEN = '127.0.0.1:9464';
@@ -188,6 +194,7 @@ export function readConfig(variables: Variables): Config {
     },
     extensionDays: env.whole('BERTH_EXTENSION_DAYS', 90, 1, 36_500),
     credit: {
+      ...readPacks(env),
       rates: {
         browserSecond: env.whole('BERTH_RATE_BROWSER_SECOND', 0, 0, RATE_MAX),
         egressMegabyte: env.whole('BERTH_RATE_EGRESS_MEGABYTE', 0, 0, RATE_MAX),
@@ -267,6 +274,25 @@ function readSmtp(env: Environment): Config['smtp'] {
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
     env.refuse('BERTH_SMTP_FROM', from ?? '', 'the address that mail is from, for example berth@example.com');
   return { url: new Secret(text), from: from ?? '' };
+}
+
+const PACKS_EXPECTED =
+  'a JSON array of packs such as [{"id":"p50","credits":50,"price":4500,"currency":"EUR"}], each with its own id (a-z, 0-9, _, -), whole credits, a price in the smallest unit, one currency for all, and optionally a bonus';
+
+function readPacks(env: Environment): Pick<Config['credit'], 'packs' | 'paymentText'> {
+  const text = env.text('BERTH_CREDIT_PACKS');
+  const paymentText = env.text('BERTH_PAYMENT_TEXT') ?? '';
+  if (paymentText.length > PAYMENT_TEXT_MAX)
+    env.refuse('BERTH_PAYMENT_TEXT', `${paymentText.slice(0, 40)}…`, `at most ${PAYMENT_TEXT_MAX} characters`);
+  const packs = text === undefined ? [] : creditPacks(text);
+  if (packs === undefined) env.refuse('BERTH_CREDIT_PACKS', text ?? '', PACKS_EXPECTED);
+  if (packs && packs.length > 0 && paymentText === '')
+    env.refuse(
+      'BERTH_PAYMENT_TEXT',
+      '',
+      'how to pay, such as the account to transfer to, because BERTH_CREDIT_PACKS is set',
+    );
+  return { packs: packs ?? [], paymentText };
 }
 
 function readDatabaseUrl(env: Environment): Secret | undefined {

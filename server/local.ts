@@ -19,8 +19,10 @@ import { Tokens } from './domain/identity/tokens.ts';
 import { cleanEmail } from './domain/people/email.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
 import { newSetUpSecret } from './domain/people/set-up-links.ts';
+import { confirmCheckout } from './domain/topups/topups.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
 import type { AuditRow } from './engines/store/rows/audit.ts';
+import type { CheckoutRow } from './engines/store/rows/checkouts.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
 import type { BalanceRow } from './engines/store/rows/credits.ts';
 import type { MailRow } from './engines/store/rows/mails.ts';
@@ -81,6 +83,8 @@ export interface Local extends Closeable {
   credits(application: ApplicationRow): Promise<CreditsView>;
   /** Gives micro-credits to the account with this e-mail address or id; `-`: to that of the first start. */
   grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
+  /** Credits what a checkout ordered. */
+  confirmCheckout(id: string, reason?: string): Promise<CheckoutRow>;
   /** Mails, newest first. */
   listMails(): Promise<MailRow[]>;
 }
@@ -128,6 +132,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     credits: application => credits.of(application),
     grantCredit: async (named, amount, reason) =>
       grantCredit({ store, audit, clock }, (await namedAccount(store, account, named)).id, amount, reason),
+    confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),

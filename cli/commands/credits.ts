@@ -47,6 +47,20 @@ export function grantCredits(
   });
 }
 
+export interface ConfirmOptions extends JsonOption {
+  readonly reason?: string;
+}
+
+export function confirmCheckout(terminal: Terminal, id: string, { reason, json }: ConfirmOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { accountId, amount, bonus, reference } = await local.confirmCheckout(id, reason);
+    if (json) return printJson(terminal, { id, accountId, amount, bonus });
+    terminal.say(
+      `The payment ${reference} is confirmed: the account ${accountId} got ${inCredits(amount + bonus)} credits.\n`,
+    );
+  });
+}
+
 /** With up to six decimals. */
 const inCredits = (amount: number): string => {
   const whole = Math.trunc(amount / MICROCREDITS_PER_CREDIT);

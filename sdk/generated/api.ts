@@ -978,6 +978,136 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/topups/applications/{appId}/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read packs and prices
+         * @description Returns what credit costs now. Prices are the operator’s. Requires the role viewer.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["readQuote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topups/{provider}/checkouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List checkouts
+         * @description Returns the checkouts of an application, newest first. Requires the role owner.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["listCheckouts"];
+        put?: never;
+        /**
+         * Order credit
+         * @description Opens a checkout. With `manual` the answer says how to pay; the credit comes when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.
+         */
+        post: operations["openCheckout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topups/{provider}/checkouts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a checkout
+         * @description Returns a checkout, at once or when its status has changed. Requires the role owner.
+         *
+         *     Scope: credits:read.
+         */
+        get: operations["readCheckout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topups/{provider}/checkouts/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a checkout
+         * @description Cancels a checkout that is open. Requires the role owner.
+         */
+        post: operations["cancelCheckout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topups/{provider}/auto": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set automatic top-up
+         * @description Needs a provider that can pay by itself. `manual` cannot, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
+         */
+        put: operations["replaceAutoTopUp"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/purchases/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the catalog
+         * @description Returns the operations that are built in, with what their calls are metered by. Needs no credential.
+         */
+        get: operations["readCatalog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/members": {
         parameters: {
             query?: never;
@@ -6771,6 +6901,585 @@ export interface operations {
             };
         };
     };
+    readQuote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The quote. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether credit can be bought. */
+                        available: boolean;
+                        /**
+                         * @description Why not: the operator sells no packs.
+                         * @enum {unknown}
+                         */
+                        reason?: "no_packs";
+                        /** @description Of all packs. */
+                        currency?: string;
+                        /** @description In the order of the operator. */
+                        packs: {
+                            /** @description Id of the pack. */
+                            id: string;
+                            /** @description Credits that are paid for. */
+                            credits: number;
+                            /** @description Credits on top. */
+                            bonus: number;
+                            /** @description What it costs. */
+                            price: {
+                                /** @description In the smallest unit of the currency, for example cents. */
+                                amount: number;
+                                /** @description ISO 4217. */
+                                currency: string;
+                            };
+                            /** @description How it can be paid. */
+                            providers: "manual"[];
+                        }[];
+                        providers: {
+                            /** @enum {unknown} */
+                            id: "manual";
+                            /** @description Whether it can top up by itself. */
+                            auto: boolean;
+                        }[];
+                        /** @description Whether the caller is an owner of the application. */
+                        mayBuy: boolean;
+                        /**
+                         * Format: date-time
+                         * @description Until when a checkout can name this quote. ISO 8601, UTC, with milliseconds.
+                         */
+                        validUntil: string;
+                        /** @description Pass it with a checkout. It stands for these packs and prices. */
+                        quoteId: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listCheckouts: {
+        parameters: {
+            query: {
+                /** @description The application whose checkouts are listed. */
+                applicationId: string;
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description `manual`. */
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of checkouts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the checkout.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @enum {unknown} */
+                            provider: "manual";
+                            /** @description Id of the pack. */
+                            packId: string;
+                            /**
+                             * @description `open`: the operator has not confirmed the payment. `credited`: the account has the credit.
+                             * @enum {unknown}
+                             */
+                            status: "open" | "credited" | "cancelled" | "expired";
+                            /** @description Credits that are paid for. */
+                            credits: number;
+                            /** @description Credits on top. */
+                            bonus: number;
+                            /** @description What it costs. */
+                            price: {
+                                /** @description In the smallest unit of the currency, for example cents. */
+                                amount: number;
+                                /** @description ISO 4217. */
+                                currency: string;
+                            };
+                            /** @description The payment must name it. */
+                            reference: string;
+                            /** @description How to pay, in the words of the operator. While `open`. */
+                            paymentText?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    openCheckout: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description `manual`. */
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "applicationId": "0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10",
+                 *       "packId": "p50",
+                 *       "quoteId": "mh2k3l9s.Zk3…"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Whose account gets the credit.
+                     */
+                    applicationId: string;
+                    /** @description Id of the pack. */
+                    packId: string;
+                    /** @description Of the quote that has the price. */
+                    quoteId: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The checkout. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the checkout.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @enum {unknown} */
+                        provider: "manual";
+                        /** @description Id of the pack. */
+                        packId: string;
+                        /**
+                         * @description `open`: the operator has not confirmed the payment. `credited`: the account has the credit.
+                         * @enum {unknown}
+                         */
+                        status: "open" | "credited" | "cancelled" | "expired";
+                        /** @description Credits that are paid for. */
+                        credits: number;
+                        /** @description Credits on top. */
+                        bonus: number;
+                        /** @description What it costs. */
+                        price: {
+                            /** @description In the smallest unit of the currency, for example cents. */
+                            amount: number;
+                            /** @description ISO 4217. */
+                            currency: string;
+                        };
+                        /** @description The payment must name it. */
+                        reference: string;
+                        /** @description How to pay, in the words of the operator. While `open`. */
+                        paymentText?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCheckout: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for another status than `since`. */
+                wait?: number;
+                /** @description The status that you have seen. */
+                since?: "open" | "credited" | "cancelled" | "expired";
+            };
+            header?: never;
+            path: {
+                /** @description `manual`. */
+                provider: string;
+                /** @description Id of the checkout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checkout. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the checkout.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @enum {unknown} */
+                        provider: "manual";
+                        /** @description Id of the pack. */
+                        packId: string;
+                        /**
+                         * @description `open`: the operator has not confirmed the payment. `credited`: the account has the credit.
+                         * @enum {unknown}
+                         */
+                        status: "open" | "credited" | "cancelled" | "expired";
+                        /** @description Credits that are paid for. */
+                        credits: number;
+                        /** @description Credits on top. */
+                        bonus: number;
+                        /** @description What it costs. */
+                        price: {
+                            /** @description In the smallest unit of the currency, for example cents. */
+                            amount: number;
+                            /** @description ISO 4217. */
+                            currency: string;
+                        };
+                        /** @description The payment must name it. */
+                        reference: string;
+                        /** @description How to pay, in the words of the operator. While `open`. */
+                        paymentText?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancelCheckout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `manual`. */
+                provider: string;
+                /** @description Id of the checkout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checkout. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the checkout.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @enum {unknown} */
+                        provider: "manual";
+                        /** @description Id of the pack. */
+                        packId: string;
+                        /**
+                         * @description `open`: the operator has not confirmed the payment. `credited`: the account has the credit.
+                         * @enum {unknown}
+                         */
+                        status: "open" | "credited" | "cancelled" | "expired";
+                        /** @description Credits that are paid for. */
+                        credits: number;
+                        /** @description Credits on top. */
+                        bonus: number;
+                        /** @description What it costs. */
+                        price: {
+                            /** @description In the smallest unit of the currency, for example cents. */
+                            amount: number;
+                            /** @description ISO 4217. */
+                            currency: string;
+                        };
+                        /** @description The payment must name it. */
+                        reference: string;
+                        /** @description How to pay, in the words of the operator. While `open`. */
+                        paymentText?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceAutoTopUp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `manual`. */
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "applicationId": "0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10",
+                 *       "enabled": true,
+                 *       "threshold": 1000000,
+                 *       "packId": "p50",
+                 *       "monthlyCap": 10000
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the application.
+                     */
+                    applicationId: string;
+                    enabled: boolean;
+                    /** @description Micro-credits below which credit is bought. */
+                    threshold: number;
+                    /** @description Id of the pack. */
+                    packId: string;
+                    /** @description The most that is paid in a month. */
+                    monthlyCap: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        enabled: boolean;
+                        /** @description Micro-credits below which credit is bought. */
+                        threshold: number;
+                        /** @description Id of the pack. */
+                        packId: string;
+                        /** @description The most that is paid in a month. */
+                        monthlyCap: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCatalog: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The catalog. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Ordered by id. */
+                        data: {
+                            /** @description Id of the operation. */
+                            id: string;
+                            /** @enum {unknown} */
+                            kind: "operation";
+                            title: string;
+                            /** @enum {unknown} */
+                            effect: "read" | "write" | "irreversible";
+                            /** @description JSON Schema (2020-12) of the input. */
+                            inputSchema: Record<string, unknown>;
+                            /** @description What a call is metered by. */
+                            meters: ("browserSecond" | "egressMegabyte")[];
+                            price: {
+                                /** @description For each call, besides the meters. */
+                                microCredits: number;
+                            };
+                        }[];
+                        /** @description `sha256:` and the digest of `data`. */
+                        digest: string;
+                    };
+                };
+            };
+            /** @description The version that you have is current. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listMembers: {
         parameters: {
             query?: {
@@ -9473,7 +10182,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account or agent key with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -9537,7 +10246,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;

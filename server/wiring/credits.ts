@@ -1,12 +1,17 @@
-// The wiring of credit: what is read of it, and the task that meters sessions.
+// The wiring of credit: what is read of it, how it is bought, and the tasks that meter sessions and end what
+// is due.
 import { Credits } from '../domain/credits/credits.ts';
+import { expireHolds } from '../domain/credits/expiring.ts';
 import { type MeteringParts, meterSessions } from '../domain/credits/metering.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { TopUps } from '../domain/topups/topups.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const LOOK_MS = 5_000;
+const EXPIRE_MS = 600_000;
+const BATCH = 100;
 
 export interface CreditsDeps {
   readonly applications: Pick<Applications, 'require'>;
@@ -15,14 +20,23 @@ export interface CreditsDeps {
 
 export function openCredits(
   { clock, log, host }: Runtime,
-  { config, store, secret }: Foundation,
+  { config, store, secret, audit }: Foundation,
   { applications, endSession }: CreditsDeps,
 ) {
   const metering = { rows: store.credits, clock, log, host, low: config.credit.low, end: endSession };
   const { rates } = config.credit;
   const cursors = new Cursors(secret, clock);
+  const { packs, paymentText } = config.credit;
+  const forget = async () => ({
+    holds: await expireHolds({ store, audit, clock }),
+    checkouts: await store.checkouts.expire(clock.now(), BATCH),
+  });
   return {
+    topUps: new TopUps({ store, applications, audit, cursors, secret, packs, paymentText, clock }),
     service: new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock }),
-    tasks: [{ name: 'settle_meters', everyMs: LOOK_MS, run: () => meterSessions(metering) }],
+    tasks: [
+      { name: 'settle_meters', everyMs: LOOK_MS, run: () => meterSessions(metering) },
+      { name: 'expire_credit', everyMs: EXPIRE_MS, run: forget },
+    ],
   };
 }

@@ -63,6 +63,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       limits: admission.limits,
       usage: families.usage.service,
       credits: families.credits.service,
+      topUps: families.credits.topUps,
       host: host.service,
       rates: admission.rates,
       waiting: admission.waiting,

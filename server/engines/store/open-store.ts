@@ -21,6 +21,7 @@ import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
 import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
+import { checkouts } from './tables/checkouts.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
@@ -196,6 +197,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     controls: controls(db),
     contexts: contexts(db, announcer),
     contextUses: contextUses(db, announcer),
+    checkouts: checkouts(db),
     credits: { ...credits(db, announcer), ...creditReads(db), ...creditGrants(db) },
     invocations: invocations(db),
     mails: mails(db),
@@ -229,6 +231,7 @@ const atomic = (db: Db): Atomic => ({
   limits: limits(db),
   audit: audit(db),
   credits: creditGrants(db),
+  checkouts: checkouts(db),
 });
 
 async function ping(db: Db): Promise<void> {

@@ -4,6 +4,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
 import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
+import type { CheckoutRows } from './rows/checkouts.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
@@ -56,6 +57,7 @@ export interface Store extends Closeable {
   readonly controls: ControlRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
+  readonly checkouts: CheckoutRows;
   readonly credits: CreditRows & CreditReads & CreditGrants;
   readonly invocations: InvocationRows;
   readonly mails: Mails;
@@ -92,7 +94,7 @@ export interface Store extends Closeable {
 export type Atomic = Pick<
   Store,
   'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'humanSessions' | 'device' | 'limits' | 'audit'
-> & { readonly credits: CreditGrants };
+> & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`

@@ -19,7 +19,8 @@ export const configHandlers = (documents: ServiceDocuments) => ({
     cached(documents.authorizationServer(), headers['if-none-match']),
 });
 
-function cached(body: object, known: string | undefined): Answer {
+/** With an ETag. Pages of any origin may read it. */
+export function cached(body: object, known: string | undefined): Answer {
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
   const headers = { ...FOR_ANYONE, etag };
   const isCurrent = known?.split(',').some(one => ['*', etag, `W/${etag}`].includes(one.trim()));

@@ -290,6 +290,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     sessions: SESSIONS,
     limits: LIMITS,
     usage: { read: unasked },
+    topUps: { quote: unasked, open: unasked, list: unasked, read: unasked, cancel: unasked, replaceAuto: unasked },
     credits: { read: unasked, entries: unasked, usage: unasked },
     host: { read: unasked, examine: unasked },
     audit: { list: unasked },

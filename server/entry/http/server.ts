@@ -71,6 +71,7 @@ import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
 import { tokenHandlers } from './tokens.ts';
+import { type TopUpVerbs, topUpHandlers } from './topups.ts';
 import { usageHandlers } from './usage.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
@@ -119,6 +120,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly usage: Pick<Usage, 'read'>;
   readonly credits: CreditVerbs;
+  readonly topUps: TopUpVerbs;
   readonly host: Pick<Host, 'read' | 'examine'>;
   readonly audit: AuditVerbs;
   readonly outbox: OutboxVerbs;
@@ -240,6 +242,7 @@ const handlersOf = (
     limits,
     usage,
     credits,
+    topUps,
     host,
     files,
     certificates,
@@ -268,6 +271,7 @@ const handlersOf = (
   ...limitHandlers(limits),
   ...usageHandlers(usage),
   ...creditHandlers(credits),
+  ...topUpHandlers(topUps),
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
   ...invocationHandlers(invocations),

@@ -135,7 +135,6 @@ const STATEMENTS = [
     price bigint not null check (price >= 0),
     currency text not null,
     reference text not null unique,
-    return_to text,
     status text not null check (status in ('open', 'credited', 'cancelled', 'expired')),
     created_at timestamptz(3) not null,
     expires_at timestamptz(3) not null,

@@ -20,9 +20,24 @@ export interface CheckoutRow {
   readonly currency: string;
   /** What the payment names. */
   readonly reference: string;
-  readonly returnTo?: string;
   readonly status: CheckoutStatus;
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly endedAt?: Date;
+}
+
+export interface CheckoutRows {
+  /** `limit_reached`: the application has this many open ones. */
+  insert(row: CheckoutRow, openMax: number): Promise<'inserted' | 'limit_reached'>;
+  /** The caller checks that its application is accessible. */
+  get(id: CheckoutId): Promise<CheckoutRow | undefined>;
+  /** Newest first, older than `before`. */
+  list(
+    application: ApplicationId,
+    page: { readonly limit: number; readonly before?: CheckoutId },
+  ): Promise<CheckoutRow[]>;
+  /** open -> status, unless it has expired. Undefined: it was not open. */
+  end(id: CheckoutId, status: 'credited' | 'cancelled', at: Date): Promise<CheckoutRow | undefined>;
+  /** Ends open ones that have expired. Returns their number. */
+  expire(now: Date, batch: number): Promise<number>;
 }

@@ -156,6 +156,8 @@ export interface CostRow {
 }
 
 export interface CreditReads {
+  /** Held reservations whose outcome stayed unknown until now. */
+  unknown(now: Date, batch: number): Promise<ReservationRow[]>;
   /** All zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
   /** Held for an application, newest first. */
@@ -175,11 +177,14 @@ export interface CreditReads {
 
 /** What may be changed in one transaction with its audit entry. */
 export interface CreditGrants {
-  /** Adds credit. Throws a RangeError for an amount that is no positive safe integer. */
+  /** Adds credit, and a bonus from promo. Throws a RangeError for an amount that is no positive safe integer. */
   add(
     account: AccountId,
     type: 'fund' | 'grant',
     amount: number,
     entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
+    bonus?: number,
   ): Promise<BalanceRow>;
+  /** Gives back what is held for this purpose since its outcome stayed unknown. Undefined: it was settled. */
+  expire(purposeId: string, at: Date): Promise<ReservationRow | undefined>;
 }

@@ -138,17 +138,21 @@ export interface SettleOptions {
   readonly as?: 'expired';
 }
 
-/** Adds credit: `fund` was paid for, `grant` is a gift of the operator. */
+/** Adds credit: `fund` was paid for, with a bonus as a gift; `grant` is a gift of the operator. */
 export async function addCredit(
   trx: Db,
   account: AccountId,
   type: 'fund' | 'grant',
   amount: number,
   entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
+  bonus = 0,
 ): Promise<BalanceRow> {
   assertAmount(amount);
+  assertAmount(bonus, 0);
+  assertAmount(amount + bonus);
   await lockBalance(trx, account);
-  const legs = type === 'fund' ? { funding: -amount, available: amount } : { promo: -amount, available: amount };
+  const [funding, promo] = type === 'fund' ? [-amount, -bonus] : [0, -amount - bonus];
+  const legs = { funding, promo, available: amount + bonus };
   await trx
     .insertInto('creditEntries')
     .values({ id: newId<CreditEntryId>(entry.at), accountId: account, type, ...legs, ...entry })

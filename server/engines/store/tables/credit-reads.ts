@@ -8,6 +8,12 @@ import { withoutNulls } from './without-nulls.ts';
 const EMPTY = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
 
 export const creditReads = (db: Db): CreditReads => ({
+  unknown: async (now, batch) => {
+    const due = db.selectFrom('creditReservations').selectAll().where('status', '=', 'held');
+    const rows = await due.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batch).execute();
+    return rows.map(reservationRow);
+  },
+
   balance: async account => {
     const books = ['funding', 'available', 'reserved', 'revenue', 'promo'] as const;
     const one = db.selectFrom('creditBalances').select(books).where('accountId', '=', account);

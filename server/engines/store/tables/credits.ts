@@ -71,7 +71,15 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
 });
 
 export const creditGrants = (db: Db): CreditGrants => ({
-  add: (account, type, amount, entry) => inTransaction(db, trx => addCredit(trx, account, type, amount, entry)),
+  add: (account, type, amount, entry, bonus) =>
+    inTransaction(db, trx => addCredit(trx, account, type, amount, entry, bonus)),
+
+  expire: (purposeId, at) =>
+    inTransaction(db, async trx => {
+      const found = await lockHeld(trx, purposeId);
+      if (found) await settle(trx, found, { cost: 0, at, as: 'expired' });
+      return found?.reservation;
+    }),
 });
 
 /** Settles what a session held, in the transaction that ends it. Does nothing for one that holds nothing. */

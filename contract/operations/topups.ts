@@ -1,0 +1,124 @@
+// Buying credit, and the public catalog.
+import { ApplicationParams } from '../applications.ts';
+import { CachedHeader } from '../config.ts';
+import type { Operation } from '../operation.ts';
+import {
+  AutoTopUp,
+  Catalog,
+  Checkout,
+  CheckoutListQuery,
+  CheckoutPage,
+  CheckoutParams,
+  CheckoutQuery,
+  OpenCheckout,
+  ProviderParams,
+  Quote,
+} from '../topups.ts';
+import { FOR_ANY_ORIGIN } from './shared.ts';
+
+const CREDIT = { tag: 'Credit', mount: 'native' } as const;
+const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
+const CHECKOUTS = '/v1/topups/{provider}/checkouts';
+const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const CATALOG_HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+
+export const TOPUP_OPERATIONS = {
+  readQuote: {
+    ...READ,
+    path: '/v1/topups/applications/{appId}/quote',
+    summary: 'Read packs and prices',
+    description: 'Returns what credit costs now. Prices are the operator’s. Requires the role viewer.',
+    params: ApplicationParams,
+    responses: { 200: { description: 'The quote.', schema: Quote } },
+    errors: ['not_found'],
+  },
+  openCheckout: {
+    ...CREDIT,
+    method: 'POST',
+    path: CHECKOUTS,
+    summary: 'Order credit',
+    description:
+      'Opens a checkout. With `manual` the answer says how to pay; the credit comes when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.',
+    credential: 'account',
+    stepUp: true,
+    isWrite: true,
+    unknownFields: 'refuse',
+    params: ProviderParams,
+    body: OpenCheckout,
+    bodyExample: { applicationId: EXAMPLE_APP, packId: 'p50', quoteId: 'mh2k3l9s.Zk3…' },
+    responses: { 201: { description: 'The checkout.', schema: Checkout } },
+    errors: [
+      'not_found',
+      'permission_denied',
+      'idempotency_key_required',
+      'not_ready',
+      'limit_reached',
+      'feature_unavailable',
+    ],
+  },
+  listCheckouts: {
+    ...READ,
+    path: CHECKOUTS,
+    summary: 'List checkouts',
+    description: 'Returns the checkouts of an application, newest first. Requires the role owner.',
+    params: ProviderParams,
+    query: CheckoutListQuery,
+    responses: { 200: { description: 'A page of checkouts.', schema: CheckoutPage } },
+    errors: ['not_found', 'feature_unavailable'],
+  },
+  readCheckout: {
+    ...READ,
+    path: `${CHECKOUTS}/{id}`,
+    summary: 'Read a checkout',
+    description: 'Returns a checkout, at once or when its status has changed. Requires the role owner.',
+    params: CheckoutParams,
+    query: CheckoutQuery,
+    responses: { 200: { description: 'The checkout.', schema: Checkout } },
+    errors: ['not_found', 'feature_unavailable'],
+  },
+  cancelCheckout: {
+    ...CREDIT,
+    method: 'POST',
+    path: `${CHECKOUTS}/{id}/cancel`,
+    summary: 'Cancel a checkout',
+    description: 'Cancels a checkout that is open. Requires the role owner.',
+    credential: 'human',
+    isWrite: true,
+    params: CheckoutParams,
+    responses: { 200: { description: 'The checkout.', schema: Checkout } },
+    errors: ['not_found', 'permission_denied', 'already_decided', 'feature_unavailable'],
+  },
+  replaceAutoTopUp: {
+    ...CREDIT,
+    method: 'PUT',
+    path: '/v1/topups/{provider}/auto',
+    summary: 'Set automatic top-up',
+    description:
+      'Needs a provider that can pay by itself. `manual` cannot, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
+    credential: 'human',
+    stepUp: true,
+    isWrite: true,
+    unknownFields: 'refuse',
+    params: ProviderParams,
+    body: AutoTopUp,
+    bodyExample: { applicationId: EXAMPLE_APP, enabled: true, threshold: 1_000_000, packId: 'p50', monthlyCap: 10_000 },
+    responses: { 200: { description: 'The settings.', schema: AutoTopUp } },
+    errors: ['not_found', 'permission_denied', 'feature_unavailable'],
+  },
+  readCatalog: {
+    tag: 'Operations',
+    method: 'GET',
+    path: '/v1/purchases/catalog',
+    summary: 'Read the catalog',
+    description: 'Returns the operations that are built in, with what their calls are metered by. Needs no credential.',
+    credential: 'public',
+    isWrite: false,
+    mount: 'native',
+    headers: CachedHeader,
+    responses: {
+      200: { description: 'The catalog.', schema: Catalog, headers: CATALOG_HEADERS },
+      304: { description: 'The version that you have is current.', headers: CATALOG_HEADERS },
+    },
+    errors: [],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

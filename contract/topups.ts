@@ -1,0 +1,146 @@
+// Buying credit: packs, checkouts, and the catalog of what credit is for.
+import { type Static, Type } from 'typebox';
+import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+import { OPERATION_EFFECTS } from './invocations.ts';
+
+export const QUOTE_MINUTES = 15;
+export const CHECKOUT_DAYS = 14;
+export const OPEN_CHECKOUTS_MAX = 20;
+export const CHECKOUT_WAIT_SECONDS_MAX = 55;
+
+/** Providers that are built. Another name is refused with `feature_unavailable`. */
+export const PAYMENT_PROVIDERS = ['manual'] as const;
+
+const Price = Type.Object(
+  {
+    amount: Type.Integer({ minimum: 0, description: 'In the smallest unit of the currency, for example cents.' }),
+    currency: Type.String({ description: 'ISO 4217.' }),
+  },
+  { description: 'What it costs.' },
+);
+
+const PackId = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,31}$', description: 'Id of the pack.' });
+
+export const CreditPack = Type.Object({
+  id: PackId,
+  credits: Type.Integer({ minimum: 1, description: 'Credits that are paid for.' }),
+  bonus: Type.Integer({ minimum: 0, description: 'Credits on top.' }),
+  price: Price,
+  providers: Type.Array(Type.Enum([...PAYMENT_PROVIDERS]), { description: 'How it can be paid.' }),
+});
+
+export const Quote = Type.Object(
+  {
+    available: Type.Boolean({ description: 'Whether credit can be bought.' }),
+    reason: Type.Optional(Type.Enum(['no_packs'], { description: 'Why not: the operator sells no packs.' })),
+    currency: Type.Optional(Type.String({ description: 'Of all packs.' })),
+    packs: Type.Array(CreditPack, { description: 'In the order of the operator.' }),
+    providers: Type.Array(
+      Type.Object({
+        id: Type.Enum([...PAYMENT_PROVIDERS]),
+        auto: Type.Boolean({ description: 'Whether it can top up by itself.' }),
+      }),
+    ),
+    mayBuy: Type.Boolean({ description: 'Whether the caller is an owner of the application.' }),
+    validUntil: Time('Until when a checkout can name this quote.'),
+    quoteId: Type.String({ description: 'Pass it with a checkout. It stands for these packs and prices.' }),
+  },
+  { description: 'What credit costs now.' },
+);
+export type Quote = Static<typeof Quote>;
+
+export const ProviderParams = Type.Object({
+  provider: Type.String({ pattern: '^[a-z]{1,32}$', description: '`manual`.' }),
+});
+export const CheckoutParams = Type.Object({ ...ProviderParams.properties, id: Uuid('Id of the checkout.') });
+
+export const OpenCheckout = Type.Object(
+  {
+    applicationId: Uuid('Whose account gets the credit.'),
+    packId: PackId,
+    quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Of the quote that has the price.' }),
+  },
+  { additionalProperties: false },
+);
+export type OpenCheckout = Static<typeof OpenCheckout>;
+
+export const CHECKOUT_STATUSES = ['open', 'credited', 'cancelled', 'expired'] as const;
+const CheckoutStatus = Type.Enum([...CHECKOUT_STATUSES], {
+  description: '`open`: the operator has not confirmed the payment. `credited`: the account has the credit.',
+});
+
+export const Checkout = Type.Object(
+  {
+    id: Uuid('Id of the checkout.'),
+    applicationId: Uuid('Id of the application.'),
+    provider: Type.Enum([...PAYMENT_PROVIDERS]),
+    packId: PackId,
+    status: CheckoutStatus,
+    credits: Type.Integer({ description: 'Credits that are paid for.' }),
+    bonus: Type.Integer({ description: 'Credits on top.' }),
+    price: Price,
+    reference: Type.String({ description: 'The payment must name it.' }),
+    paymentText: Type.Optional(Type.String({ description: 'How to pay, in the words of the operator. While `open`.' })),
+    createdAt: Time('When it was opened.'),
+    expiresAt: Time('When it expires unless it is confirmed.'),
+    endedAt: Type.Optional(Time('When it was credited or cancelled, or expired.')),
+  },
+  { description: 'An order of credit.' },
+);
+export type Checkout = Static<typeof Checkout>;
+export const CheckoutPage = Page(Checkout);
+export type CheckoutPage = Static<typeof CheckoutPage>;
+
+export const CheckoutListQuery = Type.Object({
+  applicationId: Uuid('The application whose checkouts are listed.'),
+  ...PageQuery.properties,
+});
+export type CheckoutListQuery = Static<typeof CheckoutListQuery>;
+
+export const CheckoutQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: CHECKOUT_WAIT_SECONDS_MAX,
+      description: 'Seconds to wait for another status than `since`.',
+    }),
+  ),
+  since: Type.Optional(
+    Type.Enum([...CHECKOUT_STATUSES], { default: 'open', description: 'The status that you have seen.' }),
+  ),
+});
+export type CheckoutQuery = Static<typeof CheckoutQuery>;
+
+export const AutoTopUp = Type.Object(
+  {
+    applicationId: Uuid('Id of the application.'),
+    enabled: Type.Boolean(),
+    threshold: Type.Integer({ minimum: 0, description: 'Micro-credits below which credit is bought.' }),
+    packId: PackId,
+    monthlyCap: Type.Integer({ minimum: 0, description: 'The most that is paid in a month.' }),
+  },
+  { additionalProperties: false },
+);
+export type AutoTopUp = Static<typeof AutoTopUp>;
+
+export const METERS = ['browserSecond', 'egressMegabyte'] as const;
+
+export const Catalog = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({
+        id: Type.String({ description: 'Id of the operation.' }),
+        kind: Type.Enum(['operation']),
+        title: Type.String(),
+        effect: Type.Enum([...OPERATION_EFFECTS]),
+        inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
+        meters: Type.Array(Type.Enum([...METERS]), { description: 'What a call is metered by.' }),
+        price: Type.Object({ microCredits: Type.Integer({ description: 'For each call, besides the meters.' }) }),
+      }),
+      { description: 'Ordered by id.' },
+    ),
+    digest: Type.String({ description: '`sha256:` and the digest of `data`.' }),
+  },
+  { description: 'What agents can have done here.' },
+);
+export type Catalog = Static<typeof Catalog>;

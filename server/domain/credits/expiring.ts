@@ -1,0 +1,32 @@
+// Gives back what invocations hold whose outcome stayed unknown, with an audit entry in the same transaction.
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Audit } from '../audit/audit.ts';
+import { BY_OPERATOR } from '../audit/by-caller.ts';
+
+const BATCH = 100;
+
+export interface ExpiringParts {
+  readonly store: Pick<Store, 'atomically' | 'credits'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+/** Returns the number of reservations. */
+export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
+  const due = await store.credits.unknown(clock.now(), BATCH);
+  for (const { purposeId, purposeKind, applicationId, amount } of due)
+    await store.atomically(async within => {
+      if (!(await within.credits.expire(purposeId, clock.now()))) return;
+      const target = { kind: purposeKind, id: purposeId };
+      const entry = {
+        action: 'credit.expired',
+        applicationId,
+        target,
+        outcome: 'success',
+        details: { amount },
+      } as const;
+      await audit.record({ ...BY_OPERATOR, ...entry }, within);
+    });
+  return due.length;
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Secret } from '../../kit/secret.ts';
+import { isQuoteValid, quoteIdOf } from './packs.ts';
+
+const SECRET = new Secret('x'.repeat(32));
+const PACKS = [{ id: 'p50', credits: 50, bonus: 0, price: 4500, currency: 'EUR' }];
+const UNTIL = new Date(60_000);
+const QUOTE = quoteIdOf(SECRET, 'app', PACKS, UNTIL);
+
+test('a quote is valid until its time, for its application and its packs', () => {
+  assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, new Date(59_999)), true);
+  assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, UNTIL), false);
+  assert.equal(isQuoteValid(SECRET, 'other', PACKS, QUOTE, new Date(0)), false);
+  assert.equal(
+    isQuoteValid(
+      SECRET,
+      'app',
+      PACKS.map(pack => ({ ...pack, price: 1 })),
+      QUOTE,
+      new Date(0),
+    ),
+    false,
+  );
+});
+
+for (const [what, quote] of [
+  ['later time', `zzzzzzzz.${QUOTE.split('.')[1]}`],
+  ['flipped signature', `${QUOTE.slice(0, -1)}${QUOTE.endsWith('A') ? 'B' : 'A'}`],
+  ['missing signature', QUOTE.split('.')[0] ?? ''],
+  ['empty text', ''],
+] as const)
+  test(`a quote with a ${what} is not valid`, () =>
+    assert.equal(isQuoteValid(SECRET, 'app', PACKS, quote, new Date(0)), false));

@@ -1,0 +1,34 @@
+// Packs of credit as the operator configures them, and quotes: signed proofs of the packs that a caller has seen.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { digestOf } from '../../kit/canonical-json.ts';
+import type { Pack } from '../../kit/credit-packs.ts';
+import type { Secret } from '../../kit/secret.ts';
+
+const SIGNATURE_BYTES = 24;
+
+/** Stands for these packs, for this application, until this time. */
+export function quoteIdOf(secret: Secret, application: string, packs: readonly Pack[], validUntil: Date): string {
+  const until = validUntil.getTime().toString(36);
+  return `${until}.${signature(secret, application, packs, until).toString('base64url')}`;
+}
+
+/** Whether the quote is of these packs and this application, and not expired. */
+export function isQuoteValid(
+  secret: Secret,
+  application: string,
+  packs: readonly Pack[],
+  quoteId: string,
+  now: Date,
+): boolean {
+  const [until = '', given = ''] = quoteId.split('.');
+  const presented = Buffer.from(given, 'base64url');
+  const expected = signature(secret, application, packs, until);
+  const isGenuine = presented.length === expected.length && timingSafeEqual(presented, expected);
+  return isGenuine && Number.parseInt(until, 36) > now.getTime();
+}
+
+const signature = (secret: Secret, application: string, packs: readonly Pack[], until: string): Buffer =>
+  createHmac('sha256', secret.reveal())
+    .update(['credit quote', application, until, digestOf(packs)].join('\n'))
+    .digest()
+    .subarray(0, SIGNATURE_BYTES);

@@ -1,0 +1,257 @@
+// Buying credit by hand: quotes, checkouts, and the operator's confirmation, which alone credits.
+import { randomInt } from 'node:crypto';
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import { MICROCREDITS_PER_CREDIT } from '../../../contract/credits.ts';
+import { hasRight } from '../../../contract/roles.ts';
+import {
+  type AutoTopUp,
+  CHECKOUT_DAYS,
+  type Checkout,
+  type CheckoutListQuery,
+  type CheckoutPage,
+  type CheckoutQuery,
+  OPEN_CHECKOUTS_MAX,
+  type OpenCheckout,
+  PAYMENT_PROVIDERS,
+  QUOTE_MINUTES,
+  type Quote,
+} from '../../../contract/topups.ts';
+import type { CheckoutRow } from '../../engines/store/rows/checkouts.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { Pack } from '../../kit/credit-packs.ts';
+import { type CheckoutId, isUuid, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Audit } from '../audit/audit.ts';
+import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
+import { fault, invalidRequest, limitReached, notFound } from '../faults.ts';
+import type { Applications, MemberApplication } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import { isQuoteValid, quoteIdOf } from './packs.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+/** How often the row of a checkout is read for a caller who waits: the operator confirms in another process. */
+const LOOK_MS = 500;
+/** Without letters and digits that look alike. */
+const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
+const REFERENCE_CHARACTERS = 10;
+
+export interface TopUpsParts {
+  readonly store: Pick<Store, 'atomically' | 'checkouts'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly cursors: Cursors;
+  readonly secret: Secret;
+  readonly packs: readonly Pack[];
+  readonly paymentText: string;
+  readonly clock: Clock;
+}
+
+export class TopUps {
+  readonly #parts: TopUpsParts;
+
+  constructor(parts: TopUpsParts) {
+    this.#parts = parts;
+  }
+
+  async quote(caller: AccountCaller, appId: string): Promise<Quote> {
+    const { applications, packs, secret, clock } = this.#parts;
+    const { id, role } = await applications.require(caller, appId, 'read');
+    const validUntil = plus(clock.now(), QUOTE_MINUTES * MINUTE_MS);
+    const [first] = packs;
+    return {
+      ...(first ? { available: true, currency: first.currency } : { available: false, reason: 'no_packs' }),
+      packs: packs.map(({ price, currency, ...pack }) => ({
+        ...{ ...pack, price: { amount: price, currency }, providers: [...PAYMENT_PROVIDERS] },
+      })),
+      providers: PAYMENT_PROVIDERS.map(provider => ({ id: provider, auto: false })),
+      mayBuy: hasRight(role, 'topUps'),
+      ...{ validUntil: validUntil.toISOString(), quoteId: quoteIdOf(secret, id, packs, validUntil) },
+    };
+  }
+
+  /** `hasKey`: the request has an Idempotency-Key. A token can never buy. */
+  async open(caller: AccountCaller, provider: string, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
+    assertProvider(provider);
+    const { store, audit, clock, packs, secret } = this.#parts;
+    const application = await this.#owned(caller, request.applicationId);
+    assertSteppedUp(caller, clock.now());
+    if (!hasKey) throw keyRequired();
+    const now = clock.now();
+    const pack = packs.find(({ id }) => id === request.packId);
+    if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
+    if (!pack) throw invalidRequest([{ path: 'packId', message: `is no pack of the quote` }]);
+    const row = newCheckout(application, caller, provider, pack, now);
+    await store.atomically(async within => {
+      if ((await within.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
+        throw limitReached('open checkouts', OPEN_CHECKOUTS_MAX);
+      await audit.record({ ...byCaller(caller), ...entryOf('topup.opened', row) }, within);
+    });
+    return this.#view(row);
+  }
+
+  async list(caller: AccountCaller, provider: string, query: CheckoutListQuery): Promise<CheckoutPage> {
+    assertProvider(provider);
+    const { store, cursors } = this.#parts;
+    const { id } = await this.#owned(caller, query.applicationId);
+    const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
+    const name: ListName = { list: 'checkouts', owner: id };
+    const before = cursor === undefined ? undefined : cursors.read<CheckoutId>(name, cursor);
+    const rows = await store.checkouts.list(id, { limit: limit + 1, ...(before ? { before } : {}) });
+    return pageOf(
+      rows,
+      limit,
+      row => this.#view(row),
+      last => cursors.after(name, last),
+    );
+  }
+
+  /** Waits for another status than `since`. */
+  async read(
+    caller: AccountCaller,
+    provider: string,
+    id: string,
+    { wait = 0, since = 'open' }: CheckoutQuery,
+    signal: AbortSignal,
+  ): Promise<Checkout> {
+    assertProvider(provider);
+    const { clock } = this.#parts;
+    const until = clock.monotonicMs() + 1000 * wait;
+    for (;;) {
+      const checkout = this.#view(await this.#find(caller, id));
+      const leftMs = until - clock.monotonicMs();
+      if (checkout.status !== since || leftMs <= 0 || signal.aborted) return checkout;
+      await clock.sleep(Math.min(leftMs, LOOK_MS), signal).catch(() => {}); // Rejects when the caller is gone.
+    }
+  }
+
+  async cancel(caller: AccountCaller, provider: string, id: string): Promise<Checkout> {
+    assertProvider(provider);
+    const { store, audit, clock } = this.#parts;
+    const { id: checkout } = await this.#find(caller, id);
+    const row = await store.atomically(async within => {
+      const row = await within.checkouts.end(checkout, 'cancelled', clock.now());
+      if (row) await audit.record({ ...byCaller(caller), ...entryOf('topup.cancelled', row) }, within);
+      return row;
+    });
+    if (!row) throw ended(id);
+    return this.#view(row);
+  }
+
+  /** Always refused: the operator is paid by hand. */
+  async replaceAuto(caller: AccountCaller, provider: string, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
+    assertProvider(provider);
+    await this.#owned(caller, applicationId);
+    throw fault('feature_unavailable', 'The provider manual cannot pay by itself.', {
+      advice: 'Order a pack with a checkout.',
+    });
+  }
+
+  async #find(caller: AccountCaller, id: string): Promise<CheckoutRow> {
+    const row = isUuid(id) ? await this.#parts.store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
+    if (!row) throw notFound('Checkout', id);
+    const { applications } = this.#parts;
+    const application = await applications.require(caller, row.applicationId, 'read').catch(() => undefined);
+    if (!application) throw notFound('Checkout', id);
+    await this.#owned(caller, row.applicationId);
+    return row;
+  }
+
+  #owned(caller: AccountCaller, appId: string): Promise<MemberApplication> {
+    return this.#parts.applications.require(caller, appId.toLowerCase(), 'topUps');
+  }
+
+  #view(row: CheckoutRow): Checkout {
+    const { id, applicationId, packId, amount, bonus, price, currency, reference, createdAt, expiresAt, endedAt } = row;
+    const isLate = row.status === 'open' && expiresAt <= this.#parts.clock.now();
+    const status = isLate ? 'expired' : row.status;
+    return {
+      ...{ id, applicationId, provider: 'manual', packId, status, reference },
+      ...{ credits: amount / MICROCREDITS_PER_CREDIT, bonus: bonus / MICROCREDITS_PER_CREDIT },
+      price: { amount: price, currency },
+      ...(status === 'open' ? { paymentText: this.#parts.paymentText } : {}),
+      ...{ createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
+      ...(endedAt ? { endedAt: endedAt.toISOString() } : isLate ? { endedAt: expiresAt.toISOString() } : {}),
+    };
+  }
+}
+
+export interface ConfirmingParts {
+  readonly store: Pick<Store, 'atomically' | 'checkouts'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+/** The operator has the money: the account gets the credit, once. */
+export async function confirmCheckout(
+  { store, audit, clock }: ConfirmingParts,
+  id: string,
+  reason: string | undefined,
+): Promise<CheckoutRow> {
+  const found = isUuid(id) ? await store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
+  if (!found) throw notFound('Checkout', id);
+  const now = clock.now();
+  if (found.status !== 'open' || found.expiresAt <= now) throw ended(id);
+  return store.atomically(async within => {
+    const { accountId, applicationId, amount, bonus } = found;
+    await within.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: found.id }, bonus);
+    const row = await within.checkouts.end(found.id, 'credited', now);
+    if (!row) throw ended(id);
+    const entry = entryOf('topup.credited', row);
+    const details = { ...entry.details, ...(reason === undefined ? {} : { reason }) };
+    await audit.record({ ...BY_OPERATOR, ...entry, details }, within);
+    return row;
+  });
+}
+
+const entryOf = (action: 'topup.opened' | 'topup.cancelled' | 'topup.credited', row: CheckoutRow) => ({
+  ...({ action, applicationId: row.applicationId, outcome: 'success' } as const),
+  target: { kind: 'checkout', id: row.id },
+  details: {
+    ...{ provider: row.provider, packId: row.packId, amount: row.amount, bonus: row.bonus },
+    ...{ price: row.price, currency: row.currency, reference: row.reference },
+  },
+});
+
+function newCheckout(
+  { id: applicationId, billingAccountId }: MemberApplication,
+  { accountId }: AccountCaller,
+  provider: string,
+  pack: Pack,
+  now: Date,
+): CheckoutRow {
+  const characters = Array.from({ length: REFERENCE_CHARACTERS }, () =>
+    REFERENCE_ALPHABET.charAt(randomInt(REFERENCE_ALPHABET.length)),
+  );
+  return {
+    ...{ id: newId<CheckoutId>(now), accountId: billingAccountId, applicationId, openedBy: accountId, provider },
+    ...{ packId: pack.id, amount: pack.credits * MICROCREDITS_PER_CREDIT, bonus: pack.bonus * MICROCREDITS_PER_CREDIT },
+    ...{ price: pack.price, currency: pack.currency, reference: characters.join(''), status: 'open' },
+    ...{ createdAt: now, expiresAt: plus(now, CHECKOUT_DAYS * DAY_MS) },
+  };
+}
+
+function assertProvider(provider: string): void {
+  if (PAYMENT_PROVIDERS.some(one => one === provider)) return;
+  throw fault('feature_unavailable', `There is no payment provider ${provider}.`, {
+    advice: `Use ${PAYMENT_PROVIDERS.join(' or ')}. The quote lists the providers.`,
+  });
+}
+
+const keyRequired = () =>
+  fault('idempotency_key_required', 'The header Idempotency-Key is missing. Nothing was ordered.', {
+    advice: 'Send a new key for each order, and the same key when you send the same order again.',
+  });
+
+const quoteExpired = () =>
+  fault('not_ready', 'The quote has expired, or packs or prices have changed.', {
+    advice: 'Read the quote again, and send its quoteId.',
+  });
+
+const ended = (id: string) =>
+  fault('already_decided', `The checkout ${id} is no longer open.`, {
+    advice: 'Read it to see its status. An operator who was paid late can grant the credit.',
+  });

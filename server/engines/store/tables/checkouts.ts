@@ -1,0 +1,46 @@
+// Checkouts. A status changes from open once; the balance is locked before the checkout, as everywhere.
+import type { Selectable } from 'kysely';
+import { type Db, inTransaction } from '../database.ts';
+import type { CheckoutRow, CheckoutRows } from '../rows/checkouts.ts';
+import type { Tables } from '../schema.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const checkouts = (db: Db): CheckoutRows => ({
+  insert: (row, openMax) =>
+    inTransaction(db, async trx => {
+      await lockApplication(trx, row.applicationId);
+      const open = trx.selectFrom('creditCheckouts').where('applicationId', '=', row.applicationId);
+      const counted = open.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
+      if ((await counted.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
+      await trx.insertInto('creditCheckouts').values(row).execute();
+      return 'inserted';
+    }),
+
+  get: async id => (await db.selectFrom('creditCheckouts').selectAll().where('id', '=', id).execute()).map(rowOf)[0],
+
+  list: async (application, { limit, before }) => {
+    const listed = db.selectFrom('creditCheckouts').selectAll().where('applicationId', '=', application);
+    const page = before ? listed.where('id', '<', before) : listed;
+    return (await page.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+  },
+
+  end: async (id, status, at) => {
+    const one = db.updateTable('creditCheckouts').set({ status, endedAt: at }).where('id', '=', id);
+    const open = one.where('status', '=', 'open').where('expiresAt', '>', at);
+    return (await open.returningAll().execute()).map(rowOf)[0];
+  },
+
+  expire: async (now, batch) => {
+    const due = db
+      .selectFrom('creditCheckouts')
+      .select('id')
+      .where('status', '=', 'open')
+      .where('expiresAt', '<=', now);
+    const expired = db.updateTable('creditCheckouts').set({ status: 'expired', endedAt: now });
+    const rows = expired.where('id', 'in', due.limit(batch)).where('status', '=', 'open').returning('id');
+    return (await rows.execute()).length;
+  },
+});
+
+const rowOf = (row: Selectable<Tables['creditCheckouts']>): CheckoutRow => withoutNulls(row);

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { creditPacks } from './credit-packs.ts';
+
+const PACK = { id: 'p50', credits: 50, price: 4500, currency: 'EUR' };
+const read = (...packs: object[]) => creditPacks(JSON.stringify(packs));
+
+test('packs are read in their order, without a bonus unless one is given', () =>
+  assert.deepEqual(read(PACK, { ...PACK, id: 'p100', bonus: 5 }), [
+    { ...PACK, bonus: 0 },
+    { ...PACK, id: 'p100', bonus: 5 },
+  ]));
+
+for (const [what, ...packs] of [
+  ['an id with capitals', { ...PACK, id: 'P50' }],
+  ['an id twice', PACK, PACK],
+  ['no credits', { ...PACK, credits: 0 }],
+  ['parts of a credit', { ...PACK, credits: 1.5 }],
+  ['credits as text', { ...PACK, credits: '50' }],
+  ['a negative price', { ...PACK, price: -1 }],
+  ['a negative bonus', { ...PACK, bonus: -1 }],
+  ['a currency in small letters', { ...PACK, currency: 'eur' }],
+  ['two currencies', PACK, { ...PACK, id: 'usd', currency: 'USD' }],
+  ['an unknown field', { ...PACK, discount: 5 }],
+  ['a missing field', { id: 'p50', credits: 50 }],
+] as const)
+  test(`packs with ${what} are refused`, () => assert.equal(read(...packs), undefined));
+
+for (const text of ['', '{', '{}', 'null', '[null]', '[[]]', '"p50"'])
+  test(`${text || 'an empty text'} is no list of packs`, () => assert.equal(creditPacks(text), undefined));

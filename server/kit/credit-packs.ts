@@ -1,0 +1,40 @@
+// Reads the packs of credit that the operator sells. Checked by type, never converted.
+import { parseJson } from './foreign.ts';
+import { isObject } from './json.ts';
+
+export interface Pack {
+  readonly id: string;
+  /** Whole credits. */
+  readonly credits: number;
+  readonly bonus: number;
+  /** In the smallest unit of the currency. */
+  readonly price: number;
+  /** ISO 4217; the same for all packs. */
+  readonly currency: string;
+}
+
+const PACKS_MAX = 20;
+const CREDITS_MAX = 1_000_000_000;
+const FIELDS: ReadonlySet<string> = new Set(['id', 'credits', 'bonus', 'price', 'currency']);
+
+/** Undefined if anything is wrong with it. */
+export function creditPacks(text: string): readonly Pack[] | undefined {
+  const parsed = parseJson(text);
+  if (!Array.isArray(parsed) || parsed.length > PACKS_MAX) return undefined;
+  const packs = parsed.flatMap(value => packOf(value) ?? []);
+  const [ids, currencies] = [new Set(packs.map(({ id }) => id)), new Set(packs.map(({ currency }) => currency))];
+  const isGood = packs.length === parsed.length && ids.size === packs.length && currencies.size <= 1;
+  return isGood ? packs : undefined;
+}
+
+function packOf(value: unknown): Pack | undefined {
+  if (!isObject(value) || Object.keys(value).some(name => !FIELDS.has(name))) return undefined;
+  const { id, credits, bonus = 0, price, currency } = value;
+  if (typeof id !== 'string' || !/^[a-z0-9][a-z0-9_-]{0,31}$/.test(id)) return undefined;
+  if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency)) return undefined;
+  if (!isWhole(credits, 1, CREDITS_MAX) || !isWhole(bonus, 0, CREDITS_MAX)) return undefined;
+  return isWhole(price, 0, Number.MAX_SAFE_INTEGER) ? { id, credits, bonus, price, currency } : undefined;
+}
+
+const isWhole = (value: unknown, least: number, most: number): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most;

@@ -1,0 +1,230 @@
+// Buying credit by hand, from the quote to the operator's confirmation, who may do it and what is refused; and the catalog.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
+import type { Catalog, Checkout, CheckoutPage, Quote } from '../../contract/topups.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { stepUp } from '../harness/members.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { Person } from '../harness/person.ts';
+import { runBerth, startServer } from '../harness/server.ts';
+
+const PACKS = [
+  { id: 'p50', credits: 50, price: 4500, currency: 'EUR' },
+  { id: 'p100', credits: 100, price: 8000, currency: 'EUR', bonus: 10 },
+];
+const PAYMENT_TEXT = 'Transfer to DE00 0000 with the reference.';
+const CHECKOUTS = '/v1/topups/manual/checkouts';
+
+const server = await startServer({
+  clock: 'test',
+  env: {
+    BERTH_CREDIT_PACKS: JSON.stringify(PACKS),
+    BERTH_PAYMENT_TEXT: PAYMENT_TEXT,
+    BERTH_REGISTRATION: 'open',
+  },
+});
+const applicationId = server.applicationId;
+const QUOTE = `/v1/topups/applications/${applicationId}/quote`;
+let ada: Person;
+let keys = 0;
+
+before(async () => {
+  ada = await Person.owner(server);
+});
+
+const quote = async (person = ada): Promise<Quote> => {
+  const { status, body, text } = await person.get<Quote>(QUOTE);
+  assert.equal(status, 200, text);
+  return body;
+};
+
+/** Opens a checkout; `headers` replace the fresh idempotency key. */
+async function open(fields: object = {}, person = ada, headers?: Record<string, string>, provider = 'manual') {
+  keys += 1;
+  const { quoteId } = await quote(ada);
+  const body = { applicationId, packId: 'p50', quoteId, ...fields };
+  return person.send<Checkout & ErrorBody>(
+    ...(['POST', `/v1/topups/${provider}/checkouts`, body, headers ?? { 'idempotency-key': `order ${keys}` }] as const),
+  );
+}
+
+async function opened(fields: object = {}): Promise<Checkout> {
+  const { status, body, text } = await open(fields);
+  assert.equal(status, 201, text);
+  return body;
+}
+
+const available = async (): Promise<number> =>
+  (await ada.get<Credits>(`/v1/applications/${applicationId}/credits`)).body.available;
+
+const refused = (answer: { status: number; body: unknown; text: string }, status: number, code: string): void =>
+  assert.deepEqual([answer.status, (answer.body as ErrorBody).code], [status, code], answer.text);
+
+test('a quote has the packs of the operator, and says who may buy', async () => {
+  const read = await quote();
+  assert.deepEqual([read.available, read.currency, read.mayBuy], [true, 'EUR', true]);
+  assert.deepEqual(read.packs[1], {
+    ...{ id: 'p100', credits: 100, bonus: 10, price: { amount: 8000, currency: 'EUR' }, providers: ['manual'] },
+  });
+  assert.deepEqual(read.providers, [{ id: 'manual', auto: false }]);
+  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  assert.equal((await quote(viewer)).mayBuy, false);
+  refused(await (await otherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
+});
+
+test('an order is credited when the operator confirms it, once, with its bonus', async () => {
+  const before = await available();
+  const checkout = await opened({ packId: 'p100' });
+  const { status, credits, bonus, price, reference, paymentText } = checkout;
+  assert.deepEqual([status, credits, bonus, price.amount, paymentText], ['open', 100, 10, 8000, PAYMENT_TEXT]);
+  assert.match(reference, /^[2-9A-Z]{10}$/);
+  assert.equal(await available(), before, 'an order alone credits nothing');
+  const confirming = Promise.all(
+    [1, 2, 3].map(() => server.berth('credits', 'confirm', checkout.id, '--reason', 'statement 7', '--json')),
+  );
+  const waited = await ada.get<Checkout>(`${CHECKOUTS}/${checkout.id}?wait=50`);
+  const codes = (await confirming).map(({ code }) => code).sort();
+  assert.equal(codes.filter(code => code === 0).length, 1, String(codes));
+  assert.deepEqual([waited.body.status, waited.body.paymentText], ['credited', undefined]);
+  assert.equal(await available(), before + 110_000_000);
+  const entries = await ada.get<CreditEntryPage>(`/v1/applications/${applicationId}/credits/entries?type=fund`);
+  const [entry] = entries.body.data;
+  assert.equal(entry?.checkoutId, checkout.id);
+  assert.deepEqual(entry.legs, {
+    funding: -100_000_000,
+    promo: -10_000_000,
+    available: 110_000_000,
+    reserved: 0,
+    revenue: 0,
+  });
+  const { body } = await ada.get<AuditPage>(`/v1/applications/${applicationId}/audit?action=topup.credited`);
+  const [audited] = body.data;
+  assert.deepEqual([audited?.actor.kind, audited?.target?.id], ['operator', checkout.id]);
+  assert.equal(Object(audited?.details).reason, 'statement 7');
+});
+
+test('an order that is sent again with its key is the same order', async () => {
+  const { quoteId } = await quote();
+  const body = { applicationId, packId: 'p50', quoteId };
+  const headers = { 'idempotency-key': 'the same' };
+  const first = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
+  const again = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
+  assert.deepEqual([first.status, again.status], [201, 201], again.text);
+  assert.equal(again.body.id, first.body.id);
+  refused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
+});
+
+test('a checkout that is cancelled is not credited any more', async () => {
+  const { id } = await opened();
+  const cancelled = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
+  assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
+  refused(await ada.post(`${CHECKOUTS}/${id}/cancel`), 409, 'already_decided');
+  const before = await available();
+  assert.notEqual((await server.berth('credits', 'confirm', id)).code, 0);
+  assert.equal(await available(), before);
+  const { body } = await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=1`);
+  assert.equal(body.data[0]?.id, id);
+  assert.ok(body.nextCursor);
+});
+
+test('what is wrong with an order is refused, and nothing is ordered', async () => {
+  const all = async () =>
+    (await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=100`)).body.data;
+  const before = (await all()).length;
+  refused(await open({}, ada, {}), 400, 'idempotency_key_required');
+  refused(await open({ quoteId: 'mh2k3l9s.forged' }), 409, 'not_ready');
+  refused(await open({ packId: 'p1' }), 400, 'invalid_request');
+  refused(await open({ price: 1 }), 400, 'unknown_field');
+  refused(await open({}, ada, undefined, 'stripe'), 422, 'feature_unavailable');
+  refused(await open({ applicationId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' }), 404, 'not_found');
+  assert.equal((await all()).length, before);
+});
+
+test('only an owner with a recent proof buys, and reads checkouts', async () => {
+  const { id } = await opened();
+  const admin = await otherPerson(server, 'admin@example.com', 'admin');
+  const stranger = await otherPerson(server, 'mallory@example.com');
+  for (const [person, code, status] of [
+    [admin, 'permission_denied', 403],
+    [stranger, 'not_found', 404],
+  ] as const) {
+    await stepUp(person);
+    refused(await open({}, person), status, code);
+    refused(await person.get(`${CHECKOUTS}/${id}`), status, code);
+    refused(await person.get(`${CHECKOUTS}?applicationId=${applicationId}`), status, code);
+    refused(await person.post(`${CHECKOUTS}/${id}/cancel`), status, code);
+  }
+  const token = await ownerToken(server);
+  const { quoteId } = await quote();
+  const byToken = await server.api('POST', CHECKOUTS, {
+    ...{ key: token, headers: { 'idempotency-key': 'token' } },
+    body: { applicationId, packId: 'p50', quoteId },
+  });
+  refused(byToken, 401, 'insufficient_user_authentication');
+  await server.advance(301_000);
+  refused(await open(), 401, 'insufficient_user_authentication');
+  await stepUp(ada);
+  await opened();
+});
+
+test('an expired quote is refused, and a checkout expires after two weeks', async () => {
+  const { quoteId } = await quote();
+  const { id } = await opened();
+  await server.advance(15 * 60_000);
+  await stepUp(ada);
+  refused(await open({ quoteId }), 409, 'not_ready');
+  await server.advance(14 * 24 * 3_600_000);
+  const person = new Person(server);
+  await person.signIn('ada@example.com');
+  const read = await person.get<Checkout>(`${CHECKOUTS}/${id}`);
+  assert.deepEqual([read.status, read.body.status], [200, 'expired'], read.text);
+  ada = person;
+});
+
+test('automatic top-up is refused, because nobody can be charged by hand', async () => {
+  await stepUp(ada);
+  const body = { applicationId, enabled: true, threshold: 1, packId: 'p50', monthlyCap: 1 };
+  refused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
+});
+
+test('at most 20 checkouts of an application are open', async () => {
+  const answers = [];
+  for (let at = 0; at < 21; at += 1) answers.push(await open());
+  assert.equal(answers.filter(({ status }) => status === 201).length, 20);
+  refused(answers.at(-1) ?? assert.fail(), 409, 'limit_reached');
+});
+
+test('the catalog is public, lists the built-in operations, and has an ETag by its content', async () => {
+  const { status, body, headers } = await server.api<Catalog>('GET', '/v1/purchases/catalog', { key: null });
+  assert.equal(status, 200);
+  assert.deepEqual(
+    body.data.map(({ id }) => id),
+    ['browser.content', 'browser.extract', 'browser.pdf', 'browser.screenshot'],
+  );
+  assert.match(body.digest, /^sha256:[0-9a-f]{64}$/);
+  for (const { kind, meters, price } of body.data)
+    assert.deepEqual([kind, meters, price.microCredits], ['operation', ['browserSecond', 'egressMegabyte'], 0]);
+  const again = await server.api('GET', '/v1/purchases/catalog', {
+    key: null,
+    headers: { 'if-none-match': String(headers.etag) },
+  });
+  assert.equal(again.status, 304);
+});
+
+for (const [name, value] of [
+  ['BERTH_CREDIT_PACKS', '[{"id":"p50"}]'],
+  ['BERTH_CREDIT_PACKS', 'fifty'],
+  ['BERTH_PAYMENT_TEXT', ''],
+] as const)
+  test(`${name}=${value} is refused at the start, by its name`, async () => {
+    const env = { BERTH_CREDIT_PACKS: JSON.stringify(PACKS), BERTH_PAYMENT_TEXT: 'x', [name]: value };
+    const { code, stderr } = await runBerth(['config', 'check'], {
+      ...{ PATH: process.env.PATH ?? '' },
+      ...env,
+    });
+    assert.notEqual(code, 0);
+    assert.match(stderr, new RegExp(`${name} is`));
+  });
