@@ -53,6 +53,7 @@ export const DEBIAN_PACKAGES = [
   { name: 'openssl', needs: 'the suite', commands: ['openssl'], forTests: true },
   { name: 'passwd', needs: 'the suite', commands: ['useradd', 'userdel'], forTests: true },
   { name: 'microsocks', needs: 'the suite', commands: ['microsocks'], forTests: true },
+  { name: 'nginx', needs: 'the suite', commands: ['nginx'], forTests: true },
   {
     name: 'fonts-liberation',
     needs: 'Latin text',

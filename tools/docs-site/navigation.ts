@@ -48,6 +48,7 @@ const SECTIONS: readonly Section[] = [
     name: 'Running it',
     entries: [
       doc('operating'),
+      doc('guides/behind-tls', 'Behind TLS'),
       doc('guides/upgrade', 'Upgrade and roll back'),
       doc('security', 'Security model'),
       doc('audit', 'Audit log'),

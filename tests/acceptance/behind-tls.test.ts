@@ -1,0 +1,105 @@
+// docs/guides/behind-tls.md: the example for nginx, as it is, in front of a server with the settings of the guide.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { chromium } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { consoleIsBuilt } from '../harness/console.ts';
+import { freePort } from '../harness/free-port.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { startNginx } from '../harness/nginx.ts';
+import { openPages } from '../harness/pages.ts';
+import { selfSigned } from '../harness/self-signed.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const certificate = selfSigned('127.0.0.1');
+setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
+const port = await freePort();
+const url = `https://127.0.0.1:${port}`;
+const pages = await openPages({ '/': '<!doctype html><title>Through TLS</title>' });
+// As in the guide, with the addresses of the test.
+const env = { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' };
+const server = await startServer({ pages, env });
+await startNginx(port, certificate, { '127.0.0.1:8080': new URL(server.url).host });
+
+const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
+const ask = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const answer = await fetch(url + path, { method, headers: asAgent, ...text });
+  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  return (await answer.json()) as Body;
+};
+
+test('a session is created, driven, watched and released through the proxy', async () => {
+  assert.deepEqual(await ask('GET', '/healthz'), { status: 'ok' });
+  const session = await ask<{ id: string; connectUrl: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
+  assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
+
+  const events = await fetch(`${url}/v1/browsers/sessions/${session.id}/events`, {
+    headers: { ...asAgent, accept: 'text/event-stream' },
+  });
+  assert.match(events.headers.get('content-type') ?? '', /^text\/event-stream/);
+  const told: string[] = [];
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of events.body ?? []) told.push(decoder.decode(chunk, { stream: true }));
+  })().catch(() => {}); // the stream is cut when nginx ends
+
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(pages.a);
+  assert.equal(await page.title(), 'Through TLS');
+  assert.ok((await page.screenshot()).length > 1000);
+  // More than a buffer of the proxy, in both directions.
+  const large = 'x'.repeat(3_000_000);
+  assert.equal(await page.evaluate(text => text, large), large);
+
+  const { debuggerUrl } = await ask<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+  assert.ok(debuggerUrl.startsWith(`${url}/`), debuggerUrl);
+  assert.equal((await fetch(debuggerUrl)).status, 200);
+  const viewer = await LiveViewer.open(debuggerUrl);
+  await eventually('a picture', () => viewer.frames > 0);
+  await viewer.take();
+  await viewer.close();
+
+  await browser.close();
+  await ask('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
+  await eventually('the end in the stream', () => told.join('').includes('session.ended'));
+  await events.body?.cancel().catch(() => {});
+  void reading;
+});
+
+test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
+  const tokenFor = async (cidr: string): Promise<string> => {
+    const { code, stdout, stderr } = await server.berth('tokens', 'create', '--cidr', cidr, '--json');
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout).token;
+  };
+  const [here, elsewhere] = [await tokenFor('127.0.0.1/32'), await tokenFor('203.0.113.0/24')];
+  const statusOf = async (token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': '203.0.113.7' };
+    return (await fetch(`${url}/v1/applications`, { headers })).status;
+  };
+  assert.equal(await statusOf(here), 200);
+  assert.equal(await statusOf(elsewhere), 403);
+});
+
+test('metrics and readiness are not passed on', async () => {
+  for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
+});
+
+test('an upload larger than the limit that nginx has by itself is passed on', async () => {
+  const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
+  const form = new FormData();
+  form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');
+  const sent = await fetch(`${url}/v1/browsers/sessions/${session.id}/uploads`, {
+    method: 'POST',
+    headers: { authorization: asAgent.authorization },
+    body: form,
+  });
+  assert.ok(sent.ok, await sent.text());
+  await ask('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
+});
