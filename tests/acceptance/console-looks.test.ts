@@ -10,6 +10,7 @@ import {
   PHONE_DARK,
   signedIn,
 } from '../harness/console.ts';
+import { walkByKeyboard } from '../harness/keyboard.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -69,6 +70,29 @@ for (const [name, look, places] of LOOKS)
         assert.equal(await watched.overflows(), false, address);
       }
     }));
+
+test('the walk by keyboard finds what cannot be reached, and what shows no focus', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.evaluate(`(() => {
+      const add = (name, style) => document.body.append(Object.assign(document.createElement(name), { textContent: 'x', style }));
+      add('div', 'cursor: pointer');
+      add('button', 'outline: none !important; box-shadow: none');
+    })()`);
+    const { unreachable, unmarked } = await walkByKeyboard(page);
+    assert.deepEqual([unreachable.length, unmarked.length], [1, 1]);
+  }));
+
+test('everything that can be used by mouse is reached by Tab, and shows its focus', () =>
+  signedIn(server, link, DESK, async watched => {
+    const { page } = watched;
+    for (const [address, title] of [...MAIN, ...OTHERS]) {
+      await page.goto(`${server.url}${address}`);
+      await page.getByRole('heading', { name: title, exact: true }).waitFor();
+      const loading = (): Promise<number> => page.getByText('Loading').count();
+      await eventually('the page to be loaded', loading, count => count === 0);
+      assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] }, address);
+    }
+  }));
 
 test('on a small screen, the menu opens the navigation and closes again', () =>
   signedIn(server, link, PHONE, async watched => {

@@ -30,3 +30,20 @@ const COUNTS = `n, n, n / 9,
   jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
   array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
+
+/** Sessions that have ended, a minute apart, the newest a minute ago. Every ninth has failed, on one of a hundred sites. */
+export async function inventSessions(server: TestServer, count: number): Promise<void> {
+  await rowsOf(server, SESSIONS, [server.applicationId, server.now(), count]);
+}
+
+const SESSIONS = `
+  insert into sessions (id, application_id, host_id, key_id, status, region, keep_alive, user_metadata, settings, created_at,
+    updated_at, started_at, expires_at, ended_at, end_status, end_reason, end_decided_at, page_url, page_title)
+  select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8000'
+      || lpad(to_hex(n), 12, '0'))::uuid, $1, (select id from hosts limit 1),
+    (select min(id::text)::uuid from keys where application_id = $1), result, 'local', false,
+    jsonb_build_object('customer', n::text, 'run', 'r-' || n % 50), '{}', at, at, at, at + interval '1 hour',
+    at + n % 300 * interval '1 second', result, case result when 'ERROR' then 'crashed' else 'released' end, at,
+    'https://shop-' || n % 100 || '.example/orders/' || n, 'Order ' || n
+  from (select n, $2::timestamptz - n * interval '1 minute' as at, case n % 9 when 0 then 'ERROR' else 'COMPLETED' end as result
+    from generate_series(1, $3::int) as n) as invented`;

@@ -1,9 +1,11 @@
-// Keeps the lists of an application's sessions up to date: its events invalidate the cache, at most once a second.
+// Keeps the lists of an application's sessions up to date: its events invalidate the cache, at most once a second, or less often
+// if somebody has scrolled through thousands.
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { listen, type StreamState } from './event-stream.ts';
 
 const GATHER_MS = 1_000;
+const GATHER_LONG_LIST_MS = 5_000;
 
 export function useLiveList(app: string): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
@@ -12,10 +14,15 @@ export function useLiveList(app: string): StreamState {
     const gone = new AbortController();
     let gathering: ReturnType<typeof setTimeout> | undefined;
     const onEvents = (): void => {
-      gathering ??= setTimeout(() => {
-        gathering = undefined;
-        void client.invalidateQueries({ queryKey: ['sessions', app] });
-      }, GATHER_MS);
+      const lists = client.getQueriesData<{ readonly pages?: readonly unknown[] }>({ queryKey: ['sessions', app] });
+      const isLong = lists.some(([, list]) => (list?.pages?.length ?? 0) > 1);
+      gathering ??= setTimeout(
+        () => {
+          gathering = undefined;
+          void client.invalidateQueries({ queryKey: ['sessions', app] });
+        },
+        isLong ? GATHER_LONG_LIST_MS : GATHER_MS,
+      );
     };
     void listen({ app, onEvents, onState: setState }, gone.signal);
     return () => {

@@ -55,7 +55,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
             type="search"
             aria-label="Search sessions"
             aria-keyshortcuts="/"
-            placeholder="Search titles, addresses, metadata, ids"
+            placeholder="Search"
             value={text}
             onChange={event => setText(event.target.value)}
             onBlur={submit}

@@ -1,7 +1,7 @@
 // A virtual table of sessions. Where there is little room, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type CSSProperties, type RefObject, useLayoutEffect, useRef, useState } from 'react';
+import { type CSSProperties, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
@@ -16,6 +16,8 @@ const WIDE_PX = 620;
 const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
+/** Older sessions are fetched when this many rows are left. */
+const AHEAD = 60;
 
 const GRID = '@min-[620px]:grid @min-[620px]:grid-cols-(--tracks) @min-[620px]:gap-x-4 @min-[620px]:items-center';
 
@@ -46,10 +48,13 @@ export function SessionTable({
   app,
   sessions,
   selection,
+  nearEnd,
 }: {
   readonly app: string;
   readonly sessions: readonly Session[];
   readonly selection: Selection;
+  /** Called while the last rows are near: older sessions can be fetched before they are needed. */
+  readonly nearEnd: () => void;
 }) {
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useRoom(list);
@@ -63,6 +68,10 @@ export function SessionTable({
     scrollMargin: top,
     // A row that gets another height gets another key, because heights are kept by key.
     getItemKey: index => `${sessions[index]?.id ?? index} ${isWide}`,
+  });
+  const lastDrawn = rows.getVirtualItems().at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (lastDrawn >= sessions.length - AHEAD) nearEnd();
   });
   return (
     <>
@@ -160,12 +169,12 @@ function Identity({ app, session }: { readonly app: string; readonly session: Se
       </Link>
       <span className="hidden items-center gap-1.5 overflow-hidden text-xs text-soft @min-[620px]:flex">
         {title && (
-          <span className="shrink-0 font-mono text-faint">
+          <span className="hidden shrink-0 font-mono text-faint @min-[900px]:inline">
             <ShortId id={id} />
           </span>
         )}
         <CopyButton text={id} label={`Copy the id ${id}`} className="relative -my-1.5 -ml-1" />
-        {site && site !== title && <span className="shrink-0 truncate">{site}</span>}
+        {site && site !== title && <span className="max-w-full shrink-0 truncate">{site}</span>}
         <Metadata session={session} />
       </span>
     </span>

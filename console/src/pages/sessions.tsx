@@ -18,7 +18,8 @@ import { SessionTable } from './session-table.tsx';
 
 export { readFilters } from './session-filters.ts';
 
-const PAGE = 100;
+const FIRST_PAGE = 100;
+const PAGE = 1_000;
 
 export function SessionsPage({ app, filters }: { readonly app: string; readonly filters: Filters }) {
   const stream = useLiveList(app);
@@ -26,13 +27,19 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
     queryKey: ['sessions', app, filters],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) => {
-      const query = { limit: PAGE, ...listQuery(filters, Date.now()), ...(pageParam ? { before: pageParam } : {}) };
+      const query = {
+        ...{ limit: pageParam ? PAGE : FIRST_PAGE, ...listQuery(filters, Date.now()) },
+        ...(pageParam ? { before: pageParam } : {}),
+      };
       const { body, headers } = await callFully('listSessions', { app, query, signal });
       return { sessions: body, next: headers.get('x-next-before') ?? undefined };
     },
     getNextPageParam: last => last.next,
   });
   const sessions = list.data?.pages.flatMap(page => page.sessions) ?? [];
+  const more = (): void => {
+    if (list.hasNextPage && !list.isFetchingNextPage && !list.isFetchNextPageError) void list.fetchNextPage();
+  };
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const selected = sessions.filter(session => isOpen(session) && chosen.has(session.id)).map(({ id }) => id);
   const change = (ids: readonly string[], isSelected: boolean): void =>
@@ -59,15 +66,13 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
         ) : sessions.length === 0 ? (
           <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
         ) : (
-          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} />
+          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} nearEnd={more} />
         )}
       </Panel>
       {selected.length > 0 && <SelectedSessions app={app} ids={selected} clear={() => setChosen(new Set())} />}
-      {list.hasNextPage && (
+      {list.isFetchNextPageError && (
         <div className="mt-4 text-center">
-          <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Older sessions
-          </Button>
+          <Button onClick={() => void list.fetchNextPage()}>Older sessions</Button>
         </div>
       )}
     </Page>

@@ -1,0 +1,78 @@
+// The console of an application with ten thousand sessions.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleIsBuilt, consoleLink, DESK, signedIn } from '../harness/console.ts';
+import { inventSessions } from '../harness/past.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SESSIONS = 10_000;
+/** Fewer steps than in a usual window. */
+const TALL = { ...DESK, height: 4_800 };
+const STEPS_MAX = 2_000;
+
+await consoleIsBuilt();
+const server = await startServer();
+await inventSessions(server, SESSIONS);
+const link = consoleLink(server);
+
+interface Drawn {
+  readonly first: number;
+  readonly last: number;
+  readonly known: number;
+  readonly isWhole: boolean;
+}
+
+/** The rows that are drawn, and whether they cover the window without a gap. */
+const drawn = (page: Page): Promise<Drawn> =>
+  page.getByRole('list', { name: 'Sessions' }).evaluate((list: unknown) => {
+    const { innerHeight }: { innerHeight: number } = Object(globalThis);
+    const rows: Array<{ place: number; size: number; top: number; bottom: number }> = [...Object(list).children]
+      .map(row => {
+        const { top, bottom } = row.getBoundingClientRect();
+        return { place: Number(row.ariaPosInSet), size: Number(row.ariaSetSize), top, bottom };
+      })
+      .sort((a, b) => a.place - b.place);
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (!first || !last) return { first: 0, last: 0, known: 0, isWhole: false };
+    const { top, bottom } = Object(list).getBoundingClientRect();
+    return {
+      ...{ first: first.place, last: last.place, known: first.size },
+      isWhole:
+        first.top <= Math.max(0, top) + 1 &&
+        last.bottom >= Math.min(innerHeight, bottom) - 1 &&
+        rows.every((row, at) => at === 0 || Math.abs(row.top - (rows[at - 1]?.bottom ?? 0)) < 1),
+    };
+  });
+
+test('the list scrolls from the newest to the oldest session without a gap', () =>
+  signedIn(server, link, TALL, async ({ page }) => {
+    const list = page.getByRole('list', { name: 'Sessions' });
+    await list.waitFor();
+    let reached = 0;
+    for (let step = 0; reached < SESSIONS; step += 1) {
+      assert.ok(step < STEPS_MAX, `only ${reached} sessions after ${step} steps`);
+      const seen = await eventually(
+        `rows after the ${reached}th`,
+        () => drawn(page),
+        one => one.isWhole && one.last > reached,
+      );
+      assert.ok(seen.first <= reached + 1, `row ${reached + 1} was never drawn; the first is ${seen.first}`);
+      reached = seen.last;
+      await page.evaluate('scrollBy(0, innerHeight)');
+    }
+    assert.equal((await drawn(page)).known, SESSIONS);
+    await page.getByRole('link', { name: `Order ${SESSIONS} ` }).waitFor();
+  }));
+
+test('an old session is found among them from the first page by the keyboard alone', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.goto(`${server.url}/console/`);
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('9990 crashed');
+    await page.getByRole('option', { selected: true }).filter({ hasText: 'Order 9990' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Why the session ended' }).getByText('The browser crashed').waitFor();
+  }));
