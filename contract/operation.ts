@@ -31,6 +31,7 @@ export const TAGS = {
   Certificates: 'Certificate authorities that sessions trust.',
   Applications: 'Applications own keys, sessions and usage.',
   Credit: 'Credit that sessions and operations use.',
+  Webhooks: 'Endpoints that get the events of an application.',
   Members: 'Accounts with a role in an application, and invitations to it.',
   'Agent keys': 'Credentials of programs that use browsers.',
   'Sign-in': 'Sign in with a browser.',

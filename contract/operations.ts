@@ -33,6 +33,7 @@ import { SIGNING_KEY_OPERATIONS } from './operations/signing-keys.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
 import { TOPUP_OPERATIONS } from './operations/topups.ts';
 import { USAGE_OPERATIONS } from './operations/usage.ts';
+import { WEBHOOK_OPERATIONS } from './operations/webhooks.ts';
 
 export const OPERATIONS = {
   ...SESSION_OPERATIONS,
@@ -51,6 +52,7 @@ export const OPERATIONS = {
   ...USAGE_OPERATIONS,
   ...CREDIT_OPERATIONS,
   ...TOPUP_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,

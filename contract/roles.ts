@@ -8,6 +8,7 @@ export const ROLE_NEEDED = {
   /** Configuration, metadata, limits and usage, the audit log. */
   read: 'viewer',
   agentKeys: 'developer',
+  webhooks: 'developer',
   /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',

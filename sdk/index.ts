@@ -12,4 +12,11 @@ export {
   type VerifyReceiptOptions,
   verifyReceipt,
 } from './verify-receipt.ts';
+export {
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  WebhookInvalid,
+  type WebhookMessage,
+} from './verify-webhook.ts';
 export { type Session, type SessionStatus, type WaitOptions, waitFor } from './wait-for.ts';

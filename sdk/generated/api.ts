@@ -1108,6 +1108,178 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description Returns the webhooks of the application, newest first.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Sends events from now on. Each message is signed with a key of this webhook alone (Standard Webhooks, `v1a`); `publicKey` of the answer verifies it. Requires the role developer. At most 20 webhooks per application.
+         *
+         *     Scope: applications:write.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook
+         * @description Returns one webhook, with the public key that verifies its messages.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["readWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Deletes the webhook, its key and its deliveries. Requires the role developer.
+         *
+         *     Scope: applications:write.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook
+         * @description Changes the name, the address, the types of events, or enables or disables it. Messages that wait are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.
+         *
+         *     Scope: applications:write.
+         */
+        patch: operations["changeWebhook"];
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}/rotate-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate the key of a webhook
+         * @description Makes a new key. For 24 hours messages have a signature of each key, so that the endpoint can change to the new one. Requires the role developer.
+         *
+         *     Scope: applications:write.
+         */
+        post: operations["rotateWebhookKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a webhook
+         * @description Sends a message of the type `webhook.test`. Read the delivery for the result. Requires the role developer.
+         *
+         *     Scope: applications:write.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deliveries
+         * @description Returns the deliveries of the last 30 days, newest first.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a delivery
+         * @description Returns one delivery with its message.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["readWebhookDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery again
+         * @description Sends the message again at once, with the same `webhook-id`, whatever became of it before. If the attempt fails, the retries begin anew. Requires the role developer.
+         *
+         *     Scope: applications:write.
+         */
+        post: operations["redeliverWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/members": {
         parameters: {
             query?: never;
@@ -7480,6 +7652,874 @@ export interface operations {
             };
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the webhook.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @description Name of the webhook. */
+                            name: string;
+                            /** @description Where messages are sent. */
+                            url: string;
+                            /** @description Types of events that are sent. Empty: all. */
+                            eventTypes: string[];
+                            /**
+                             * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                             * @enum {unknown}
+                             */
+                            status: "enabled" | "disabled";
+                            /**
+                             * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                             * @enum {unknown}
+                             */
+                            disabledReason?: "caller" | "failing" | "gone";
+                            /**
+                             * Format: date-time
+                             * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                             */
+                            disabledAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                             */
+                            failingSince?: string;
+                            /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
+                            publicKey: string;
+                            /** @description The key before the rotation. Messages have a signature of each key until then. */
+                            formerPublicKey?: string;
+                            /**
+                             * Format: date-time
+                             * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                             */
+                            formerPublicKeyUntil?: string;
+                            /** @description Increases with each change. */
+                            revision: number;
+                            /**
+                             * Format: date-time
+                             * @description When the webhook was created. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "billing",
+                 *       "url": "https://hooks.example.com/berth",
+                 *       "eventTypes": [
+                 *         "session.started",
+                 *         "session.ended"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the webhook. 1–64 characters after trimming, without control characters. */
+                    name: string;
+                    /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
+                    url: string;
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
+                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked")[];
+                };
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @description Name of the webhook. */
+                        name: string;
+                        /** @description Where messages are sent. */
+                        url: string;
+                        /** @description Types of events that are sent. Empty: all. */
+                        eventTypes: string[];
+                        /**
+                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @enum {unknown}
+                         */
+                        status: "enabled" | "disabled";
+                        /**
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @enum {unknown}
+                         */
+                        disabledReason?: "caller" | "failing" | "gone";
+                        /**
+                         * Format: date-time
+                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         */
+                        disabledAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         */
+                        failingSince?: string;
+                        /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
+                        publicKey: string;
+                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        formerPublicKey?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         */
+                        formerPublicKeyUntil?: string;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When the webhook was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @description Name of the webhook. */
+                        name: string;
+                        /** @description Where messages are sent. */
+                        url: string;
+                        /** @description Types of events that are sent. Empty: all. */
+                        eventTypes: string[];
+                        /**
+                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @enum {unknown}
+                         */
+                        status: "enabled" | "disabled";
+                        /**
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @enum {unknown}
+                         */
+                        disabledReason?: "caller" | "failing" | "gone";
+                        /**
+                         * Format: date-time
+                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         */
+                        disabledAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         */
+                        failingSince?: string;
+                        /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
+                        publicKey: string;
+                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        formerPublicKey?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         */
+                        formerPublicKeyUntil?: string;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When the webhook was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "enabled"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description New name. 1–64 characters after trimming, without control characters. */
+                    name?: string;
+                    /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
+                    url?: string;
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
+                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked")[];
+                    /**
+                     * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                     * @enum {unknown}
+                     */
+                    status?: "enabled" | "disabled";
+                };
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @description Name of the webhook. */
+                        name: string;
+                        /** @description Where messages are sent. */
+                        url: string;
+                        /** @description Types of events that are sent. Empty: all. */
+                        eventTypes: string[];
+                        /**
+                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @enum {unknown}
+                         */
+                        status: "enabled" | "disabled";
+                        /**
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @enum {unknown}
+                         */
+                        disabledReason?: "caller" | "failing" | "gone";
+                        /**
+                         * Format: date-time
+                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         */
+                        disabledAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         */
+                        failingSince?: string;
+                        /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
+                        publicKey: string;
+                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        formerPublicKey?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         */
+                        formerPublicKeyUntil?: string;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When the webhook was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rotateWebhookKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook, with both public keys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /** @description Name of the webhook. */
+                        name: string;
+                        /** @description Where messages are sent. */
+                        url: string;
+                        /** @description Types of events that are sent. Empty: all. */
+                        eventTypes: string[];
+                        /**
+                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @enum {unknown}
+                         */
+                        status: "enabled" | "disabled";
+                        /**
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @enum {unknown}
+                         */
+                        disabledReason?: "caller" | "failing" | "gone";
+                        /**
+                         * Format: date-time
+                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         */
+                        disabledAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         */
+                        failingSince?: string;
+                        /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
+                        publicKey: string;
+                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        formerPublicKey?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         */
+                        formerPublicKeyUntil?: string;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When the webhook was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the delivery. Sent as `webhook-id`, the same for every attempt.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        webhookId: string;
+                        /** @description Type of the event, or `webhook.test`. */
+                        eventType: string;
+                        /** @description Id of the event. Absent for a test. */
+                        eventId?: string;
+                        /**
+                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @enum {unknown}
+                         */
+                        status: "waiting" | "delivered" | "dead";
+                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        attempts: number;
+                        /**
+                         * Format: date-time
+                         * @description When the delivery was written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the last attempt began. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         */
+                        nextAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         */
+                        deliveredAt?: string;
+                        /** @description HTTP status of the last answer. */
+                        answerStatus?: number;
+                        /** @description Why the last attempt failed. */
+                        failure?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Return only deliveries in this state. */
+                status?: "waiting" | "delivered" | "dead";
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the delivery. Sent as `webhook-id`, the same for every attempt.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the webhook.
+                             */
+                            webhookId: string;
+                            /** @description Type of the event, or `webhook.test`. */
+                            eventType: string;
+                            /** @description Id of the event. Absent for a test. */
+                            eventId?: string;
+                            /**
+                             * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                             * @enum {unknown}
+                             */
+                            status: "waiting" | "delivered" | "dead";
+                            /** @description How many times it was sent, since it was last sent again by hand. */
+                            attempts: number;
+                            /**
+                             * Format: date-time
+                             * @description When the delivery was written. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the last attempt began. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastAttemptAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                             */
+                            nextAttemptAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                             */
+                            deliveredAt?: string;
+                            /** @description HTTP status of the last answer. */
+                            answerStatus?: number;
+                            /** @description Why the last attempt failed. */
+                            failure?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+                /** @description Id of the delivery. */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the delivery. Sent as `webhook-id`, the same for every attempt.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        webhookId: string;
+                        /** @description Type of the event, or `webhook.test`. */
+                        eventType: string;
+                        /** @description Id of the event. Absent for a test. */
+                        eventId?: string;
+                        /**
+                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @enum {unknown}
+                         */
+                        status: "waiting" | "delivered" | "dead";
+                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        attempts: number;
+                        /**
+                         * Format: date-time
+                         * @description When the delivery was written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the last attempt began. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         */
+                        nextAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         */
+                        deliveredAt?: string;
+                        /** @description HTTP status of the last answer. */
+                        answerStatus?: number;
+                        /** @description Why the last attempt failed. */
+                        failure?: string;
+                        /** @description What is sent: `type`, `timestamp` and `data`. For an event, `data` is the event. */
+                        message: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    redeliverWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the webhook. */
+                webhookId: string;
+                /** @description Id of the delivery. */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the delivery. Sent as `webhook-id`, the same for every attempt.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the webhook.
+                         */
+                        webhookId: string;
+                        /** @description Type of the event, or `webhook.test`. */
+                        eventType: string;
+                        /** @description Id of the event. Absent for a test. */
+                        eventId?: string;
+                        /**
+                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @enum {unknown}
+                         */
+                        status: "waiting" | "delivered" | "dead";
+                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        attempts: number;
+                        /**
+                         * Format: date-time
+                         * @description When the delivery was written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the last attempt began. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         */
+                        nextAttemptAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         */
+                        deliveredAt?: string;
+                        /** @description HTTP status of the last answer. */
+                        answerStatus?: number;
+                        /** @description Why the last attempt failed. */
+                        failure?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listMembers: {
         parameters: {
             query?: {
@@ -10182,7 +11222,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account or agent key with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -10246,7 +11286,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;

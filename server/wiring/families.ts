@@ -30,6 +30,7 @@ import { type NetworkDeps, openNetwork } from './network.ts';
 import { openPeople } from './people.ts';
 import { openRecordings } from './recordings.ts';
 import { openUsage } from './usage.ts';
+import { openWebhooks } from './webhooks.ts';
 
 export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
   readonly identity: Identity;
@@ -79,6 +80,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     }),
     live,
     events: await openEvents(runtime, foundation),
+    webhooks: await openWebhooks(runtime, foundation, applications),
     audit: openAudit(runtime, foundation, applications),
     idempotency: openIdempotency(runtime, foundation),
     mail,

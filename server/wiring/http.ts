@@ -82,6 +82,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       mcp: mcp.service,
       invocations: invocations.service,
       events: families.events.service,
+      webhooks: families.webhooks.service,
       audit: families.audit.service,
       outbox: families.mail.outbox,
       signingKeys,

@@ -50,7 +50,7 @@ export class EventService implements Events, Closeable {
     const session = await this.#session(caller, query.session);
     const filter = filterOf(Number(query.after ?? 0), session, types, query.limit);
     const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
-    return { events: events.map(viewOf), ...(full ? { nextAfter: shownId(through) } : {}) };
+    return { events: events.map(eventView), ...(full ? { nextAfter: shownEventId(through) } : {}) };
   }
 
   async *follow(
@@ -76,7 +76,7 @@ export class EventService implements Events, Closeable {
         after = page.through;
         const shown = page.events.filter(({ type }) => !types || types.includes(type));
         const isOver = isLastPage(page, session);
-        if (shown.length > 0 || !isOver) yield shown.map(viewOf);
+        if (shown.length > 0 || !isOver) yield shown.map(eventView);
         if (isOver) return;
         if (!page.full && !signal.aborted) await wake.next(LOOK_MS);
       } while (!signal.aborted);
@@ -134,10 +134,11 @@ function typeNamed(word: string): EventType {
   return type;
 }
 
-const shownId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
+export const shownEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
 
-const viewOf = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
-  id: shownId(id),
+/** An event as callers get it. */
+export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
+  id: shownEventId(id),
   sessionId,
   type,
   time: at.toISOString(),

@@ -57,6 +57,7 @@ import { uploads } from './tables/uploads.ts';
 import { usage } from './tables/usage.ts';
 import { usageHours } from './tables/usage-hours.ts';
 import { vault } from './tables/vault.ts';
+import { webhooks } from './tables/webhooks.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent: the embedded PostgreSQL in the data folder. */
@@ -229,6 +230,7 @@ const atomic = (db: Db): Atomic => ({
   humanSessions: humanSessions(db),
   device: device(db),
   limits: limits(db),
+  webhooks: webhooks(db),
   audit: audit(db),
   credits: creditGrants(db),
   checkouts: checkouts(db),

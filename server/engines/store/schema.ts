@@ -34,6 +34,7 @@ import type { UploadRow } from './rows/uploads.ts';
 import type { SessionUsageRow } from './rows/usage.ts';
 import type { UsageHour } from './rows/usage-hours.ts';
 import type { DataKeyRow, SigningKeyRow } from './rows/vault.ts';
+import type { DeliveryRow, WebhookRow } from './rows/webhooks.ts';
 
 export interface Tables {
   accounts: Columns<AccountRow>;
@@ -81,6 +82,8 @@ export interface Tables {
   >;
   creditEntries: Columns<EntryRow, GeneratedBooks>;
   creditCheckouts: Columns<CheckoutRow>;
+  webhooks: Columns<WebhookRow>;
+  webhookDeliveries: Columns<DeliveryRow>;
   mails: Columns<MailRow, { attempts: Generated<number> }>;
   outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
   uploads: Columns<UploadRow>;

@@ -34,6 +34,7 @@ import type { UploadRows } from './rows/uploads.ts';
 import type { UsageRows } from './rows/usage.ts';
 import type { UsageHours } from './rows/usage-hours.ts';
 import type { DataKeyRows, SigningKeyRows } from './rows/vault.ts';
+import type { WebhookRows } from './rows/webhooks.ts';
 
 export interface Store extends Closeable {
   readonly accounts: Accounts;
@@ -60,6 +61,7 @@ export interface Store extends Closeable {
   readonly checkouts: CheckoutRows;
   readonly credits: CreditRows & CreditReads & CreditGrants;
   readonly invocations: InvocationRows;
+  readonly webhooks: WebhookRows;
   readonly mails: Mails;
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;
@@ -93,7 +95,16 @@ export interface Store extends Closeable {
 /** The tables that may be changed in one transaction with the audit entry about the change. */
 export type Atomic = Pick<
   Store,
-  'applications' | 'members' | 'invitations' | 'tokens' | 'keys' | 'humanSessions' | 'device' | 'limits' | 'audit'
+  | 'applications'
+  | 'members'
+  | 'invitations'
+  | 'tokens'
+  | 'keys'
+  | 'humanSessions'
+  | 'device'
+  | 'limits'
+  | 'webhooks'
+  | 'audit'
 > & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 
 /**

@@ -265,6 +265,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     mcp: { call: unasked },
+    webhooks: {
+      ...{ create: unasked, list: unasked, read: unasked, change: unasked, remove: unasked, rotateKey: unasked },
+      ...{ test: unasked, deliveries: unasked, readDelivery: unasked, redeliver: unasked },
+    },
     invocations: {
       ...{ discover: unasked, readOperation: unasked, invoke: unasked, list: unasked, read: unasked },
       ...{ cancel: unasked, receiptStatus: unasked, file: unasked },

@@ -75,6 +75,7 @@ import { type TopUpVerbs, topUpHandlers } from './topups.ts';
 import { usageHandlers } from './usage.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
+import { type WebhookVerbs, webhookHandlers } from './webhooks.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
@@ -130,6 +131,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly certificates: CertificateVerbs;
   readonly extensions: ExtensionVerbs;
   readonly events: Events;
+  readonly webhooks: WebhookVerbs;
   readonly files: FileVerbs;
   readonly logs: Logs;
   readonly recordings: Recordings;
@@ -256,6 +258,7 @@ const handlersOf = (
     live,
     mcp,
     invocations,
+    webhooks,
     listen,
     publicUrl = `http://${listen.host}:${listen.port}`,
     signingKeys,
@@ -275,6 +278,7 @@ const handlersOf = (
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
   ...invocationHandlers(invocations),
+  ...webhookHandlers(webhooks),
   ...fileHandlers(files),
   ...certificateHandlers(certificates),
   ...extensionHandlers(extensions),

@@ -24,6 +24,7 @@ import { up as egressDays } from './0023-egress-days.ts';
 import { up as sessionUsage } from './0024-session-usage.ts';
 import { up as usageHours } from './0025-usage-hours.ts';
 import { up as invocations } from './0026-invocations.ts';
+import { up as webhooks } from './0027-webhooks.ts';
 import { up as credits } from './0028-credits.ts';
 import { up as lastPage } from './0030-last-page.ts';
 
@@ -52,6 +53,7 @@ export const migrations: Record<string, Migration> = {
   '0024-session-usage': { up: sessionUsage },
   '0025-usage-hours': { up: usageHours },
   '0026-invocations': { up: invocations },
+  '0027-webhooks': { up: webhooks },
   '0028-credits': { up: credits },
   '0030-last-page': { up: lastPage },
 };

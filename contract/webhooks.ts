@@ -1,0 +1,136 @@
+// Webhooks: endpoints of an application that get its events, signed as Standard Webhooks describe.
+import { type Static, Type } from 'typebox';
+import { Name } from './applications.ts';
+import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+import { EVENT_TYPES } from './events.ts';
+
+export const WEBHOOKS_PER_APPLICATION_MAX = 20;
+/** Deliveries of one webhook that wait. Beyond it, events wait in the feed. */
+export const WAITING_DELIVERIES_MAX = 1000;
+export const DELIVERIES_KEPT_DAYS = 30;
+const URL_CHARACTERS_MAX = 2048;
+
+/** The type of the message that `POST …/test` sends. */
+export const WEBHOOK_TEST = 'webhook.test';
+
+/** `caller`: changed over the API. `failing`: every attempt of three days failed. `gone`: the endpoint answered 410. */
+export const DISABLED_REASONS = ['caller', 'failing', 'gone'] as const;
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: URL_CHARACTERS_MAX,
+  description:
+    'Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened.',
+});
+
+const EventTypes = Type.Array(Type.Enum([...EVENT_TYPES]), {
+  maxItems: EVENT_TYPES.length,
+  description:
+    'Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later.',
+});
+
+const Enabled = Type.Enum(['enabled', 'disabled'], {
+  description:
+    '`disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.',
+});
+
+const PublicKey = 'Ed25519 public key: `whpk_` followed by base64.';
+
+export const Webhook = Type.Object(
+  {
+    id: Uuid('Id of the webhook.'),
+    applicationId: Uuid('Id of the application.'),
+    name: Type.String({ description: 'Name of the webhook.' }),
+    url: Type.String({ description: 'Where messages are sent.' }),
+    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. Empty: all.' }),
+    status: Enabled,
+    disabledReason: Type.Optional(
+      Type.Enum([...DISABLED_REASONS], {
+        description:
+          '`caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.',
+      }),
+    ),
+    disabledAt: Type.Optional(Time('When it was disabled.')),
+    failingSince: Type.Optional(Time('Since when every attempt has failed.')),
+    publicKey: Type.String({ description: `Verifies the signatures. ${PublicKey}` }),
+    formerPublicKey: Type.Optional(
+      Type.String({ description: 'The key before the rotation. Messages have a signature of each key until then.' }),
+    ),
+    formerPublicKeyUntil: Type.Optional(Time('Until when the former key signs.')),
+    revision: Type.Integer({ description: 'Increases with each change.' }),
+    createdAt: Time('When the webhook was created.'),
+  },
+  { description: 'An endpoint that gets events of the application.' },
+);
+export type Webhook = Static<typeof Webhook>;
+
+export const WebhookPage = Page(Webhook);
+export type WebhookPage = Static<typeof WebhookPage>;
+
+export const CreateWebhook = Type.Object({
+  name: Name('Name of the webhook.'),
+  url: Url,
+  eventTypes: Type.Optional(EventTypes),
+});
+export type CreateWebhook = Static<typeof CreateWebhook>;
+
+export const ChangeWebhook = Type.Object({
+  name: Type.Optional(Name('New name.')),
+  url: Type.Optional(Url),
+  eventTypes: Type.Optional(EventTypes),
+  status: Type.Optional(Enabled),
+});
+export type ChangeWebhook = Static<typeof ChangeWebhook>;
+
+export const WebhookParams = Type.Object({
+  appId: Uuid('Id of the application.'),
+  webhookId: Uuid('Id of the webhook.'),
+});
+
+export const DELIVERY_STATES = ['waiting', 'delivered', 'dead'] as const;
+
+const deliveryFields = {
+  id: Uuid('Id of the delivery. Sent as `webhook-id`, the same for every attempt.'),
+  webhookId: Uuid('Id of the webhook.'),
+  eventType: Type.String({ description: `Type of the event, or \`${WEBHOOK_TEST}\`.` }),
+  eventId: Type.Optional(Type.String({ description: 'Id of the event. Absent for a test.' })),
+  status: Type.Enum([...DELIVERY_STATES], {
+    description:
+      '`waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.',
+  }),
+  attempts: Type.Integer({ description: 'How many times it was sent, since it was last sent again by hand.' }),
+  createdAt: Time('When the delivery was written.'),
+  lastAttemptAt: Type.Optional(Time('When the last attempt began.')),
+  nextAttemptAt: Type.Optional(Time('When it is sent again.')),
+  deliveredAt: Type.Optional(Time('When the endpoint accepted it.')),
+  answerStatus: Type.Optional(Type.Integer({ description: 'HTTP status of the last answer.' })),
+  failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
+};
+
+export const WebhookDelivery = Type.Object(deliveryFields, {
+  description: 'One event for one webhook. Kept for 30 days.',
+});
+export type WebhookDelivery = Static<typeof WebhookDelivery>;
+
+export const WebhookDeliveryPage = Page(WebhookDelivery);
+export type WebhookDeliveryPage = Static<typeof WebhookDeliveryPage>;
+
+export const WebhookDeliveryWithMessage = Type.Object(
+  {
+    ...deliveryFields,
+    message: AnyObject('What is sent: `type`, `timestamp` and `data`. For an event, `data` is the event.'),
+  },
+  { description: 'A delivery with its message.' },
+);
+export type WebhookDeliveryWithMessage = Static<typeof WebhookDeliveryWithMessage>;
+
+export const WebhookDeliveriesQuery = Type.Object({
+  status: Type.Optional(Type.Enum([...DELIVERY_STATES], { description: 'Return only deliveries in this state.' })),
+  ...PageQuery.properties,
+});
+export type WebhookDeliveriesQuery = Static<typeof WebhookDeliveriesQuery>;
+
+export const WebhookDeliveryParams = Type.Object({
+  ...WebhookParams.properties,
+  deliveryId: Uuid('Id of the delivery.'),
+});

@@ -1,0 +1,71 @@
+// Messages of webhooks are verified with the public key, and any change is noticed.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { test } from 'node:test';
+import { verifyWebhook, WebhookInvalid } from './verify-webhook.ts';
+
+const NOW = new Date('2026-11-23T10:00:00.000Z');
+const AT = NOW.getTime() / 1000;
+const BODY = '{"type":"session.ended","timestamp":"2026-11-23T09:59:59.000Z","data":{"sessionId":"é"}}';
+
+function newKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  return { privateKey, publicKey: `whpk_${Buffer.from(x, 'base64url').toString('base64')}` };
+}
+
+const own = newKey();
+const other = newKey();
+
+const signature = (id: string, at: number, body: string, key: KeyObject = own.privateKey): string =>
+  `v1a,${sign(null, Buffer.from(`${id}.${at}.${body}`), key).toString('base64')}`;
+
+const headersOf = (at = AT, body = BODY, key = own.privateKey) => ({
+  'webhook-id': 'msg-1',
+  'webhook-timestamp': `${at}`,
+  'webhook-signature': signature('msg-1', at, body, key),
+});
+
+test('returns the message, from text or bytes, with headers of fetch or of Node', () => {
+  const expected = {
+    ...{ id: 'msg-1', type: 'session.ended', timestamp: '2026-11-23T09:59:59.000Z' },
+    data: { sessionId: 'é' },
+  };
+  const headers = headersOf();
+  assert.deepEqual(verifyWebhook(BODY, headers, own.publicKey, { now: NOW }), expected);
+  assert.deepEqual(verifyWebhook(Buffer.from(BODY), new Headers(headers), own.publicKey, { now: NOW }), expected);
+  const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
+  assert.deepEqual(verifyWebhook(BODY, upper, [other.publicKey, own.publicKey], { now: NOW }), expected);
+});
+
+test('accepts one valid signature among others, as after a rotation', () => {
+  const headers = headersOf();
+  headers['webhook-signature'] =
+    `v1,abc ${signature('msg-1', AT, BODY, other.privateKey)} ${headers['webhook-signature']}`;
+  assert.equal(verifyWebhook(BODY, headers, own.publicKey, { now: NOW }).id, 'msg-1');
+});
+
+test('refuses what was changed, is too old, is of another key, or lacks a header', () => {
+  const refused = (
+    body: string,
+    headers: Readonly<Record<string, string | undefined>>,
+    message: RegExp,
+    key = own.publicKey,
+  ) =>
+    assert.throws(
+      () => verifyWebhook(body, headers, key, { now: NOW }),
+      (error: unknown) => error instanceof WebhookInvalid && message.test(error.message),
+    );
+  refused(BODY.replace('ended', 'began'), headersOf(), /no signature is valid/);
+  refused(BODY, { ...headersOf(), 'webhook-id': 'msg-2' }, /no signature is valid/);
+  refused(BODY, { ...headersOf(), 'webhook-timestamp': `${AT + 1}` }, /no signature is valid/);
+  refused(BODY, headersOf(AT, BODY, other.privateKey), /no signature is valid/);
+  refused(BODY, { ...headersOf(), 'webhook-signature': 'v1a,' }, /no signature is valid/);
+  refused(BODY, headersOf(AT - 301), /too old/);
+  refused(BODY, headersOf(AT + 301), /too old/);
+  refused(BODY, { ...headersOf(), 'webhook-timestamp': 'now' }, /not a number/);
+  for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    refused(BODY, { ...headersOf(), [name]: undefined }, /missing/);
+  refused('[]', headersOf(AT, '[]'), /not a message/);
+  refused(BODY, headersOf(), /public key/, 'whsec_AAAA');
+});

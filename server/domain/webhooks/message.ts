@@ -1,0 +1,41 @@
+// The messages of webhooks: their bodies, and the headers that sign them. Standard Webhooks says how:
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+import { WEBHOOK_TEST } from '../../../contract/webhooks.ts';
+import type { SessionEventRow } from '../../engines/store/rows/events.ts';
+import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
+import type { ApplicationId, DeliveryId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { eventView } from '../events/events.ts';
+
+export function deliveryOf(
+  { id: webhookId, applicationId }: Pick<WebhookRow, 'id' | 'applicationId'>,
+  id: DeliveryId,
+  event: SessionEventRow,
+  now: Date,
+): DeliveryRow {
+  const { time, ...shown } = eventView(event);
+  const body = bodyOf(event.type, event.at, applicationId, { ...shown, time });
+  return {
+    ...{ id, webhookId, applicationId, eventId: event.id, eventType: event.type, body },
+    ...{ status: 'waiting', attempts: 0, createdAt: now, dueAt: now },
+  };
+}
+
+export function testDelivery(
+  { id: webhookId, applicationId }: Pick<WebhookRow, 'id' | 'applicationId'>,
+  id: DeliveryId,
+  now: Date,
+): DeliveryRow {
+  return {
+    ...{ id, webhookId, applicationId, eventType: WEBHOOK_TEST },
+    body: bodyOf(WEBHOOK_TEST, now, applicationId, { webhookId }),
+    ...{ status: 'waiting', attempts: 0, createdAt: now, dueAt: now },
+  };
+}
+
+const bodyOf = (type: string, at: Date, applicationId: ApplicationId, data: JsonObject): string =>
+  JSON.stringify({ type, timestamp: at.toISOString(), data: { applicationId, ...data } });
+
+/** What is signed. The id has no dot, so the parts cannot be taken for each other. */
+export const signedContent = ({ id, body }: Pick<DeliveryRow, 'id' | 'body'>, timestamp: number): string =>
+  `${id}.${timestamp}.${body}`;

@@ -1,0 +1,22 @@
+// The schedule of retries.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DISABLED_AFTER_MS, pauseAfter, RETRY_PAUSES_MS } from './retries.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+test('retries with growing pauses for three days, and then gives up', () => {
+  const totalMs = RETRY_PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs, 0);
+  assert.ok(totalMs >= 3 * DAY_MS && totalMs < 4 * DAY_MS, `${totalMs}`);
+  assert.deepEqual(
+    [...RETRY_PAUSES_MS].sort((a, b) => a - b),
+    RETRY_PAUSES_MS,
+  );
+  assert.equal(pauseAfter(1), 5000);
+  assert.equal(pauseAfter(RETRY_PAUSES_MS.length), DAY_MS);
+  assert.equal(pauseAfter(RETRY_PAUSES_MS.length + 1), undefined);
+});
+
+test('a webhook is disabled no later than its first delivery is given up', () => {
+  assert.ok(DISABLED_AFTER_MS <= RETRY_PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs, 0));
+});

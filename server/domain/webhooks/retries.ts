@@ -1,0 +1,24 @@
+// When a delivery that failed is sent again, and when its webhook is disabled.
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** The pauses after the first attempt and each further one, as Standard Webhooks propose: three days together. */
+export const RETRY_PAUSES_MS: readonly number[] = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+];
+
+/** A webhook whose every attempt failed for this long is disabled. */
+export const DISABLED_AFTER_MS = 72 * HOUR_MS;
+
+/** The pause after this many attempts; undefined if the delivery is given up. */
+export const pauseAfter = (attempts: number): number | undefined => RETRY_PAUSES_MS[attempts - 1];

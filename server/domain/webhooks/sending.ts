@@ -1,0 +1,159 @@
+// Sends the deliveries that are due. Each webhook has a lane, in which one message is sent after the other, in the order of the
+// events; lanes do not wait for each other, and neither does the task that opens them.
+import type { CallResult, OutboundCalls } from '../../engines/egress/outbound-calls/outbound-calls.ts';
+import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId, WebhookId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { WebhookKeys } from './keys.ts';
+import { signedContent } from './message.ts';
+import { DISABLED_AFTER_MS, pauseAfter } from './retries.ts';
+import { SEND_TASK } from './writing.ts';
+
+/** From the connection to the end of the answer, in real time. */
+const ATTEMPT_MS = 15_000;
+/** For this time no other process sends the delivery. Longer than an attempt can take. */
+const RESERVED_MS = 60_000;
+/** The answer is read only so that the connection ends well. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+const LANES_MAX = 64;
+/** An application whose endpoints are all slow leaves lanes to others. */
+const LANES_PER_APPLICATION_MAX = 8;
+/** Then the lane goes to the webhook whose turn was the longest ago. A failure ends the lane too: the endpoint may be slow. */
+const DELIVERIES_PER_LANE = 50;
+const DUE_AT_ONCE = 500;
+const GONE = 410;
+
+export interface SendingParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly rows: Store['webhooks'];
+  readonly outbound: Pick<OutboundCalls, 'send'>;
+  readonly keys: Pick<WebhookKeys, 'signatures'>;
+  readonly userAgent: string;
+  readonly prompt: (task: string) => void;
+}
+
+type Due = Pick<DeliveryRow, 'webhookId' | 'applicationId'>;
+
+interface Lane {
+  readonly applicationId: ApplicationId;
+  readonly ended: Promise<void>;
+}
+
+export class Sending implements Closeable {
+  readonly #parts: SendingParts;
+  readonly #lanes = new Map<WebhookId, Lane>();
+  /** The number of the last turn of each webhook that had one and has deliveries due. */
+  #turns = new Map<WebhookId, number>();
+  #turn = 0;
+  readonly #closing = new AbortController();
+
+  constructor(parts: SendingParts) {
+    this.#parts = parts;
+  }
+
+  /** Opens a lane for each webhook with a delivery that is due, as far as there is room. */
+  async run(): Promise<Record<string, number>> {
+    const { rows, clock } = this.#parts;
+    let lanes = 0;
+    for (const { webhookId, applicationId } of this.#inTurn(await rows.due(clock.now(), DUE_AT_ONCE))) {
+      if (this.#closing.signal.aborted || this.#lanes.size >= LANES_MAX) break;
+      if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
+      this.#turn += 1;
+      this.#turns.set(webhookId, this.#turn);
+      this.#lanes.set(webhookId, { applicationId, ended: this.#lane(webhookId) });
+      lanes += 1;
+    }
+    return { lanes };
+  }
+
+  /** Breaks off what is being sent; it is due again at once, for the next process. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the service is stopping'));
+    await Promise.all([...this.#lanes.values()].map(({ ended }) => ended));
+  }
+
+  /** Those whose turn was the longest ago come first, so that a slow endpoint with many deliveries does not keep its lane. */
+  #inTurn(due: readonly Due[]): readonly Due[] {
+    const turnOf = ({ webhookId }: Due): number => this.#turns.get(webhookId) ?? 0;
+    this.#turns = new Map(due.map(one => [one.webhookId, turnOf(one)]));
+    return [...due].sort((a, b) => turnOf(a) - turnOf(b));
+  }
+
+  #lanesOf(applicationId: ApplicationId): number {
+    return [...this.#lanes.values()].filter(lane => lane.applicationId === applicationId).length;
+  }
+
+  async #lane(id: WebhookId): Promise<void> {
+    try {
+      for (let sent = 0; sent < DELIVERIES_PER_LANE && !this.#closing.signal.aborted; sent += 1)
+        if (!(await this.#sendNext(id))) break;
+    } catch (error) {
+      this.#parts.log.error('webhook.lane_failed', { webhook: id, reason: reason(error) });
+    } finally {
+      this.#lanes.delete(id);
+      if (!this.#closing.signal.aborted) this.#parts.prompt(SEND_TASK);
+    }
+  }
+
+  /** Whether to go on: false if nothing is due, or the endpoint did not accept it. */
+  async #sendNext(id: WebhookId): Promise<boolean> {
+    const { rows, clock } = this.#parts;
+    const now = clock.now();
+    const delivery = await rows.take(id, now, plus(now, RESERVED_MS));
+    const webhook = delivery && (await rows.byId(id));
+    if (!webhook) return false;
+    const result = await this.#send(webhook, delivery, now);
+    if (result.kind === 'failed' && this.#closing.signal.aborted) {
+      await rows.release(delivery.id, clock.now());
+      return false;
+    }
+    return this.#settle(webhook, delivery, result);
+  }
+
+  async #send(webhook: WebhookRow, delivery: DeliveryRow, now: Date): Promise<CallResult> {
+    const { outbound, keys, userAgent } = this.#parts;
+    const timestamp = Math.floor(now.getTime() / 1000);
+    const signatures = await keys.signatures(webhook, signedContent(delivery, timestamp), now);
+    const call = {
+      method: 'POST',
+      url: webhook.url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': userAgent,
+        'webhook-id': delivery.id,
+        'webhook-timestamp': `${timestamp}`,
+        'webhook-signature': signatures.join(' '),
+      },
+      body: Buffer.from(delivery.body),
+      ...{ deadlineMs: ATTEMPT_MS, maxResponseBytes: ANSWER_BYTES_MAX },
+    };
+    return outbound.send(call, this.#closing.signal);
+  }
+
+  /** Whether the endpoint accepted it. */
+  async #settle(webhook: WebhookRow, delivery: DeliveryRow, result: CallResult): Promise<boolean> {
+    const { rows, clock, log } = this.#parts;
+    const now = clock.now();
+    // The head of an answer decides: an endpoint that accepted the message did so, however its answer goes on.
+    const status = result.status;
+    if (status !== undefined && status >= 200 && status < 300) {
+      await rows.delivered(delivery, now, status);
+      return true;
+    }
+    const failure = result.kind === 'failed' ? result.words : `The endpoint answered ${result.status}; expected 2xx.`;
+    const pauseMs = pauseAfter(delivery.attempts);
+    log.info('webhook.failed', { webhook: webhook.id, delivery: delivery.id, attempts: delivery.attempts, failure });
+    const failingSince = await rows.failed(delivery, now, {
+      failure,
+      ...(status === undefined ? {} : { answerStatus: status }),
+      ...(pauseMs === undefined ? {} : { dueAt: plus(now, pauseMs) }),
+    });
+    if (status === GONE) await rows.disable(webhook.id, 'gone', now);
+    else if (failingSince && now.getTime() - failingSince.getTime() >= DISABLED_AFTER_MS)
+      await rows.disable(webhook.id, 'failing', now);
+    return false;
+  }
+}

@@ -1,0 +1,71 @@
+// Writes a delivery for each webhook and event, as the event feed grows. The place of a webhook in the feed is a column of its
+// row, so nothing is lost if the process ends, and each event is written once.
+
+import { EVENT_TYPES } from '../../../contract/events.ts';
+import { WAITING_DELIVERIES_MAX } from '../../../contract/webhooks.ts';
+import type { SessionEventRow, SessionEventType } from '../../engines/store/rows/events.ts';
+import type { WebhookRow } from '../../engines/store/rows/webhooks.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type DeliveryId, newId } from '../../kit/ids.ts';
+import { deliveryOf } from './message.ts';
+
+export const WRITE_TASK = 'write_webhook_deliveries';
+export const SEND_TASK = 'send_webhooks';
+
+const WEBHOOKS_AT_ONCE = 100;
+const EVENTS_AT_ONCE = 100;
+
+export interface WritingParts {
+  readonly store: Pick<Store, 'webhooks' | 'events'>;
+  readonly clock: Clock;
+  readonly prompt: (task: string) => void;
+}
+
+export class Writing {
+  readonly #parts: WritingParts;
+
+  constructor(parts: WritingParts) {
+    this.#parts = parts;
+  }
+
+  async run(): Promise<Record<string, number>> {
+    const { store, prompt } = this.#parts;
+    let written = 0;
+    let isFull = false;
+    for (const webhook of await store.webhooks.behind(WEBHOOKS_AT_ONCE)) {
+      const step = await this.#step(webhook);
+      written += step.written;
+      isFull ||= step.isFull;
+    }
+    if (written > 0) prompt(SEND_TASK);
+    if (isFull) prompt(WRITE_TASK);
+    return { written };
+  }
+
+  async #step(webhook: WebhookRow): Promise<{ readonly written: number; readonly isFull: boolean }> {
+    const { webhooks, events } = this.#parts.store;
+    const room = WAITING_DELIVERIES_MAX - (await webhooks.waiting(webhook.id));
+    if (room <= 0) return { written: 0, isFull: false };
+    const types = typesOf(webhook);
+    const found = await events.read(webhook.applicationId, {
+      ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_AT_ONCE) },
+      ...(types.length === 0 ? {} : { types }),
+    });
+    const isWritten = await webhooks.write(webhook, found.through, this.#deliveries(webhook, found.events));
+    return { written: isWritten ? found.events.length : 0, isFull: isWritten && found.full };
+  }
+
+  /** Ids in the order of the events, although they are made in the same millisecond. */
+  #deliveries(webhook: WebhookRow, events: readonly SessionEventRow[]) {
+    const now = this.#parts.clock.now();
+    const ids = events.map(() => newId<DeliveryId>(now)).sort();
+    return events.flatMap((event, at) => {
+      const id = ids[at];
+      return id === undefined ? [] : [deliveryOf(webhook, id, event, now)];
+    });
+  }
+}
+
+const typesOf = ({ eventTypes }: WebhookRow): readonly SessionEventType[] =>
+  EVENT_TYPES.filter(type => eventTypes.includes(type));

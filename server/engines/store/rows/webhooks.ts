@@ -1,0 +1,138 @@
+// Webhooks and their deliveries.
+import type { ApplicationId, DeliveryId, WebhookId } from '../../../kit/ids.ts';
+
+export type DisabledReason = 'caller' | 'failing' | 'gone';
+
+export interface WebhookRow {
+  readonly id: WebhookId;
+  readonly applicationId: ApplicationId;
+  readonly name: string;
+  readonly url: string;
+  /** Empty: all. */
+  readonly eventTypes: readonly string[];
+  readonly status: 'enabled' | 'disabled';
+  readonly disabledReason?: DisabledReason;
+  readonly disabledAt?: Date;
+  /** Since when every attempt has failed. */
+  readonly failingSince?: Date;
+  /** Deliveries were written of the events up to this one. */
+  readonly readThrough: number;
+  /** Increases with each rotation. */
+  readonly keyVersion: number;
+  readonly publicKey: string;
+  readonly sealedKey: Buffer;
+  readonly formerPublicKey?: string;
+  readonly formerSealedKey?: Buffer;
+  readonly formerUntil?: Date;
+  readonly revision: number;
+  readonly createdAt: Date;
+}
+
+export type WebhookChange = Partial<
+  Pick<
+    WebhookRow,
+    | 'name'
+    | 'url'
+    | 'eventTypes'
+    | 'readThrough'
+    | 'keyVersion'
+    | 'publicKey'
+    | 'sealedKey'
+    | 'formerPublicKey'
+    | 'formerSealedKey'
+    | 'formerUntil'
+  >
+>;
+
+export type DeliveryStatus = 'waiting' | 'delivered' | 'dead';
+
+export interface DeliveryRow {
+  readonly id: DeliveryId;
+  readonly webhookId: WebhookId;
+  readonly applicationId: ApplicationId;
+  /** Absent: a test. */
+  readonly eventId?: number;
+  readonly eventType: string;
+  /** The bytes that are signed and sent, as text. */
+  readonly body: string;
+  readonly status: DeliveryStatus;
+  readonly attempts: number;
+  readonly createdAt: Date;
+  /** When to send it. While it is sent: when another process may. Present exactly while it waits. */
+  readonly dueAt?: Date;
+  readonly attemptedAt?: Date;
+  readonly deliveredAt?: Date;
+  readonly answerStatus?: number;
+  readonly failure?: string;
+}
+
+export interface FailedAttempt {
+  readonly failure: string;
+  readonly answerStatus?: number;
+  /** Absent: the delivery is given up. */
+  readonly dueAt?: Date;
+}
+
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus;
+  readonly before?: DeliveryId;
+  readonly limit: number;
+}
+
+export interface WebhookRows {
+  insert(row: WebhookRow, limit: number): Promise<'inserted' | 'limit_reached'>;
+  /** Newest first. */
+  list(application: ApplicationId, page: { limit: number; before?: WebhookId }): Promise<WebhookRow[]>;
+  get(application: ApplicationId, id: WebhookId): Promise<WebhookRow | undefined>;
+  /** Undefined if the revision is another one. `status` also ends what waits, or clears the failures. */
+  change(
+    row: Pick<WebhookRow, 'id' | 'applicationId'>,
+    revision: number,
+    change: WebhookChange & { readonly status?: 'enabled' | 'disabled' },
+    now: Date,
+  ): Promise<WebhookRow | undefined>;
+  remove(application: ApplicationId, id: WebhookId): Promise<boolean>;
+
+  insertDelivery(row: DeliveryRow): Promise<void>;
+  /** Newest first. */
+  deliveries(application: ApplicationId, id: WebhookId, filter: DeliveryFilter): Promise<DeliveryRow[]>;
+  delivery(application: ApplicationId, id: WebhookId, delivery: DeliveryId): Promise<DeliveryRow | undefined>;
+  redeliver(
+    application: ApplicationId,
+    id: WebhookId,
+    delivery: DeliveryId,
+    now: Date,
+  ): Promise<DeliveryRow | undefined>;
+  /** How many deliveries of the webhook wait. */
+  waiting(id: WebhookId): Promise<number>;
+
+  /** Without an application, for background work: the webhook, in whatever state. */
+  byId(id: WebhookId): Promise<WebhookRow | undefined>;
+  /** Enabled webhooks with events that no delivery was written of, in any order. */
+  behind(batch: number): Promise<WebhookRow[]>;
+  /**
+   * Writes deliveries and moves the webhook's place in the feed, in one transaction. False if another process did, or the
+   * webhook is disabled.
+   */
+  write(
+    row: Pick<WebhookRow, 'id' | 'readThrough'>,
+    through: number,
+    deliveries: readonly DeliveryRow[],
+  ): Promise<boolean>;
+  /** Webhooks with a delivery that is due, those that wait the longest first. */
+  due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
+  /**
+   * Reserves the delivery of the webhook that is due first until `until`, and counts the attempt. Undefined if none is due, or
+   * the webhook is disabled.
+   */
+  take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
+  /** The endpoint accepted it. The webhook does not fail any more. */
+  delivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
+  /** Returns since when every attempt has failed. Undefined if the webhook is gone. */
+  failed(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, attempt: FailedAttempt): Promise<Date | undefined>;
+  /** Makes a delivery due at once whose attempt was broken off by the end of this process. */
+  release(delivery: DeliveryId, now: Date): Promise<void>;
+  disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;
+  /** Deletes deliveries that were created before this time and do not wait. Returns their number. */
+  forget(before: Date, batch: number): Promise<number>;
+}

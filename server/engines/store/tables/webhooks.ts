@@ -1,0 +1,224 @@
+// Webhooks and their deliveries.
+import { sql } from 'kysely';
+import type { ApplicationId, WebhookId } from '../../../kit/ids.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type { DisabledReason, WebhookRow, WebhookRows } from '../rows/webhooks.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const DISABLED = 'The webhook was disabled.';
+
+export const webhooks = (db: Db): WebhookRows => ({
+  insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
+
+  list: async (application, { limit, before }) => {
+    const listed = db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .orderBy('id', 'desc')
+      .limit(limit);
+    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+  },
+
+  get: async (application, id) => {
+    const one = db.selectFrom('webhooks').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  change: ({ applicationId, id }, revision, { status, ...change }, now) =>
+    inTransaction(db, async trx => {
+      const state =
+        status === 'disabled'
+          ? { status, disabledReason: 'caller' as const, disabledAt: now }
+          : status === 'enabled'
+            ? { status, disabledReason: null, disabledAt: null, failingSince: null }
+            : {};
+      const changed = trx
+        .updateTable('webhooks')
+        .set({ ...change, ...state, revision: revision + 1 })
+        .where('applicationId', '=', applicationId)
+        .where('id', '=', id)
+        .where('revision', '=', revision)
+        .returningAll();
+      const [row] = (await changed.execute()).map(withoutNulls);
+      if (row && status === 'disabled') await giveUpWaiting(trx, id);
+      return row;
+    }),
+
+  remove: async (application, id) => {
+    const removed = db.deleteFrom('webhooks').where('applicationId', '=', application).where('id', '=', id);
+    return (await removed.returning('id').execute()).length > 0;
+  },
+
+  insertDelivery: async row => {
+    await db.insertInto('webhookDeliveries').values(row).execute();
+  },
+
+  deliveries: async (application, id, { status, before, limit }) => {
+    let listed = ofWebhook(db, application, id).orderBy('id', 'desc').limit(limit);
+    if (status) listed = listed.where('status', '=', status);
+    if (before) listed = listed.where('id', '<', before);
+    return (await listed.execute()).map(withoutNulls);
+  },
+
+  delivery: async (application, id, delivery) =>
+    (await ofWebhook(db, application, id).where('id', '=', delivery).execute()).map(withoutNulls)[0],
+
+  redeliver: async (application, id, delivery, now) => {
+    const again = db
+      .updateTable('webhookDeliveries')
+      .set({ status: 'waiting', attempts: 0, dueAt: now })
+      .where('applicationId', '=', application)
+      .where('webhookId', '=', id)
+      .where('id', '=', delivery)
+      .returningAll();
+    return (await again.execute()).map(withoutNulls)[0];
+  },
+
+  waiting: async id => {
+    const waiting = db.selectFrom('webhookDeliveries').where('webhookId', '=', id).where('dueAt', 'is not', null);
+    return (await waiting.select(countAll).executeTakeFirstOrThrow()).count;
+  },
+
+  byId: async id => (await db.selectFrom('webhooks').selectAll().where('id', '=', id).execute()).map(withoutNulls)[0],
+
+  behind: async batch => {
+    const hasMore = sql<boolean>`exists (select from session_events
+      where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
+    // In no order, so that those that cannot go on do not keep others from their turn.
+    const behind = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
+    return (await behind.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
+  },
+
+  write: ({ id, readThrough }, through, deliveries) =>
+    inTransaction(db, async trx => {
+      const moved = trx
+        .updateTable('webhooks')
+        .set({ readThrough: through })
+        .where('id', '=', id)
+        .where('readThrough', '=', readThrough)
+        .where('status', '=', 'enabled')
+        .returning('id');
+      if ((await moved.execute()).length === 0) return false;
+      if (deliveries.length > 0)
+        await trx
+          .insertInto('webhookDeliveries')
+          .values([...deliveries])
+          .onConflict(conflict =>
+            conflict.columns(['webhookId', 'eventId']).where('eventId', 'is not', null).doNothing(),
+          )
+          .execute();
+      return true;
+    }),
+
+  due: async (now, batch) => {
+    const due = db
+      .selectFrom('webhookDeliveries')
+      .select(['webhookId', 'applicationId'])
+      .where('dueAt', '<=', now)
+      .groupBy(['webhookId', 'applicationId'])
+      .orderBy(({ fn }) => fn.min('dueAt'))
+      .limit(batch);
+    return due.execute();
+  },
+
+  take: async (id, now, until) => {
+    const enabled = db.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
+    const first = db
+      .selectFrom('webhookDeliveries')
+      .select('id')
+      .where('webhookId', 'in', enabled)
+      .where('dueAt', '<=', now)
+      .orderBy('dueAt')
+      .orderBy('eventId')
+      .limit(1)
+      .forUpdate()
+      .skipLocked();
+    const taken = db
+      .updateTable('webhookDeliveries')
+      .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
+      .where('id', 'in', first)
+      .where('dueAt', '<=', now)
+      .returningAll();
+    return (await taken.execute()).map(withoutNulls)[0];
+  },
+
+  delivered: ({ id, webhookId }, now, answerStatus) =>
+    inTransaction(db, async trx => {
+      await trx.updateTable('webhooks').set({ failingSince: null }).where('id', '=', webhookId).execute();
+      await trx
+        .updateTable('webhookDeliveries')
+        .set({ status: 'delivered', dueAt: null, deliveredAt: now, answerStatus, failure: null })
+        .where('id', '=', id)
+        .execute();
+    }),
+
+  failed: ({ id, webhookId }, now, { failure, answerStatus, dueAt }) =>
+    inTransaction(db, async trx => {
+      const failing = trx
+        .updateTable('webhooks')
+        .set(eb => ({ failingSince: eb.fn.coalesce('failingSince', sql<Date>`${now}::timestamptz`) }))
+        .where('id', '=', webhookId)
+        .returning('failingSince');
+      const [row] = await failing.execute();
+      await trx
+        .updateTable('webhookDeliveries')
+        .set({
+          ...{ failure, answerStatus: answerStatus ?? null },
+          ...(dueAt ? { dueAt } : { status: 'dead', dueAt: null }),
+        })
+        .where('id', '=', id)
+        // One that was given up meanwhile, because the webhook was disabled, stays so.
+        .where('status', '=', 'waiting')
+        .execute();
+      return row?.failingSince ?? undefined;
+    }),
+
+  release: async (delivery, now) => {
+    const released = db.updateTable('webhookDeliveries').set({ dueAt: now });
+    await released.where('id', '=', delivery).where('status', '=', 'waiting').execute();
+  },
+
+  disable: (id, reason, now) => inTransaction(db, trx => disable(trx, id, reason, now)),
+
+  forget: async (before, batch) => {
+    const old = db
+      .selectFrom('webhookDeliveries')
+      .select('id')
+      .where('createdAt', '<', before)
+      .where('dueAt', 'is', null)
+      .limit(batch);
+    return (await db.deleteFrom('webhookDeliveries').where('id', 'in', old).returning('id').execute()).length;
+  },
+});
+
+async function insert(trx: Db, row: WebhookRow, limit: number): Promise<'inserted' | 'limit_reached'> {
+  await lockApplication(trx, row.applicationId);
+  const all = trx.selectFrom('webhooks').where('applicationId', '=', row.applicationId);
+  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  await trx.insertInto('webhooks').values(row).execute();
+  return 'inserted';
+}
+
+async function disable(trx: Db, id: WebhookId, reason: DisabledReason, now: Date): Promise<void> {
+  const disabled = trx
+    .updateTable('webhooks')
+    .set(eb => ({ status: 'disabled', disabledReason: reason, disabledAt: now, revision: eb('revision', '+', 1) }))
+    .where('id', '=', id)
+    .where('status', '=', 'enabled')
+    .returning('id');
+  if ((await disabled.execute()).length > 0) await giveUpWaiting(trx, id);
+}
+
+async function giveUpWaiting(trx: Db, id: WebhookId): Promise<void> {
+  await trx
+    .updateTable('webhookDeliveries')
+    .set(eb => ({ status: 'dead', dueAt: null, failure: eb.fn.coalesce('failure', sql<string>`${DISABLED}::text`) }))
+    .where('webhookId', '=', id)
+    .where('dueAt', 'is not', null)
+    .execute();
+}
+
+const ofWebhook = (db: Db, application: ApplicationId, id: WebhookId) =>
+  db.selectFrom('webhookDeliveries').selectAll().where('applicationId', '=', application).where('webhookId', '=', id);

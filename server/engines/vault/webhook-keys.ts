@@ -1,0 +1,25 @@
+// The keys with which webhook messages are signed, and the signatures, as Standard Webhooks write them (scheme `v1a`).
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
+import { Secret } from '../../kit/secret.ts';
+
+export interface NewWebhookKey {
+  /** `whpk_` and the 32 bytes in base64. */
+  readonly publicKey: string;
+  /** PKCS #8, DER. */
+  readonly privateKey: Secret<Buffer>;
+}
+
+export function newWebhookKey(): NewWebhookKey {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
+  return {
+    publicKey: `whpk_${Buffer.from(x, 'base64url').toString('base64')}`,
+    privateKey: new Secret(privateKey.export({ format: 'der', type: 'pkcs8' })),
+  };
+}
+
+/** `v1a,` and the signature of `id.timestamp.body` in base64. */
+export function webhookSignature(privateKey: Secret<Buffer>, content: string): string {
+  const key = createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
+  return `v1a,${sign(null, Buffer.from(content), key).toString('base64')}`;
+}

@@ -1,0 +1,62 @@
+// The wiring of webhooks: their keys in the vault, the task that writes deliveries, and the one that sends them.
+import { DELIVERIES_KEPT_DAYS } from '../../contract/webhooks.ts';
+import type { Applications } from '../domain/identity/applications.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
+import { WebhookKeys } from '../domain/webhooks/keys.ts';
+import { Sending } from '../domain/webhooks/sending.ts';
+import { Webhooks } from '../domain/webhooks/webhooks.ts';
+import { SEND_TASK, WRITE_TASK, Writing } from '../domain/webhooks/writing.ts';
+import { newWebhookKey, webhookSignature } from '../engines/vault/webhook-keys.ts';
+import { plus } from '../kit/clock.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { version } from '../version.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Without a notification. */
+const WRITE_EVERY_MS = 5_000;
+/** Events that follow each other within this time are written together. */
+const WRITE_AFTER_MS = 100;
+const SEND_EVERY_MS = 2_000;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_AT_ONCE = 10_000;
+const DAY_MS = 24 * 3_600_000;
+
+export async function openWebhooks(
+  { clock, log }: Runtime,
+  { store, vault, outbound, audit, secret, prompt }: Foundation,
+  applications: Pick<Applications, 'require'>,
+) {
+  const keys = new WebhookKeys({ vault, engine: { newWebhookKey, webhookSignature } });
+  const cursors = new Cursors(secret, clock);
+  const service = new Webhooks({ store, applications, keys, outbound, cursors, audit, clock, prompt });
+  const writing = new Writing({ store, clock, prompt });
+  const userAgent = `Berth/${version()}`;
+  const sending = new Sending({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
+
+  let isPrompted = false;
+  const promptWriting = (): void => {
+    if (isPrompted) return;
+    isPrompted = true;
+    prompt(WRITE_TASK, WRITE_AFTER_MS);
+  };
+  const write = (): Promise<Record<string, number>> => {
+    isPrompted = false;
+    return writing.run();
+  };
+  const listening = await store.listen('session_event', promptWriting, promptWriting);
+  const forget = async () => ({
+    removed: await store.webhooks.forget(plus(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_AT_ONCE),
+  });
+  return {
+    service,
+    tasks: [
+      { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, run: write },
+      { name: SEND_TASK, everyMs: SEND_EVERY_MS, run: () => sending.run() },
+      { name: 'forget_webhook_deliveries', everyMs: FORGET_EVERY_MS, run: forget },
+    ],
+    close: async () => {
+      await listening.close();
+      await sending.close();
+    },
+  };
+}

@@ -1,0 +1,251 @@
+// Webhooks: signed messages of the events of sessions, retried by the clock, given up, and sent again by hand.
+import assert from 'node:assert/strict';
+import { createPublicKey, verify } from 'node:crypto';
+import { test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Webhook, WebhookDelivery, WebhookDeliveryWithMessage, WebhookPage } from '../../contract/webhooks.ts';
+import { verifyWebhook } from '../../sdk/index.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { join } from '../harness/members.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+import {
+  createWebhook,
+  deliveriesOf,
+  deliveryWhen,
+  type Received,
+  Receiver,
+  testWebhook,
+  webhooksPath,
+} from '../harness/webhooks.ts';
+
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+/** As server/domain/webhooks/retries.ts and the guide say. */
+const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
+
+const receiver = await Receiver.open();
+const server = await startServer({ clock: 'test', env: receiver.settings });
+const token = await ownerToken(server);
+
+const read = async (id: string): Promise<Webhook> =>
+  (await server.api<Webhook>('GET', webhooksPath(server, `/${id}`), { key: token })).body;
+
+const change = (webhook: Webhook, body: object) =>
+  server.api<Webhook & ErrorBody>('PATCH', webhooksPath(server, `/${webhook.id}`), {
+    ...{ key: token, body, headers: { 'if-match': '*' } },
+  });
+
+/** With node:crypto alone, as the guide describes it. */
+function isSigned({ headers, body }: Received, publicKey: string): boolean {
+  const raw = Buffer.from(publicKey.slice('whpk_'.length), 'base64');
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') }, format: 'jwk' });
+  const content = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);
+  return String(headers['webhook-signature'])
+    .split(' ')
+    .some(one => verify(null, content, key, Buffer.from(one.slice('v1a,'.length), 'base64')));
+}
+
+test('viewers read webhooks and deliveries, developers change them', async () => {
+  const owner = await Person.owner(server);
+  const viewer = (await join(server, owner, 'viewer@example.com', 'viewer')).person;
+  const developer = (await join(server, owner, 'developer@example.com', 'developer')).person;
+  const body = { name: 'roles', url: receiver.url('/roles') };
+  const refused = await viewer.post<ErrorBody>(webhooksPath(server), body);
+  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  const made = await developer.post<Webhook>(webhooksPath(server), body);
+  assert.equal(made.status, 201, made.text);
+  assert.equal((await viewer.get<Webhook>(webhooksPath(server, `/${made.body.id}`))).body.id, made.body.id);
+  assert.equal((await viewer.get(webhooksPath(server, `/${made.body.id}/deliveries`))).status, 200);
+  assert.equal((await viewer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 403);
+  assert.equal((await developer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 201);
+});
+
+test('sends the events of a session in their order, each signed with the key of the webhook', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/ordered') });
+  const other = await createWebhook(server, token, { url: receiver.url('/other') });
+  const { id } = await server.createSession({ userMetadata: { run: '1' } });
+  await server.release(id);
+  await server.ended(id);
+  const events = await eventsOf(server, id);
+  const received = await receiver.count('/ordered', events.length);
+  assert.deepEqual(
+    received.map(({ message }) => [message.type, message.data.id, message.timestamp]),
+    events.map(event => [event.type, event.id, event.time]),
+  );
+  const [first] = received;
+  const { time, ...shown } = events[0] ?? assert.fail('no event');
+  assert.deepEqual(first?.message.data, { applicationId: server.applicationId, ...shown, time });
+  assert.equal(first?.headers['content-type'], 'application/json');
+  for (const one of received) {
+    assert.ok(isSigned(one, webhook.publicKey));
+    assert.ok(!isSigned(one, other.publicKey), 'each webhook has its own key');
+    const options = { now: server.now() };
+    assert.equal(verifyWebhook(one.body, one.headers, webhook.publicKey, options).type, one.message.type);
+  }
+  assert.equal(new Set(received.map(({ headers }) => headers['webhook-id'])).size, received.length);
+  const [newest] = await deliveriesOf(server, token, webhook.id);
+  const last = received.at(-1);
+  assert.equal(newest?.id, last?.headers['webhook-id']);
+  const delivered = await deliveryWhen(server, token, newest ?? assert.fail(), ({ status }) => status === 'delivered');
+  assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.eventType], [1, 204, 'session.ended']);
+  const path = webhooksPath(server, `/${webhook.id}/deliveries/${newest?.id}`);
+  const { body } = await server.api<WebhookDeliveryWithMessage>('GET', path, { key: token });
+  assert.deepEqual(body.message, last?.message);
+  for (const { id: done } of [webhook, other])
+    await server.api('DELETE', webhooksPath(server, `/${done}`), { key: token });
+});
+
+test('sends only the chosen types, and only events after the webhook was created', async () => {
+  const { id } = await server.createSession();
+  const webhook = await createWebhook(server, token, {
+    url: receiver.url('/chosen'),
+    eventTypes: ['session.ended', 'session.ended'],
+  });
+  assert.deepEqual(webhook.eventTypes, ['session.ended']);
+  await server.release(id);
+  await server.ended(id);
+  const [received] = await receiver.count('/chosen', 1);
+  assert.deepEqual([received?.message.type, received?.message.data.sessionId], ['session.ended', id]);
+  await testWebhook(server, token, webhook.id);
+  const both = await receiver.count('/chosen', 2);
+  assert.deepEqual(
+    both.map(({ message }) => message.type),
+    ['session.ended', 'webhook.test'],
+  );
+});
+
+test('retries a message with growing pauses for three days, then gives it up and disables the webhook', async () => {
+  receiver.answer('/broken', response => void response.writeHead(500).end('no'));
+  const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
+  const sent = await testWebhook(server, token, webhook.id);
+  for (const [at, pauseMs] of PAUSES_MS.entries()) {
+    await receiver.count('/broken', at + 1);
+    // The reservation of the attempt, until its failure is written, is another time than the pause.
+    const settled = await deliveryWhen(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
+      const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
+      return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
+    });
+    assert.deepEqual([settled.status, settled.answerStatus], ['waiting', 500]);
+    assert.match(settled.failure ?? '', /answered 500/);
+    assert.ok((await read(webhook.id)).failingSince);
+    await server.advance(pauseMs);
+  }
+  await receiver.count('/broken', PAUSES_MS.length + 1);
+  const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');
+  assert.deepEqual([dead.attempts, dead.nextAttemptAt], [10, undefined]);
+  const disabled = await eventually(
+    'the webhook to be disabled',
+    () => read(webhook.id),
+    ({ status }) => status === 'disabled',
+  );
+  assert.equal(disabled.disabledReason, 'failing');
+  const [first, ...later] = receiver.of('/broken');
+  for (const one of later) {
+    assert.equal(one.headers['webhook-id'], first?.headers['webhook-id']);
+    assert.equal(one.body, first?.body);
+    assert.ok(isSigned(one, webhook.publicKey));
+  }
+
+  const path = webhooksPath(server, `/${webhook.id}/deliveries/${sent.id}/redeliver`);
+  const refused = await server.api('POST', path, { key: token });
+  assert.deepEqual([refused.status, refused.body.code], [409, 'not_ready']);
+  receiver.answer('/broken', response => void response.writeHead(200).end());
+  const enabled = await change(webhook, { status: 'enabled' });
+  assert.deepEqual([enabled.body.disabledReason, enabled.body.failingSince], [undefined, undefined]);
+  const again = await server.api<WebhookDelivery>('POST', path, { key: token });
+  assert.deepEqual([again.status, again.body.status, again.body.attempts], [200, 'waiting', 0], again.text);
+  const delivered = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+  assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
+});
+
+test('an endpoint that answers 410 is disabled at once, and what waits is given up', async () => {
+  receiver.answer('/gone', response => void response.writeHead(410).end());
+  const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
+  const sent = await testWebhook(server, token, webhook.id);
+  const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');
+  assert.equal(dead.answerStatus, 410);
+  assert.deepEqual([(await read(webhook.id)).status, (await read(webhook.id)).disabledReason], ['disabled', 'gone']);
+});
+
+test('after a rotation messages have a signature of both keys for a day, then of the new one', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/rotated') });
+  const rotated = await server.api<Webhook>('POST', webhooksPath(server, `/${webhook.id}/rotate-key`), { key: token });
+  assert.equal(rotated.status, 200, rotated.text);
+  assert.equal(rotated.body.formerPublicKey, webhook.publicKey);
+  assert.notEqual(rotated.body.publicKey, webhook.publicKey);
+  await testWebhook(server, token, webhook.id);
+  const [both] = await receiver.count('/rotated', 1);
+  assert.ok(both && isSigned(both, webhook.publicKey) && isSigned(both, rotated.body.publicKey));
+  await server.advance(24 * HOUR_MS);
+  await testWebhook(server, token, webhook.id);
+  const [, one] = await receiver.count('/rotated', 2);
+  assert.ok(one && !isSigned(one, webhook.publicKey) && isSigned(one, rotated.body.publicKey));
+  await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
+});
+
+test('a changed address gets the next message, a disabled webhook gets none of its time', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
+  const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
+  assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
+  const off = await change(webhook, { status: 'disabled' });
+  assert.deepEqual([off.body.status, off.body.disabledReason], ['disabled', 'caller']);
+  const missed = await server.createSession();
+  await change(webhook, { status: 'enabled' });
+  const seen = await server.createSession();
+  const [received] = await receiver.count('/after', 1);
+  assert.equal(received?.message.data.sessionId, seen.id);
+  assert.equal(receiver.of('/before').length, 0);
+  for (const { id } of [missed, seen]) await server.release(id);
+  const stale = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
+    ...{ key: token, body: { name: 'x' }, headers: { 'if-match': '"1"' } },
+  });
+  assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
+});
+
+test('the audit log has each change, with the webhook as its target and without its address', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/audited?secret=abc') });
+  await change(webhook, { name: 'renamed' });
+  await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
+  const { body } = await server.api<AuditPage>('GET', `/v1/applications/${server.applicationId}/audit`, { key: token });
+  const entries = body.data.filter(({ target }) => target?.id === webhook.id);
+  assert.deepEqual(
+    entries.map(({ action }) => action),
+    ['webhook.deleted', 'webhook.changed', 'webhook.created'],
+  );
+  assert.ok(!JSON.stringify(entries).includes('secret=abc'));
+  assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
+});
+
+test('an application has at most 20 webhooks, listed newest first in pages', async () => {
+  const { body: before } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
+  for (const { id } of before.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
+  for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });
+  const body = { name: 'more', url: receiver.url('/many') };
+  const refused = await server.api('POST', webhooksPath(server), { key: token, body });
+  assert.deepEqual([refused.status, refused.body.code], [409, 'limit_reached']);
+  const first = await server.api<WebhookPage>('GET', webhooksPath(server, '?limit=15'), { key: token });
+  const rest = await server.api<WebhookPage>('GET', webhooksPath(server, `?cursor=${first.body.nextCursor}`), {
+    key: token,
+  });
+  assert.deepEqual(
+    [...first.body.data, ...rest.body.data].map(({ name }) => name),
+    Array.from({ length: 20 }, (_, n) => `w${19 - n}`),
+  );
+});
+
+test('deliveries are forgotten after 30 days', async () => {
+  const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
+  const [webhook] = body.data;
+  const sent = await testWebhook(server, token, webhook?.id ?? assert.fail('no webhook'));
+  await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+  await server.advance(30 * 24 * HOUR_MS);
+  await server.hourly(
+    'the delivery to be forgotten',
+    () => deliveriesOf(server, token, sent.webhookId),
+    all => all.every(({ id }) => id !== sent.id),
+  );
+});

@@ -1,0 +1,142 @@
+// Attacks with webhooks: on services that the server can reach, on other endpoints, and on other applications.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Webhook, WebhookPage } from '../../contract/webhooks.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webhooksPath } from '../harness/webhooks.ts';
+
+const RETRY_MS = 5_000;
+
+const receiver = await Receiver.open();
+/** Changed by a test, and read again when the server starts again. */
+const env = { ...receiver.settings, BERTH_EGRESS_HOSTS: 'moving.test=127.0.0.1' };
+const server = await startServer({ clock: 'test', env });
+const token = await ownerToken(server);
+
+const create = (url: string) =>
+  server.api<Webhook & ErrorBody>('POST', webhooksPath(server), { key: token, body: { name: 'x', url } });
+
+test('refuses internal addresses when a webhook is saved or changed, and says the rule alone', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/saved') });
+  const refused: ReadonlyArray<readonly [url: string, words: RegExp]> = [
+    ['https://127.0.0.1/', /rule loopback/],
+    ['https://2130706433/', /rule loopback/],
+    ['https://[::ffff:10.0.0.1]/', /rule private/],
+    ['https://169.254.169.254/latest/meta-data/', /rule metadata/],
+    ['https://localhost:5432/', /rule loopback/],
+    [`${server.url}/v1/health`, /rule own_service/],
+    [receiver.url('/').replace('http://', 'http://user:secret@'), /user name or password/],
+    [`http://93.184.216.34/`, /https:\/\//],
+    ['ftp://example.com/', /https:\/\//],
+    ['https://a b/', /not valid/],
+  ];
+  for (const [url, words] of refused) {
+    const answer = await create(url);
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request'], `${url}: ${answer.text}`);
+    assert.match(answer.body.message, words, url);
+    assert.doesNotMatch(answer.body.message, /ECONN|10\.0\.0\.1|secret/);
+    const changed = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
+      ...{ key: token, headers: { 'if-match': '*' }, body: { url } },
+    });
+    assert.equal(changed.status, 400, url);
+  }
+});
+
+test('refuses a name at delivery that was allowed when it was saved', async () => {
+  const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
+  await deliveryWhen(
+    ...([server, token, await testWebhook(server, token, webhook.id)] as const),
+    ({ status }) => status === 'delivered',
+  );
+  env.BERTH_EGRESS_HOSTS = 'moving.test=10.0.0.1';
+  await server.restart();
+  const sent = await testWebhook(server, token, webhook.id);
+  const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
+  assert.match(failed.failure ?? '', /rule private/);
+  assert.doesNotMatch(failed.failure ?? '', /10\.0\.0\.1/);
+  assert.equal(receiver.of('/moving').length, 1);
+  env.BERTH_EGRESS_HOSTS = 'moving.test=127.0.0.1';
+  await server.restart();
+  await server.advance(RETRY_MS);
+  await receiver.count('/moving', 2);
+});
+
+test('does not follow a redirect, not even to an address that is open', async () => {
+  receiver.answer('/redirects', response => {
+    response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
+  });
+  const webhook = await createWebhook(server, token, { url: receiver.url('/redirects') });
+  const sent = await testWebhook(server, token, webhook.id);
+  const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
+  assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 307]);
+  assert.equal(receiver.of('/elsewhere').length, 0);
+});
+
+test('endpoints that never answer do not delay the endpoint of another application', async () => {
+  receiver.answer('/slow', () => {});
+  for (let n = 0; n < 12; n += 1) {
+    const { id } = await createWebhook(server, token, { name: `slow ${n}`, url: receiver.url('/slow') });
+    await testWebhook(server, token, id);
+  }
+  await receiver.count('/slow', 8);
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
+  const path = `/v1/applications/${made.body.id}/webhooks`;
+  const quick = await server.api<Webhook>('POST', path, {
+    ...{ key: token, body: { name: 'quick', url: receiver.url('/quick') } },
+  });
+  await server.api('POST', `${path}/${quick.body.id}/test`, { key: token });
+  await receiver.count('/quick', 1);
+  assert.equal(receiver.of('/slow').length, 8, 'an application has eight lanes');
+  const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
+  for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
+});
+
+test('an answer that is endless, compressed or broken off counts by its status alone', async () => {
+  receiver.answer('/endless', response => {
+    response.writeHead(200);
+    const more = (): void => {
+      while (!response.destroyed) if (!response.write(Buffer.alloc(65_536))) break;
+    };
+    response.on('drain', more);
+    more();
+  });
+  receiver.answer('/bomb', response => void response.writeHead(500, { 'content-encoding': 'gzip' }).end('x'));
+  const endless = await createWebhook(server, token, { url: receiver.url('/endless') });
+  const bomb = await createWebhook(server, token, { url: receiver.url('/bomb') });
+  const accepted = await testWebhook(server, token, endless.id);
+  await deliveryWhen(server, token, accepted, ({ status }) => status === 'delivered');
+  const refused = await testWebhook(server, token, bomb.id);
+  const failed = await deliveryWhen(server, token, refused, ({ failure }) => failure !== undefined);
+  assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 500]);
+});
+
+test('a webhook of another application is not found, and its deliveries neither', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/own') });
+  const sent = await testWebhook(server, token, webhook.id);
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Foreign' } });
+  const at = (rest: string) => `/v1/applications/${made.body.id}/webhooks/${webhook.id}${rest}`;
+  const requests: ReadonlyArray<readonly [method: string, rest: string, body?: object]> = [
+    ['GET', ''],
+    ['PATCH', '', { status: 'disabled' }],
+    ['DELETE', ''],
+    ['POST', '/rotate-key'],
+    ['POST', '/test'],
+    ['GET', '/deliveries'],
+    ['GET', `/deliveries/${sent.id}`],
+    ['POST', `/deliveries/${sent.id}/redeliver`],
+  ];
+  for (const [method, rest, body] of requests) {
+    const answer = await server.api(method, at(rest), {
+      ...{ key: token, headers: { 'if-match': '*' } },
+      ...(body ? { body } : {}),
+    });
+    assert.deepEqual([answer.status, answer.body.code], [404, 'not_found'], `${method} ${rest}`);
+  }
+  const second = await createWebhook(server, token, { url: receiver.url('/second') });
+  const crossed = webhooksPath(server, `/${second.id}/deliveries/${sent.id}`);
+  assert.equal((await server.api('GET', crossed, { key: token })).status, 404);
+  assert.equal((await server.api('POST', `${crossed}/redeliver`, { key: token })).status, 404);
+  assert.equal((await deliveriesOf(server, token, webhook.id)).length, 1);
+});

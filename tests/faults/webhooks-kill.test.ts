@@ -1,0 +1,91 @@
+// The server is killed while deliveries of webhooks wait and while events are made. After the restart each event arrives, and
+// has one delivery.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SessionEvent } from '../../contract/events.ts';
+import type { Webhook } from '../../contract/webhooks.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+import { createWebhook, deliveriesOf, Receiver } from '../harness/webhooks.ts';
+
+/** Longer than a delivery stays reserved for a process that was killed. */
+const RESERVED_MS = 61_000;
+
+const receiver = await Receiver.open();
+const server = await startServer({ clock: 'test', env: receiver.settings });
+await liftLimits(server);
+const token = await ownerToken(server);
+
+const idsAt = (path: string): ReadonlySet<unknown> => new Set(receiver.of(path).map(({ message }) => message.data.id));
+
+/** Each event has arrived, and has one delivery. */
+async function assertAll(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
+  const missing = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
+  await eventually('the events to arrive', missing, left => left.length === 0);
+  const deliveries = await deliveriesOf(server, token, webhook.id);
+  for (const { id, type } of events)
+    assert.equal(deliveries.filter(({ eventId }) => eventId === id).length, 1, `${type} ${id}`);
+  const ids = new Map(receiver.of(path).map(({ headers, message }) => [message.data.id, headers['webhook-id']]));
+  for (const { id, eventId } of deliveries)
+    if (eventId !== undefined) assert.equal(ids.get(eventId), id, 'every attempt has the id of the delivery');
+}
+
+test('kills the server while an endpoint does not answer: the message and those behind it arrive after the restart', async () => {
+  let hangs = true;
+  receiver.answer('/hung', response => {
+    if (!hangs) response.writeHead(204).end();
+  });
+  const webhook = await createWebhook(server, token, { url: receiver.url('/hung') });
+  const { id } = await server.createSession();
+  await server.release(id);
+  await server.ended(id);
+  await receiver.count('/hung', 1);
+  await eventually(
+    'the deliveries to wait',
+    () => deliveriesOf(server, token, webhook.id),
+    all => all.length > 3 && all.every(({ status }) => status === 'waiting'),
+  );
+  await server.kill();
+  hangs = false;
+  await server.start();
+  await server.advance(RESERVED_MS);
+  await assertAll(webhook, '/hung', await eventsOf(server, id));
+});
+
+test('kills the server at moments after a session began: no event is lost or written twice', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/moments') });
+  const sessions: string[] = [];
+  for (const afterMs of [0, 30, 120, 300, 700]) {
+    const { id } = await server.createSession({ keepAlive: true });
+    sessions.push(id);
+    await sleep(afterMs);
+    await server.restart();
+    await server.advance(RESERVED_MS);
+  }
+  for (const id of sessions) {
+    await server.release(id);
+    await server.ended(id);
+  }
+  const events = (await Promise.all(sessions.map(id => eventsOf(server, id)))).flat();
+  await assertAll(webhook, '/moments', events);
+});
+
+test('an endpoint that was down while the server was killed gets its messages once it is up', async () => {
+  const webhook = await createWebhook(server, token, { url: receiver.url('/down') });
+  await receiver.stop();
+  const { id } = await server.createSession();
+  await server.release(id);
+  await server.ended(id);
+  await eventually(
+    'attempts to fail',
+    () => deliveriesOf(server, token, webhook.id),
+    all => all.some(({ failure }) => failure !== undefined),
+  );
+  await server.restart();
+  await receiver.listen();
+  await server.advance(RESERVED_MS);
+  await assertAll(webhook, '/down', await eventsOf(server, id));
+});

@@ -1,0 +1,122 @@
+// A receiver of webhooks on loopback, and the requests of tests about webhooks.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after } from 'node:test';
+import type { Webhook, WebhookDelivery, WebhookDeliveryPage } from '../../contract/webhooks.ts';
+import { freePort } from './free-port.ts';
+import type { TestServer } from './server.ts';
+import { eventually } from './until.ts';
+
+export interface Received {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** The parsed body. */
+  readonly message: { readonly type: string; readonly timestamp: string; readonly data: Record<string, unknown> };
+}
+
+export type Answers = (response: ServerResponse, received: Received) => void;
+
+export class Receiver {
+  readonly port: number;
+  readonly #received: Received[] = [];
+  readonly #answers = new Map<string, Answers>();
+  readonly #server: Server;
+
+  private constructor(port: number) {
+    this.port = port;
+    this.#server = createServer(async (request, response) => {
+      const body = await text(request);
+      const path = request.url ?? '';
+      const received = { path, headers: request.headers, body, message: JSON.parse(body) };
+      this.#received.push(received);
+      const answers = this.#answers.get(path) ?? (given => void given.writeHead(204).end());
+      answers(response, received);
+    });
+  }
+
+  /** Runs until the file is over. */
+  static async open(): Promise<Receiver> {
+    const receiver = new Receiver(await freePort());
+    await receiver.listen();
+    after(() => receiver.stop());
+    return receiver;
+  }
+
+  /** Opens its port to the server. */
+  get settings(): Record<string, string> {
+    return {
+      BERTH_EGRESS_ALLOW: `127.0.0.1/32:${this.port}`,
+      BERTH_EGRESS_HOSTS: 'hooks.test=127.0.0.1',
+    };
+  }
+
+  url(path: string): string {
+    return `http://127.0.0.1:${this.port}${path}`;
+  }
+
+  /** What requests to this path are answered. Default: 204. */
+  answer(path: string, answers: Answers): void {
+    this.#answers.set(path, answers);
+  }
+
+  of(path: string): readonly Received[] {
+    return this.#received.filter(received => received.path === path);
+  }
+
+  /** All requests to the path, once there are so many. */
+  async count(path: string, count: number): Promise<readonly Received[]> {
+    const enough = (all: readonly Received[]): boolean => all.length >= count;
+    return eventually(`${count} messages at ${path}`, () => this.of(path), enough);
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(this.port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+export const webhooksPath = (server: TestServer, rest = ''): string =>
+  `/v1/applications/${server.applicationId}/webhooks${rest}`;
+
+export async function createWebhook(server: TestServer, key: string, body: object): Promise<Webhook> {
+  const made = await server.api<Webhook>('POST', webhooksPath(server), { key, body: { name: 'test', ...body } });
+  assert.equal(made.status, 201, made.text);
+  return made.body;
+}
+
+export async function deliveriesOf(server: TestServer, key: string, id: string): Promise<readonly WebhookDelivery[]> {
+  const path = webhooksPath(server, `/${id}/deliveries?limit=100`);
+  const listed = await server.api<WebhookDeliveryPage>('GET', path, { key });
+  assert.equal(listed.status, 200, listed.text);
+  return listed.body.data;
+}
+
+export async function testWebhook(server: TestServer, key: string, id: string): Promise<WebhookDelivery> {
+  const sent = await server.api<WebhookDelivery>('POST', webhooksPath(server, `/${id}/test`), { key });
+  assert.equal(sent.status, 201, sent.text);
+  return sent.body;
+}
+
+/** The delivery, once it satisfies. */
+export const deliveryWhen = (
+  server: TestServer,
+  key: string,
+  { id, webhookId }: Pick<WebhookDelivery, 'id' | 'webhookId'>,
+  satisfies: (delivery: WebhookDelivery) => boolean,
+): Promise<WebhookDelivery> =>
+  eventually(
+    'the delivery',
+    async () => {
+      const path = webhooksPath(server, `/${webhookId}/deliveries/${id}`);
+      return (await server.api<WebhookDelivery>('GET', path, { key })).body;
+    },
+    satisfies,
+  );
