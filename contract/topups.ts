@@ -8,7 +8,7 @@ export const CHECKOUT_DAYS = 14;
 export const OPEN_CHECKOUTS_MAX = 20;
 export const CHECKOUT_WAIT_SECONDS_MAX = 55;
 
-/** Providers that are built. Another name is refused with `feature_unavailable`. */
+/** Providers that are built; their names are in the paths. */
 export const PAYMENT_PROVIDERS = ['manual'] as const;
 
 const Price = Type.Object(
@@ -49,10 +49,7 @@ export const Quote = Type.Object(
 );
 export type Quote = Static<typeof Quote>;
 
-export const ProviderParams = Type.Object({
-  provider: Type.String({ pattern: '^[a-z]{1,32}$', description: '`manual`.' }),
-});
-export const CheckoutParams = Type.Object({ ...ProviderParams.properties, id: Uuid('Id of the checkout.') });
+export const CheckoutParams = Type.Object({ id: Uuid('Id of the checkout.') });
 
 export const OpenCheckout = Type.Object(
   {

@@ -11,14 +11,13 @@ import {
   CheckoutParams,
   CheckoutQuery,
   OpenCheckout,
-  ProviderParams,
   Quote,
 } from '../topups.ts';
 import { FOR_ANY_ORIGIN } from './shared.ts';
 
 const CREDIT = { tag: 'Credit', mount: 'native' } as const;
 const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
-const CHECKOUTS = '/v1/topups/{provider}/checkouts';
+const CHECKOUTS = '/v1/topups/manual/checkouts';
 const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const CATALOG_HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
 
@@ -43,28 +42,19 @@ export const TOPUP_OPERATIONS = {
     stepUp: true,
     isWrite: true,
     unknownFields: 'refuse',
-    params: ProviderParams,
     body: OpenCheckout,
     bodyExample: { applicationId: EXAMPLE_APP, packId: 'p50', quoteId: 'mh2k3l9s.Zk3…' },
     responses: { 201: { description: 'The checkout.', schema: Checkout } },
-    errors: [
-      'not_found',
-      'permission_denied',
-      'idempotency_key_required',
-      'not_ready',
-      'limit_reached',
-      'feature_unavailable',
-    ],
+    errors: ['not_found', 'permission_denied', 'idempotency_key_required', 'not_ready', 'limit_reached'],
   },
   listCheckouts: {
     ...READ,
     path: CHECKOUTS,
     summary: 'List checkouts',
     description: 'Returns the checkouts of an application, newest first. Requires the role owner.',
-    params: ProviderParams,
     query: CheckoutListQuery,
     responses: { 200: { description: 'A page of checkouts.', schema: CheckoutPage } },
-    errors: ['not_found', 'feature_unavailable'],
+    errors: ['not_found'],
   },
   readCheckout: {
     ...READ,
@@ -74,7 +64,7 @@ export const TOPUP_OPERATIONS = {
     params: CheckoutParams,
     query: CheckoutQuery,
     responses: { 200: { description: 'The checkout.', schema: Checkout } },
-    errors: ['not_found', 'feature_unavailable'],
+    errors: ['not_found'],
   },
   cancelCheckout: {
     ...CREDIT,
@@ -86,12 +76,12 @@ export const TOPUP_OPERATIONS = {
     isWrite: true,
     params: CheckoutParams,
     responses: { 200: { description: 'The checkout.', schema: Checkout } },
-    errors: ['not_found', 'permission_denied', 'already_decided', 'feature_unavailable'],
+    errors: ['not_found', 'permission_denied', 'already_decided'],
   },
   replaceAutoTopUp: {
     ...CREDIT,
     method: 'PUT',
-    path: '/v1/topups/{provider}/auto',
+    path: '/v1/topups/manual/auto',
     summary: 'Set automatic top-up',
     description:
       'Needs a provider that can pay by itself. `manual` cannot, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
@@ -99,7 +89,6 @@ export const TOPUP_OPERATIONS = {
     stepUp: true,
     isWrite: true,
     unknownFields: 'refuse',
-    params: ProviderParams,
     body: AutoTopUp,
     bodyExample: { applicationId: EXAMPLE_APP, enabled: true, threshold: 1_000_000, packId: 'p50', monthlyCap: 10_000 },
     responses: { 200: { description: 'The settings.', schema: AutoTopUp } },

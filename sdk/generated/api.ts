@@ -1000,7 +1000,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/topups/{provider}/checkouts": {
+    "/v1/topups/manual/checkouts": {
         parameters: {
             query?: never;
             header?: never;
@@ -1026,7 +1026,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/topups/{provider}/checkouts/{id}": {
+    "/v1/topups/manual/checkouts/{id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -1048,7 +1048,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/topups/{provider}/checkouts/{id}/cancel": {
+    "/v1/topups/manual/checkouts/{id}/cancel": {
         parameters: {
             query?: never;
             header?: never;
@@ -1068,7 +1068,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/topups/{provider}/auto": {
+    "/v1/topups/manual/auto": {
         parameters: {
             query?: never;
             header?: never;
@@ -7159,10 +7159,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: never;
-            path: {
-                /** @description `manual`. */
-                provider: string;
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -7249,10 +7246,7 @@ export interface operations {
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
             };
-            path: {
-                /** @description `manual`. */
-                provider: string;
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody: {
@@ -7358,8 +7352,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `manual`. */
-                provider: string;
                 /** @description Id of the checkout. */
                 id: string;
             };
@@ -7442,8 +7434,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `manual`. */
-                provider: string;
                 /** @description Id of the checkout. */
                 id: string;
             };
@@ -7525,10 +7515,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: never;
-            path: {
-                /** @description `manual`. */
-                provider: string;
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody: {

@@ -10,6 +10,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
+import { TOKEN_SCOPES } from '../../contract/tokens.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
@@ -396,6 +397,7 @@ test('the description states which operations require a credential', () => {
       '/v1/browsers/files/{token}',
       '/v1/config',
       ...['/v1/device/authorizations', '/v1/device/tokens'],
+      '/v1/purchases/catalog',
       '/v1/receipts/{jti}/status',
       ...['/v1/sign-in/email-code', '/v1/sign-in/email-code/verify', '/v1/sign-in/passkey'],
       ...['/v1/sign-in/passkey/options', '/v1/sign-in/password', '/v1/sign-in/register'],
@@ -455,9 +457,9 @@ for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isO
       .replace('{id}', other.sessionId)
       .replace('{operationId}', 'browser.pdf')
       .replace('{pageId}', '0');
-    const key = /^\/v1\/(applications|account)/.test(path) ? token : await agentKey();
+    const key = /^\/v1\/(applications|account|topups)/.test(path) ? token : await agentKey();
     const body = validBody(method, path);
-    if (path.startsWith('/v1/applications/{appId}') && !path.includes('{keyId}'))
+    if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, other);
     const answer = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
     if (path.endsWith('/connect')) return assert.equal(answer.body.code, 'upgrade_required');
@@ -490,7 +492,7 @@ async function assertForeignApplication(method: string, path: string, other: Oth
     key: token,
     body: {
       name: 'confined',
-      scopes: ['applications:read', 'applications:write', 'members:write', 'keys:write', 'limits:write', 'audit:read'],
+      scopes: TOKEN_SCOPES.filter(scope => scope !== 'account:tokens'),
       applicationIds: [other.applicationId],
     },
   });

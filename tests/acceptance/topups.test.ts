@@ -42,12 +42,12 @@ const quote = async (person = ada): Promise<Quote> => {
 };
 
 /** Opens a checkout; `headers` replace the fresh idempotency key. */
-async function open(fields: object = {}, person = ada, headers?: Record<string, string>, provider = 'manual') {
+async function open(fields: object = {}, person = ada, headers?: Record<string, string>) {
   keys += 1;
   const { quoteId } = await quote(ada);
   const body = { applicationId, packId: 'p50', quoteId, ...fields };
   return person.send<Checkout & ErrorBody>(
-    ...(['POST', `/v1/topups/${provider}/checkouts`, body, headers ?? { 'idempotency-key': `order ${keys}` }] as const),
+    ...(['POST', CHECKOUTS, body, headers ?? { 'idempotency-key': `order ${keys}` }] as const),
   );
 }
 
@@ -138,7 +138,7 @@ test('what is wrong with an order is refused, and nothing is ordered', async () 
   refused(await open({ quoteId: 'mh2k3l9s.forged' }), 409, 'not_ready');
   refused(await open({ packId: 'p1' }), 400, 'invalid_request');
   refused(await open({ price: 1 }), 400, 'unknown_field');
-  refused(await open({}, ada, undefined, 'stripe'), 422, 'feature_unavailable');
+  refused(await ada.post('/v1/topups/stripe/checkouts'), 404, 'route_not_found');
   refused(await open({ applicationId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' }), 404, 'not_found');
   assert.equal((await all()).length, before);
 });

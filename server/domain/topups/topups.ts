@@ -31,6 +31,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { isQuoteValid, quoteIdOf } from './packs.ts';
 
+const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 /** How often the row of a checkout is read for a caller who waits: the operator confirms in another process. */
@@ -74,8 +75,7 @@ export class TopUps {
   }
 
   /** `hasKey`: the request has an Idempotency-Key. A token can never buy. */
-  async open(caller: AccountCaller, provider: string, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
-    assertProvider(provider);
+  async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
     const application = await this.#owned(caller, request.applicationId);
     assertSteppedUp(caller, clock.now());
@@ -84,7 +84,7 @@ export class TopUps {
     const pack = packs.find(({ id }) => id === request.packId);
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
     if (!pack) throw invalidRequest([{ path: 'packId', message: `is no pack of the quote` }]);
-    const row = newCheckout(application, caller, provider, pack, now);
+    const row = newCheckout(application, caller, pack, now);
     await store.atomically(async within => {
       if ((await within.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
         throw limitReached('open checkouts', OPEN_CHECKOUTS_MAX);
@@ -93,8 +93,7 @@ export class TopUps {
     return this.#view(row);
   }
 
-  async list(caller: AccountCaller, provider: string, query: CheckoutListQuery): Promise<CheckoutPage> {
-    assertProvider(provider);
+  async list(caller: AccountCaller, query: CheckoutListQuery): Promise<CheckoutPage> {
     const { store, cursors } = this.#parts;
     const { id } = await this.#owned(caller, query.applicationId);
     const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
@@ -112,12 +111,10 @@ export class TopUps {
   /** Waits for another status than `since`. */
   async read(
     caller: AccountCaller,
-    provider: string,
     id: string,
     { wait = 0, since = 'open' }: CheckoutQuery,
     signal: AbortSignal,
   ): Promise<Checkout> {
-    assertProvider(provider);
     const { clock } = this.#parts;
     const until = clock.monotonicMs() + 1000 * wait;
     for (;;) {
@@ -128,8 +125,7 @@ export class TopUps {
     }
   }
 
-  async cancel(caller: AccountCaller, provider: string, id: string): Promise<Checkout> {
-    assertProvider(provider);
+  async cancel(caller: AccountCaller, id: string): Promise<Checkout> {
     const { store, audit, clock } = this.#parts;
     const { id: checkout } = await this.#find(caller, id);
     const row = await store.atomically(async within => {
@@ -142,8 +138,7 @@ export class TopUps {
   }
 
   /** Always refused: the operator is paid by hand. */
-  async replaceAuto(caller: AccountCaller, provider: string, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
-    assertProvider(provider);
+  async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#owned(caller, applicationId);
     throw fault('feature_unavailable', 'The provider manual cannot pay by itself.', {
       advice: 'Order a pack with a checkout.',
@@ -169,7 +164,7 @@ export class TopUps {
     const isLate = row.status === 'open' && expiresAt <= this.#parts.clock.now();
     const status = isLate ? 'expired' : row.status;
     return {
-      ...{ id, applicationId, provider: 'manual', packId, status, reference },
+      ...{ id, applicationId, provider: PROVIDER, packId, status, reference },
       ...{ credits: amount / MICROCREDITS_PER_CREDIT, bonus: bonus / MICROCREDITS_PER_CREDIT },
       price: { amount: price, currency },
       ...(status === 'open' ? { paymentText: this.#parts.paymentText } : {}),
@@ -219,7 +214,6 @@ const entryOf = (action: 'topup.opened' | 'topup.cancelled' | 'topup.credited', 
 function newCheckout(
   { id: applicationId, billingAccountId }: MemberApplication,
   { accountId }: AccountCaller,
-  provider: string,
   pack: Pack,
   now: Date,
 ): CheckoutRow {
@@ -227,18 +221,17 @@ function newCheckout(
     REFERENCE_ALPHABET.charAt(randomInt(REFERENCE_ALPHABET.length)),
   );
   return {
-    ...{ id: newId<CheckoutId>(now), accountId: billingAccountId, applicationId, openedBy: accountId, provider },
+    ...{
+      id: newId<CheckoutId>(now),
+      accountId: billingAccountId,
+      applicationId,
+      openedBy: accountId,
+      provider: PROVIDER,
+    },
     ...{ packId: pack.id, amount: pack.credits * MICROCREDITS_PER_CREDIT, bonus: pack.bonus * MICROCREDITS_PER_CREDIT },
     ...{ price: pack.price, currency: pack.currency, reference: characters.join(''), status: 'open' },
     ...{ createdAt: now, expiresAt: plus(now, CHECKOUT_DAYS * DAY_MS) },
   };
-}
-
-function assertProvider(provider: string): void {
-  if (PAYMENT_PROVIDERS.some(one => one === provider)) return;
-  throw fault('feature_unavailable', `There is no payment provider ${provider}.`, {
-    advice: `Use ${PAYMENT_PROVIDERS.join(' or ')}. The quote lists the providers.`,
-  });
 }
 
 const keyRequired = () =>

@@ -11,20 +11,20 @@ export const topUpHandlers = (topUps: TopUpVerbs) => ({
   readQuote: async ({ caller, params }: In<'readQuote'>): Promise<Answer> =>
     answer(await topUps.quote(caller, params.appId)),
 
-  openCheckout: async ({ caller, params, body, options }: In<'openCheckout'>): Promise<Answer> =>
-    answer(await topUps.open(caller, params.provider, body, options.run !== undefined)),
+  openCheckout: async ({ caller, body, options }: In<'openCheckout'>): Promise<Answer> =>
+    answer(await topUps.open(caller, body, options.run !== undefined)),
 
-  listCheckouts: async ({ caller, params, query }: In<'listCheckouts'>): Promise<Answer> =>
-    answer(await topUps.list(caller, params.provider, query)),
+  listCheckouts: async ({ caller, query }: In<'listCheckouts'>): Promise<Answer> =>
+    answer(await topUps.list(caller, query)),
 
   readCheckout: async ({ caller, params, query, signal }: In<'readCheckout'>): Promise<Answer> =>
-    answer(await topUps.read(caller, params.provider, params.id, query, signal)),
+    answer(await topUps.read(caller, params.id, query, signal)),
 
   cancelCheckout: async ({ caller, params }: In<'cancelCheckout'>): Promise<Answer> =>
-    answer(await topUps.cancel(caller, params.provider, params.id)),
+    answer(await topUps.cancel(caller, params.id)),
 
-  replaceAutoTopUp: async ({ caller, params, body }: In<'replaceAutoTopUp'>): Promise<Answer> =>
-    answer(await topUps.replaceAuto(caller, params.provider, body)),
+  replaceAutoTopUp: async ({ caller, body }: In<'replaceAutoTopUp'>): Promise<Answer> =>
+    answer(await topUps.replaceAuto(caller, body)),
 
   readCatalog: async ({ headers }: In<'readCatalog'>): Promise<Answer> => cached(CATALOG, headers['if-none-match']),
 });

@@ -1,0 +1,109 @@
+// `npm run bench:metering [-- --quick] [--json]`: creates in turn on two servers, one whose sessions cost credit and one whose
+// sessions cost nothing. Asked: metering adds at most a millisecond.
+import { parseArgs } from 'node:util';
+import { systemClock } from '../server/kit/clock.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { untilRefilled } from './lifecycle.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { median, type Summary, summary } from './statistics.ts';
+
+const ROUNDS = 100;
+const QUICK_ROUNDS = 20;
+/** Not counted: the first requests of a server are slower. */
+const WARM_UP_ROUNDS = 10;
+const ASKED_MS = 1;
+const CREDITS = '1000000';
+const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
+
+interface Figures {
+  /** Milliseconds of a create without and with credit. */
+  readonly off: Summary;
+  readonly on: Summary;
+  /** Of the differences within a round. */
+  readonly difference: Summary;
+  readonly released: { readonly off: number; readonly on: number; readonly difference: number };
+}
+
+const started: TestServer[] = [];
+
+async function start(env: Record<string, string>): Promise<TestServer> {
+  const server = new TestServer(
+    { env: { BERTH_WARM: '2', BERTH_SLOTS: '6', ...env }, isMeasured: true },
+    await freePort(),
+  );
+  started.push(server);
+  await server.start();
+  await liftLimits(server);
+  return server;
+}
+
+interface Times {
+  readonly createMs: number;
+  readonly releaseMs: number;
+}
+
+/** A create that finds a warm browser, and its release. */
+async function once(server: TestServer): Promise<Times> {
+  await untilRefilled(server);
+  const begun = systemClock.monotonicMs();
+  const { id } = await server.createSession({ keepAlive: true });
+  const created = systemClock.monotonicMs();
+  await server.release(id);
+  return { createMs: created - begun, releaseMs: systemClock.monotonicMs() - created };
+}
+
+async function measure(off: TestServer, on: TestServer, rounds: number): Promise<Figures> {
+  const times: { off: Times[]; on: Times[] } = { off: [], on: [] };
+  for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
+    // Each side is first in every other round.
+    const isOffFirst = round % 2 === 0;
+    const first = await once(isOffFirst ? off : on);
+    const second = await once(isOffFirst ? on : off);
+    if (round < 0) continue;
+    times.off.push(isOffFirst ? first : second);
+    times.on.push(isOffFirst ? second : first);
+  }
+  const of = (side: 'off' | 'on', what: keyof Times): number[] => times[side].map(one => one[what]);
+  const differences = (what: keyof Times): number[] =>
+    of('on', what).map((ms, at) => ms - (of('off', what)[at] ?? Number.NaN));
+  return {
+    off: summary(of('off', 'createMs')),
+    on: summary(of('on', 'createMs')),
+    difference: summary(differences('createMs')),
+    released: {
+      ...{ off: median(of('off', 'releaseMs')), on: median(of('on', 'releaseMs')) },
+      difference: median(differences('releaseMs')),
+    },
+  };
+}
+
+const ms = (value: number): string => `${value.toFixed(2)} ms`;
+
+function printed({ off, on, difference, released }: Figures): string {
+  const isMet = difference.median <= ASKED_MS;
+  return [
+    '| | without credit | with credit | median of the differences |',
+    '| --- | --- | --- | --- |',
+    `| create | ${ms(off.median)} | ${ms(on.median)} | ${ms(difference.median)} |`,
+    `| release | ${ms(released.off)} | ${ms(released.on)} | ${ms(released.difference)} |`,
+    '',
+    `${off.count} creates on each side. Asked of a create: at most ${ASKED_MS} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
+    '',
+  ].join('\n');
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' } } });
+const machine = await thisMachine();
+try {
+  const [off, on] = [await start({}), await start(RATES)];
+  const granted = await on.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');
+  if (granted.code !== 0) throw new Error(granted.stderr);
+  const figures = await measure(off, on, values.quick ? QUICK_ROUNDS : ROUNDS);
+  process.stdout.write(
+    values.json ? `${JSON.stringify({ machine, ...figures })}\n` : `${inWords(machine)}\n\n${printed(figures)}`,
+  );
+} finally {
+  for (const server of started) await server.close();
+}
