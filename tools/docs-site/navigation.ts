@@ -34,6 +34,7 @@ const SECTIONS: readonly Section[] = [
     entries: [
       doc('guides/typescript', 'TypeScript'),
       doc('guides/command-line', 'Command line'),
+      doc('guides/log-in-once', 'Log in once, reuse'),
       doc('guides/playwright', 'Playwright'),
       doc('guides/puppeteer', 'Puppeteer'),
       doc('guides/stagehand', 'Stagehand'),
@@ -41,6 +42,7 @@ const SECTIONS: readonly Section[] = [
       doc('guides/mcp', 'MCP clients'),
       doc('operations', 'Operations'),
       doc('connecting'),
+      doc('not-offered', 'What is not offered'),
     ],
   },
   { name: 'Guides', entries: [] },

@@ -1,0 +1,86 @@
+// docs/not-offered.md is complete and true: every call of the official SDK is described by the OpenAPI document or listed there, and
+// what is listed there answers as it says.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import { OPERATION_IDS, operation, pathsOf } from '../../contract/operations.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+
+const DOCUMENT = readFileSync(join(CHECKOUT, 'docs/not-offered.md'), 'utf8');
+const ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const server = await startServer();
+
+/** The rows of the first table: a method, a path, and whether it stands for all below it. */
+const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(
+  ([, method = '', path = '', below]) => ({
+    method,
+    path,
+    root: path.split('/').slice(0, 3).join('/'),
+    isTree: Boolean(below),
+  }),
+);
+
+/** Method and path of each request that the SDK's code makes, with `{}` in place of ids. */
+const CALLED = globSync('node_modules/@browserbasehq/sdk/resources/**/*.js', { cwd: CHECKOUT }).flatMap(file =>
+  [
+    ...readFileSync(join(CHECKOUT, file), 'utf8').matchAll(/_client\.(get|post|put|patch|delete)\([`'](\/[^`']+)[`']/g),
+  ].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path.replaceAll(/\$\{[^}]+\}/g, '{}')}`),
+);
+
+test('every call of the official SDK is offered, or listed as not offered', () => {
+  assert.ok(CALLED.length > 40);
+  const offered = new Set(
+    OPERATION_IDS.flatMap(id =>
+      pathsOf(id, true).map(({ path }) => `${operation(id).method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`),
+    ),
+  );
+  const isListed = (path: string): boolean =>
+    LISTED.some(one =>
+      one.isTree ? `${path}/`.startsWith(`${one.root}/`) : one.path.replaceAll(/\{[^}]+\}/g, '{}') === path,
+    );
+  const missing = [...new Set(CALLED)].filter(call => {
+    const path = call.slice(call.indexOf(' ') + 1);
+    return !offered.has(call) && !isListed(path);
+  });
+  assert.deepEqual(missing, []);
+});
+
+for (const { method, path } of LISTED)
+  test(`${method} ${path} answers as the document says`, async () => {
+    const answer = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
+      ...(method === 'POST' ? { body: {} } : {}),
+    });
+    if (path.includes('webdriver'))
+      assert.deepEqual([answer.status, answer.body.value?.error], [501, 'unsupported operation']);
+    else if (method === 'PUT') assert.deepEqual([answer.status, answer.body.code], [405, 'method_not_allowed']);
+    else assert.deepEqual([answer.status, answer.body.code], [404, 'route_not_found']);
+  });
+
+test('settings that are not offered are warned of or refused as the document says', async () => {
+  const asked = {
+    solveCaptchas: true,
+    captchaImageSelector: '#a',
+    captchaInputSelector: '#b',
+    fingerprint: { browsers: [] },
+  };
+  const session = await server.createSession({ browserSettings: asked, region: 'us-east-1' });
+  const warnings = new Map(session.warnings?.map(({ path, code }) => [path, code]));
+  assert.deepEqual(Object.fromEntries(warnings), {
+    region: 'region_not_local',
+    'browserSettings.solveCaptchas': 'captcha_not_supported',
+    'browserSettings.captchaImageSelector': 'captcha_not_supported',
+    'browserSettings.captchaInputSelector': 'captcha_not_supported',
+    'browserSettings.fingerprint': 'ignored',
+  });
+  await server.release(session.id);
+  for (const name of ['verified', 'advancedStealth']) {
+    const body = { browserSettings: { [name]: true } };
+    const refused = await server.api('POST', '/v1/browsers/sessions', { body });
+    assert.deepEqual([refused.status, refused.body.code], [422, 'feature_unavailable']);
+    const warned = await server.api<{ id: string }>('POST', '/v1/sessions', { body });
+    assert.ok(warned.status < 300, warned.text);
+    await server.release(warned.body.id);
+  }
+});
