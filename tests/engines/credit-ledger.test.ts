@@ -3,12 +3,27 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
+import { sessionHold } from '../../server/domain/credits/terms.ts';
 import { type Db, openDatabase } from '../../server/engines/store/database.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { NewHold } from '../../server/engines/store/rows/credits.ts';
-import { addCredit, hold, lockHeld, meter, settle } from '../../server/engines/store/tables/credit-ledger.ts';
-import { systemClock } from '../../server/kit/clock.ts';
-import { type AccountId, type ApplicationId, type HostId, newId, type ReservationId } from '../../server/kit/ids.ts';
+import {
+  addCredit,
+  hold,
+  lockBalance,
+  lockHeld,
+  meter,
+  settle,
+} from '../../server/engines/store/tables/credit-ledger.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  newId,
+  type ReservationId,
+  type SessionId,
+} from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { generator } from '../harness/random.ts';
@@ -303,6 +318,31 @@ test('a balance reaches 2^53 - 1 and is refused one more', async () => {
     /violates check constraint/,
   );
   assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
+});
+
+test('a session that holds nothing is placed and ended while the balance of its account is locked', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [applicationId = assert.fail()] = applications;
+  const createdAt = new Date();
+  await store.hosts.announce({ id: HOST, region: 'local', slots: 5, startedAt: createdAt });
+  const id = newId<SessionId>(createdAt);
+  await inTrx(async trx => {
+    await lockBalance(trx, account);
+    const placed = await store.sessions.place(
+      {
+        ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
+        ...{ createdAt, expiresAt: plus(createdAt, 60_000) },
+      },
+      {
+        createdAfter: createdAt,
+        decide: () => ({ admitted: { expiresAt: plus(createdAt, 60_000) } }),
+        hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST, { at: createdAt, expiresAt }),
+      },
+    );
+    assert.ok('placed' in placed);
+    await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
+    assert.equal((await store.sessions.finish(id, new Date(), 0))?.status, 'COMPLETED');
+  });
 });
 
 test('the database refuses the role of the server to change or remove entries, and to set a balance or a settled reservation', async () => {

@@ -66,12 +66,11 @@ export async function lockHeld(
   trx: Db,
   purposeId: string,
 ): Promise<{ balance: BalanceRow; reservation: ReservationRow } | undefined> {
-  const found = trx.selectFrom('creditReservations').selectAll();
-  const held = found.where('purposeId', '=', purposeId).where('status', '=', 'held');
-  const first = await held.executeTakeFirst();
-  if (!first) return undefined;
-  const balance = await lockBalance(trx, first.accountId);
-  const row = await held.forUpdate().executeTakeFirst();
+  const held = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
+  const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', held.select('accountId'));
+  const balance = await ofAccount.forUpdate().executeTakeFirst();
+  // In a statement of its own, which sees what was committed while the first one waited.
+  const row = balance && (await held.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }
 

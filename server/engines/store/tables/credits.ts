@@ -82,11 +82,14 @@ export const creditGrants = (db: Db): CreditGrants => ({
     }),
 });
 
-/** Settles what a session held, in the transaction that ends it. Does nothing for one that holds nothing. */
+/**
+ * Settles what a session held, in the transaction that ends it. Does nothing for one that holds nothing, or whose end is not
+ * decided.
+ */
 export async function settleSession(trx: Db, id: SessionId, endedAt: Date): Promise<void> {
   const found = await lockHeld(trx, id);
   const used = found && (await usedBy(trx, id));
-  if (!found || !used) return;
+  if (!found || !used?.isEnding) return;
   const { reservation } = found;
   const isLost = used.endReason !== undefined && LOST.has(used.endReason);
   const until = isLost ? (reservation.meteredAt ?? used.startedAt ?? endedAt) : endedAt;

@@ -163,7 +163,6 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       return moved ?? ended(db, id);
     }
     const moved = await db.transaction().execute(async trx => {
-      if (await isUndecidedStill(trx, id)) return undefined;
       await settleSession(trx, id, endedAt);
       return (await writeRecorded(trx, finished(trx), event.ended(endedAt)))[0];
     });
@@ -306,9 +305,6 @@ async function holdsCredit(db: Db, id: SessionRow['id']): Promise<boolean> {
   const held = db.selectFrom('creditReservations').select('id').where('purposeId', '=', id);
   return (await held.where('status', '=', 'held').execute()).length > 0;
 }
-
-const isUndecidedStill = async (db: Db, id: SessionRow['id']): Promise<boolean> =>
-  (await db.selectFrom('sessions').select('id').where('id', '=', id).where(isUndecided).execute()).length > 0;
 
 /** An end is final: if the row has ended now, it had already ended when the update matched nothing. */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
