@@ -21,6 +21,7 @@ import { SessionPage } from './pages/session.tsx';
 import { readSessionView } from './pages/session-view.ts';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
 import { TokensPage } from './pages/tokens.tsx';
+import { WebhooksPage } from './pages/webhooks.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: MissingPage });
@@ -77,6 +78,14 @@ const keys = createRoute({
   component: function Keys() {
     const { app } = keys.useParams();
     return <KeysPage key={app} app={app} />;
+  },
+});
+const webhooks = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/webhooks',
+  component: function Webhooks() {
+    const { app } = webhooks.useParams();
+    return <WebhooksPage key={app} app={app} />;
   },
 });
 const limits = createRoute({
@@ -146,6 +155,7 @@ export const router = createRouter({
     extensions,
     certificates,
     keys,
+    webhooks,
     limits,
     members,
     audit,

@@ -39,6 +39,7 @@ const OTHERS: readonly Place[] = [
   [path('/extensions'), 'Extensions'],
   [path('/certificates'), 'Certificates'],
   [path('/keys'), 'Agent keys'],
+  [path('/webhooks'), 'Webhooks'],
   [path('/limits'), 'Limits and usage'],
   [path('/members'), 'Members'],
   [path('/audit'), 'Audit log'],

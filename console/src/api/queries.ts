@@ -50,6 +50,10 @@ export const tokensQuery = queryOptions({
 });
 
 const MEMBERS_PER_PAGE = 50;
+const WEBHOOKS_PER_PAGE = 50;
+const WEBHOOKS_EVERY_MS = 5_000;
+const DELIVERIES_PER_PAGE = 25;
+const DELIVERIES_EVERY_MS = 3_000;
 const ENTRIES_PER_PAGE = 50;
 
 /** Pages of a list with a cursor. */
@@ -73,6 +77,30 @@ export const invitationsQuery = (app: string) =>
     queryKey: ['invitations', app],
     queryFn: ({ signal, pageParam }) =>
       call('listInvitations', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
+  });
+
+/** Read again and again, because a webhook can begin to fail, or be disabled, by itself. */
+export const webhooksQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['webhooks', app],
+    queryFn: ({ signal, pageParam }) =>
+      call('listWebhooks', { params: { appId: app }, query: pageOf(WEBHOOKS_PER_PAGE, pageParam), signal }),
+    refetchInterval: WEBHOOKS_EVERY_MS,
+  });
+
+/** Read again and again, because deliveries change by themselves. */
+export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['webhooks', app, webhookId, 'deliveries'],
+    queryFn: ({ signal, pageParam }) =>
+      call('listWebhookDeliveries', {
+        params: { appId: app, webhookId },
+        query: pageOf(DELIVERIES_PER_PAGE, pageParam),
+        signal,
+      }),
+    refetchInterval: DELIVERIES_EVERY_MS,
   });
 
 export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cursor'>) =>

@@ -10,6 +10,7 @@ export const PAGES = [
   { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
   { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
   { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
+  { to: '/a/$app/webhooks', icon: 'webhooks', name: 'Webhooks', needs: 'listWebhooks' },
   { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
   { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },
   { to: '/a/$app/audit', icon: 'docs', name: 'Audit log', needs: 'listAuditEntries' },

@@ -1,0 +1,76 @@
+// The dialog that creates or changes a webhook.
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { CreateWebhook, Webhook } from '../../../contract/webhooks.ts';
+import { call } from '../api/call.ts';
+import { TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+
+type EventTypes = NonNullable<CreateWebhook['eventTypes']>;
+
+export function WebhookForm({
+  app,
+  webhook,
+  done,
+  close,
+}: {
+  readonly app: string;
+  /** Absent: creates one. */
+  readonly webhook?: Webhook;
+  readonly done: () => Promise<void>;
+  readonly close: () => void;
+}) {
+  const [name, setName] = useState(webhook?.name ?? '');
+  const [url, setUrl] = useState(webhook?.url ?? '');
+  const [types, setTypes] = useState(webhook?.eventTypes.join(', ') ?? '');
+  const work = useMutation({
+    mutationFn: () => {
+      const body = { name, url: url.trim(), eventTypes: typesIn(types) };
+      if (!webhook) return call('createWebhook', { params: { appId: app }, body });
+      return call('changeWebhook', {
+        params: { appId: app, webhookId: webhook.id },
+        headers: { 'if-match': `"${webhook.revision}"` },
+        body,
+      });
+    },
+    onSuccess: done,
+  });
+  return (
+    <FormDialog
+      title={webhook ? `Change ${webhook.name}` : 'Create a webhook'}
+      action={webhook ? 'Change' : 'Create'}
+      work={work}
+      close={close}
+    >
+      <TextField
+        label="Name"
+        placeholder="billing"
+        value={name}
+        onChange={event => setName(event.target.value)}
+        required
+      />
+      <TextField
+        label="Address"
+        hint="https. Private and internal addresses are refused unless the operator has opened them."
+        placeholder="https://hooks.example.com/berth"
+        value={url}
+        onChange={event => setUrl(event.target.value)}
+        required
+      />
+      <TextField
+        label="Event types"
+        hint="Separated by commas. Empty: all, and types that are added later."
+        placeholder="session.started, session.ended"
+        value={types}
+        onChange={event => setTypes(event.target.value)}
+      />
+    </FormDialog>
+  );
+}
+
+/** The service refuses names that are no types, and says so. */
+const typesIn = (text: string): EventTypes =>
+  text
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '') as EventTypes;

@@ -1,0 +1,89 @@
+// Webhooks in the console, in a real browser: created, tested, changed, disabled, and a delivery sent again.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { consoleIsBuilt, DESK, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { join } from '../harness/members.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { Receiver } from '../harness/webhooks.ts';
+
+const OWNER = 'ada@example.com';
+const VIEWER = 'vic@example.com';
+
+await consoleIsBuilt();
+const receiver = await Receiver.open();
+const server = await startServer({ env: receiver.settings });
+const owner = await Person.owner(server, OWNER);
+await join(server, owner, VIEWER, 'viewer');
+const webhooks = `/console/a/${server.applicationId}/webhooks`;
+
+test('creates a webhook, sends a test and shows its delivery, and sends it again', async () => {
+  await visit(server.url, DESK, webhooks, async (page, watched) => {
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByText('No webhooks').waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Create a webhook' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('billing');
+    await dialog.getByLabel('Address').fill('https://10.0.0.1/');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText(/rule private/).waitFor();
+    await watched.assertSound();
+    await dialog.getByLabel('Address').fill(receiver.url('/console'));
+    await dialog.getByLabel('Event types').fill('session.started, session.ended');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('session.started, session.ended').waitFor();
+    await page.getByRole('button', { name: 'Copy the public key of billing' }).click();
+    assert.match(await page.evaluate('navigator.clipboard.readText()'), /^whpk_/);
+
+    await page.getByRole('button', { name: 'Send a test to billing' }).click();
+    await page.getByRole('heading', { name: 'Deliveries of billing' }).waitFor();
+    await page.getByText('Delivered', { exact: true }).waitFor();
+    const [received] = await receiver.count('/console', 1);
+    await watched.assertSound();
+    await page.getByRole('button', { name: /^Send again: webhook\.test/ }).click();
+    const [, again] = await receiver.count('/console', 2);
+    assert.equal(again?.headers['webhook-id'], received?.headers['webhook-id']);
+  });
+});
+
+test('a failed delivery says why, and a disabled webhook too', async () => {
+  receiver.answer('/console', response => void response.writeHead(503).end());
+  await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByRole('button', { name: 'Send a test to billing' }).click();
+    await page.getByText('The endpoint answered 503; expected 2xx.').waitFor();
+    await page.getByText('Failing since').waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Disable billing' }).click();
+    await page.getByRole('button', { name: 'Enable billing' }).waitFor();
+    await page.getByText(/^Disabled/).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Send a test to billing' }).count(), 0);
+    await watched.assertSound();
+  });
+});
+
+test('a viewer sees webhooks and deliveries, and no buttons to change them', async () => {
+  await visit(server.url, DESK, webhooks, async (page, watched) => {
+    await signInByHand(page, VIEWER, PASSWORD);
+    await page.getByRole('button', { name: 'Deliveries of billing' }).click();
+    await page.getByText('Given up').first().waitFor();
+    for (const name of ['Create a webhook', 'Change billing', 'Delete billing', 'Enable billing'])
+      assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+    await watched.assertSound();
+  });
+});
+
+test('a webhook is changed and deleted', async () => {
+  await visit(server.url, DESK, webhooks, async page => {
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByRole('button', { name: 'Change billing' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('invoices');
+    await page.getByRole('dialog').getByLabel('Event types').fill('');
+    await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
+    await page.getByText('All events').waitFor();
+    await page.getByRole('button', { name: 'Delete invoices' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No webhooks').waitFor();
+  });
+});
