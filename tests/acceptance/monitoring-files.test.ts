@@ -1,0 +1,105 @@
+// The dashboard for Grafana and the alerts for Prometheus in deploy/: their shape, and that a running server has every metric they name.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Type from 'typebox';
+import Value from 'typebox/value';
+import { parse } from 'yaml';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+
+const strict = { additionalProperties: false } as const;
+const Text = Type.String({ minLength: 1 });
+const Source = Type.Object({ type: Type.Literal('prometheus'), uid: Type.Literal('${datasource}') }, strict);
+const Target = Type.Object(
+  { refId: Type.String({ pattern: '^[A-Z]$' }), datasource: Source, expr: Text, legendFormat: Text },
+  strict,
+);
+const Size = Type.Integer({ minimum: 0, maximum: 24 });
+const Panel = Type.Object(
+  {
+    ...{
+      id: Type.Integer({ minimum: 1 }),
+      type: Type.Literal('timeseries'),
+      title: Text,
+      description: Text,
+      datasource: Source,
+    },
+    gridPos: Type.Object({ h: Size, w: Size, x: Size, y: Type.Integer({ minimum: 0 }) }, strict),
+    fieldConfig: Type.Object(
+      { defaults: Type.Object({ unit: Text, min: Type.Number() }, strict), overrides: Type.Array(Type.Object({})) },
+      strict,
+    ),
+    ...{ options: Type.Object({}), targets: Type.Array(Target, { minItems: 1 }) },
+  },
+  strict,
+);
+/** What Grafana's model of a dashboard requires, and what ours uses of it. */
+const Dashboard = Type.Object(
+  {
+    ...{ uid: Text, title: Text, description: Text, tags: Type.Array(Text), timezone: Type.String(), refresh: Text },
+    ...{ schemaVersion: Type.Integer({ minimum: 36 }), version: Type.Integer(), editable: Type.Boolean() },
+    time: Type.Object({ from: Text, to: Text }, strict),
+    templating: Type.Object({ list: Type.Array(Type.Object({ name: Text, type: Text, query: Text })) }, strict),
+    annotations: Type.Object({ list: Type.Array(Type.Object({})) }, strict),
+    panels: Type.Array(Panel, { minItems: 5 }),
+  },
+  strict,
+);
+const Duration = Type.String({ pattern: '^([0-9]+(ms|s|m|h|d|w|y))+$' });
+const Texts = Type.Record(Type.String({ pattern: '^[a-zA-Z_][a-zA-Z0-9_]*$' }), Type.String());
+/** A file of alerting rules, as Prometheus documents it. */
+const Rules = Type.Object(
+  {
+    groups: Type.Array(
+      Type.Object(
+        {
+          name: Text,
+          interval: Type.Optional(Duration),
+          rules: Type.Array(
+            Type.Object({ alert: Text, expr: Text, for: Duration, labels: Texts, annotations: Texts }, strict),
+            { minItems: 1 },
+          ),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+);
+
+const file = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
+const checked = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
+  assert.deepEqual(Value.Errors(schema, value), []);
+  return Value.Parse(schema, value);
+};
+const dashboard = checked(Dashboard, JSON.parse(file('grafana/berth-dashboard.json')));
+const rules = checked(Rules, parse(file('prometheus/berth-alerts.yaml'))).groups.flatMap(group => group.rules);
+const expressions = [
+  ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ...dashboard.templating.list.map(({ query }) => query).filter(query => query.includes('(')),
+  ...rules.map(({ expr }) => expr),
+];
+
+const server = await startServer();
+
+test('every metric of a panel or an alert is in the metrics of a running server', async () => {
+  await server.release((await server.createSession()).id);
+  const { text } = await server.operator<string>('/metrics');
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
+  const named = new Set(expressions.flatMap(expr => expr.match(/\b(berth|process|nodejs)_\w+/g) ?? []));
+  assert.ok(named.size >= 12);
+  for (const name of named) {
+    const [, base = name] = /^(.+)_(bucket|count|sum)$/.exec(name) ?? [];
+    assert.equal(types.has(name) || types.get(base) === 'histogram', true, name);
+  }
+});
+
+test('panels and alerts have ids of their own, and alerts say what to do', () => {
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
+  assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+  for (const { alert, labels, annotations } of rules) {
+    assert.match(labels.severity ?? '', /^(critical|warning)$/, alert);
+    assert.ok(annotations.summary && annotations.description, alert);
+  }
+});
