@@ -11,6 +11,7 @@ const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
     'Its pages needed more memory than a session may have. Open fewer at a time, or ask the operator for more.',
   start_failed: 'Create it again. If it happens again, the log of the service has the reason.',
   egress_limit: 'Network shows what was transferred. A create may set a larger egressBytes.',
+  credit_exhausted: 'An owner of the application can buy credit, or the operator can give some.',
   disk_limit: 'Downloads and storage of its pages filled its disk.',
   timed_out: 'A create may set a longer timeout, up to the limit of the application.',
   connect_timeout: 'Connect sooner after the create, or create it with keepAlive.',

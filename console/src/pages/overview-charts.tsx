@@ -86,7 +86,15 @@ export function Together({ usage: { steps, total }, period }: Props) {
 
 /** Reasons that end a session as ERROR. */
 const FAILURES: ReadonlySet<string> = new Set<EndReason>([
-  ...(['crashed', 'out_of_memory', 'start_failed', 'egress_limit', 'disk_limit', 'service_restart'] as const),
+  ...([
+    'crashed',
+    'out_of_memory',
+    'start_failed',
+    'egress_limit',
+    'disk_limit',
+    'service_restart',
+    'credit_exhausted',
+  ] as const),
 ]);
 
 export function EndReasons({ app, usage: { total }, period }: Props & { readonly app: string }) {
