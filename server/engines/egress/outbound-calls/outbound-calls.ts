@@ -198,9 +198,10 @@ export class OutboundCalls {
 
   /** Made once, because it parses all authorities. */
   #secureContext(): SecureContext {
+    if (this.#context) return this.#context;
     const { authorities } = this.#options;
     const ca = [...getCACertificates('default'), ...(authorities === undefined ? [] : [authorities])];
-    this.#context ??= createSecureContext({ ca });
+    this.#context = createSecureContext({ ca });
     return this.#context;
   }
 }

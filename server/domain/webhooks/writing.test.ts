@@ -1,0 +1,71 @@
+// How many events are read for a webhook, and what follows from it. The database is that of the acceptance tests.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WAITING_DELIVERIES_MAX } from '../../../contract/webhooks.ts';
+import type { EventFilter, SessionEventRow } from '../../engines/store/rows/events.ts';
+import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
+import { systemClock } from '../../kit/clock.ts';
+import { type ApplicationId, newId, type SessionId, type WebhookId } from '../../kit/ids.ts';
+import { SEND_TASK, WRITE_TASK, Writing, type WritingParts } from './writing.ts';
+
+const now = new Date('2026-11-23T10:00:00.000Z');
+const webhook: WebhookRow = {
+  ...{ id: newId<WebhookId>(now), applicationId: newId<ApplicationId>(now), name: 'x', url: 'https://a.test/' },
+  ...{ eventTypes: ['session.ended'], status: 'enabled', readThrough: 7, revision: 1, createdAt: now },
+  ...{ keyVersion: 1, publicKey: '', sealedKey: Buffer.alloc(0) },
+};
+
+const eventAt = (id: number): SessionEventRow => ({
+  ...{ id, applicationId: webhook.applicationId, sessionId: newId<SessionId>(now), at: now },
+  ...{ type: 'session.ended', actor: { kind: 'clock' }, detail: {} },
+});
+
+/** Runs once with this number of waiting deliveries, and a feed that has enough events. */
+async function ran(waiting: number, isMoved = true) {
+  const filters: EventFilter[] = [];
+  const prompted: string[] = [];
+  let written: readonly DeliveryRow[] = [];
+  const store = {
+    webhooks: {
+      behind: async () => [webhook],
+      waiting: async () => waiting,
+      write: async (_: unknown, __: number, rows: readonly DeliveryRow[]) => {
+        written = rows;
+        return isMoved;
+      },
+    },
+    events: {
+      read: async (_: ApplicationId, filter: EventFilter) => {
+        filters.push(filter);
+        const events = Array.from({ length: filter.limit }, (__, at) => eventAt(filter.after + 1 + at));
+        return { events, through: filter.after + filter.limit, full: true };
+      },
+    },
+  } as unknown as WritingParts['store']; // The methods that it calls.
+  const result = await new Writing({ store, clock: systemClock, prompt: task => void prompted.push(task) }).run();
+  return { filters, prompted, written, result };
+}
+
+test('reads a batch of the chosen types after the place of the webhook, and goes on at once if there are more', async () => {
+  const { filters, prompted, written, result } = await ran(0);
+  assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
+  assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
+  assert.equal(result.written, 100);
+  assert.deepEqual(
+    written.map(({ eventId }) => eventId),
+    Array.from({ length: 100 }, (_, at) => 8 + at),
+  );
+  const ids = written.map(({ id }) => id);
+  assert.deepEqual([...ids].sort(), ids, 'ids in the order of the events');
+});
+
+test('reads no more than there is room for, and nothing where there is none', async () => {
+  assert.equal((await ran(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
+  const full = await ran(WAITING_DELIVERIES_MAX);
+  assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);
+});
+
+test('counts nothing if another process has moved the place of the webhook', async () => {
+  const { prompted, result } = await ran(0, false);
+  assert.deepEqual([prompted, result.written], [[], 0]);
+});
