@@ -75,9 +75,9 @@ export const PageQuery = Type.Object({
 });
 export type PageQuery = Static<typeof PageQuery>;
 
-export const Page = <Item extends TSchema>(item: Item) =>
+export const Page = <Item extends TSchema>(item: Item, order = 'Newest first.') =>
   Type.Object({
-    data: Type.Array(item, { description: 'Newest first.' }),
+    data: Type.Array(item, { description: order }),
     nextCursor: Type.Optional(Type.String({ description: 'Present if there are more entries. Pass it as `cursor`.' })),
   });
 

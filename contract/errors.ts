@@ -35,7 +35,7 @@ export const ERRORS = {
   idempotency_key_required: {
     status: 400,
     retry: 'no',
-    summary: 'The operation needs the header `Idempotency-Key`, because money is behind it.',
+    summary: 'The operation needs the header `Idempotency-Key`, because it changes something or money is behind it.',
     whatToDo: 'Send a new key for each request, and the same key when you send the same request again.',
   },
   unknown_field: {
@@ -269,7 +269,7 @@ export const ERRORS = {
     whatToDo: 'Accept application/json or application/octet-stream.',
   },
 
-  // 409, 410, 412, 413, 415, 422, 426, 428
+  // 409, 410, 412, 413, 415, 422, 424, 426, 428
   session_not_running: {
     status: 409,
     retry: 'no',
@@ -308,6 +308,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'An account with this e-mail address exists.',
     whatToDo: 'Sign in to it instead.',
+  },
+  approval_required: {
+    status: 409,
+    retry: 'no',
+    summary: 'A person must approve calls of this operation. Nothing was started.',
+    whatToDo: 'Use another operation, or ask an admin of the application to change its approval.',
   },
   revision_conflict: {
     status: 409,
@@ -418,6 +424,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'The request needs more time or memory than one request may use.',
     whatToDo: 'Request less at once, or reduce the stored data.',
+  },
+  credential_missing: {
+    status: 424,
+    retry: 'no',
+    summary: 'The credential that the operation uses is missing, has expired, or may not be sent to its host.',
+    whatToDo: 'Ask a developer of the application to write the credential. Nothing was started.',
   },
   upgrade_required: {
     status: 426,

@@ -14,9 +14,10 @@ export const INVOCATION_DAYS = 400;
 export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
 export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
 
-const OperationIdText = Type.String({
-  pattern: '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$',
-  maxLength: 64,
+export const OPERATION_ID = { pattern: '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$', maxLength: 64 } as const;
+
+export const OperationIdText = Type.String({
+  ...OPERATION_ID,
   description: 'Id of the operation, for example `browser.screenshot`.',
 });
 
@@ -43,6 +44,14 @@ export const AgentOperation = Type.Object(
     effect: Effect,
     inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
     outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
+    approval: Type.Enum(['none', 'end_user', 'member', 'owner'], {
+      description:
+        'Who must approve a call. With another value than `none` a call is refused with `approval_required`.',
+    }),
+    price: Type.Object(
+      { microCredits: Type.Integer({ description: 'Price of one call.' }) },
+      { description: 'Price of a call.' },
+    ),
     timeoutMs: Type.Integer({ description: 'Default time limit in milliseconds.' }),
     grant: Type.Object(
       {
@@ -129,11 +138,14 @@ export const Invocation = Type.Object(
     effect: Effect,
     status: Type.Enum([...INVOCATION_STATUSES], {
       description:
-        '`ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.',
+        '`ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.',
     }),
     inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
     output: Type.Optional(AnyObject(`The output. Kept for ${OUTPUT_DAYS} days.`)),
+    outputInvalid: Type.Optional(
+      Type.Literal(true, { description: 'The effect has happened, but the output does not match the `outputSchema`.' }),
+    ),
     error: Type.Optional(InvocationError),
     createdAt: Time('When the call was accepted.'),
     startedAt: Type.Optional(Time('When the effect could begin.')),

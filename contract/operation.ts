@@ -24,6 +24,7 @@ export const TAGS = {
   'Live view': 'Watch a running browser and take control of it.',
   MCP: 'Browsers for agents that speak the Model Context Protocol.',
   Operations: 'Tasks that an agent may have done with one call.',
+  Credentials: 'Credentials of other services that operations use. Their values are never returned.',
   Invocations: 'Calls of operations, with their output and a signed receipt.',
   Downloads: 'Files that browsers downloaded.',
   Contexts: 'Keep cookies and storage from one session to the next.',

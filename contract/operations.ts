@@ -10,6 +10,7 @@ import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CERTIFICATE_OPERATIONS } from './operations/certificates.ts';
 import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
 import { CONFIG_OPERATIONS } from './operations/config.ts';
+import { CONFIGURED_OPERATIONS } from './operations/configured-operations.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
 import { CREDIT_OPERATIONS } from './operations/credits.ts';
@@ -30,6 +31,7 @@ import { SERVICE_OPERATIONS } from './operations/service.ts';
 import { SESSION_OPERATIONS } from './operations/sessions.ts';
 import { SIGN_IN_OPERATIONS } from './operations/sign-in.ts';
 import { SIGNING_KEY_OPERATIONS } from './operations/signing-keys.ts';
+import { STORED_CREDENTIAL_OPERATIONS } from './operations/stored-credentials.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
 import { TOPUP_OPERATIONS } from './operations/topups.ts';
 import { USAGE_OPERATIONS } from './operations/usage.ts';
@@ -48,6 +50,8 @@ export const OPERATIONS = {
   ...LIVE_OPERATIONS,
   ...MCP_OPERATIONS,
   ...INVOCATION_OPERATIONS,
+  ...CONFIGURED_OPERATIONS,
+  ...STORED_CREDENTIAL_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...USAGE_OPERATIONS,
   ...CREDIT_OPERATIONS,

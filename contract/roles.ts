@@ -9,6 +9,14 @@ export const ROLE_NEEDED = {
   read: 'viewer',
   agentKeys: 'developer',
   webhooks: 'developer',
+  /** Configure, publish and withdraw operations. */
+  operations: 'developer',
+  /** Delete operations, raise their price, or require a weaker approval. */
+  relaxOperations: 'admin',
+  /** Write and rotate credentials of other services. */
+  credentials: 'developer',
+  /** Delete such credentials, or restore an earlier version. */
+  removeCredentials: 'admin',
   /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',

@@ -84,6 +84,9 @@ export const INVOCATION_OPERATIONS = {
     },
     errors: [
       'not_found',
+      'idempotency_key_required',
+      'approval_required',
+      'credential_missing',
       'operation_not_granted',
       'input_not_granted',
       'revision_conflict',

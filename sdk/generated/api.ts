@@ -806,6 +806,184 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List configured operations
+         * @description Returns the built-in operations and those of the application, with their newest revisions.
+         *
+         *     Scope: applications:read or applications:write or keys:write or operations:write.
+         */
+        get: operations["listConfiguredOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/operations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a configured operation
+         * @description Returns the newest revision of the operation, or the one in `revision`.
+         *
+         *     Scope: applications:read or applications:write or keys:write or operations:write.
+         */
+        get: operations["readConfiguredOperation"];
+        /**
+         * Create or change an operation
+         * @description Writes the whole operation. A change of the content is a new revision; agents keep calling the published one until the next publish. Of a built-in operation only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required for an operation that exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.
+         *
+         *     Scope: operations:write.
+         */
+        put: operations["configureOperation"];
+        post?: never;
+        /**
+         * Delete an operation
+         * @description Deletes an operation that is not published. Its id can be used again, with higher revisions. Requires the role admin.
+         *
+         *     Scope: operations:write.
+         */
+        delete: operations["deleteOperation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/operations/{id}/publish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish an operation
+         * @description Lets agents with a grant call the newest revision. Requires the role developer.
+         *
+         *     Scope: operations:write.
+         */
+        post: operations["publishOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/operations/{id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw an operation
+         * @description Agents can no longer call it. Invocations that run are not stopped. Requires the role developer.
+         *
+         *     Scope: operations:write.
+         */
+        post: operations["withdrawOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List credentials
+         * @description Returns the credentials of the application, without their values.
+         *
+         *     Scope: applications:read or applications:write or keys:write or credentials:write.
+         */
+        get: operations["listStoredCredentials"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/credentials/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a credential
+         * @description Returns a credential without its value, which is never returned.
+         *
+         *     Scope: applications:read or applications:write or keys:write or credentials:write.
+         */
+        get: operations["readStoredCredential"];
+        /**
+         * Write or rotate a credential
+         * @description Writes the value with its hosts or origins. For a credential that exists, with `If-Match`, it is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.
+         *
+         *     Scope: credentials:write.
+         */
+        put: operations["writeStoredCredential"];
+        post?: never;
+        /**
+         * Delete a credential
+         * @description Destroys the value at once, with its earlier versions. Refused while a published operation names it, except with `force`. Requires the role admin.
+         *
+         *     Scope: credentials:write.
+         */
+        delete: operations["deleteStoredCredential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/credentials/{id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore the previous value of a credential
+         * @description Restores the previous version with its hosts or origins, as a new version. Possible for 24 hours after a rotation. Requires the role admin.
+         *
+         *     Scope: credentials:write.
+         */
+        post: operations["rollBackStoredCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications": {
         parameters: {
             query?: never;
@@ -5769,6 +5947,16 @@ export interface operations {
                             inputSchema: Record<string, unknown>;
                             /** @description JSON Schema (2020-12) of the output. */
                             outputSchema: Record<string, unknown>;
+                            /**
+                             * @description Who must approve a call. With another value than `none` a call is refused with `approval_required`.
+                             * @enum {unknown}
+                             */
+                            approval: "none" | "end_user" | "member" | "owner";
+                            /** @description Price of a call. */
+                            price: {
+                                /** @description Price of one call. */
+                                microCredits: number;
+                            };
                             /** @description Default time limit in milliseconds. */
                             timeoutMs: number;
                             /** @description What the agent key may do with it. */
@@ -5831,6 +6019,16 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. */
                         outputSchema: Record<string, unknown>;
+                        /**
+                         * @description Who must approve a call. With another value than `none` a call is refused with `approval_required`.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Price of a call. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
                         /** @description Default time limit in milliseconds. */
                         timeoutMs: number;
                         /** @description What the agent key may do with it. */
@@ -5920,7 +6118,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -5929,6 +6127,11 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The output. Kept for 31 days. */
                         output?: Record<string, unknown>;
+                        /**
+                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @constant
+                         */
+                        outputInvalid?: true;
                         /** @description Why the invocation failed. */
                         error?: {
                             /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
@@ -6021,7 +6224,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -6030,6 +6233,11 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The output. Kept for 31 days. */
                         output?: Record<string, unknown>;
+                        /**
+                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @constant
+                         */
+                        outputInvalid?: true;
                         /** @description Why the invocation failed. */
                         error?: {
                             /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
@@ -6155,7 +6363,7 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -6164,6 +6372,11 @@ export interface operations {
                             outputDigest?: string;
                             /** @description The output. Kept for 31 days. */
                             output?: Record<string, unknown>;
+                            /**
+                             * @description The effect has happened, but the output does not match the `outputSchema`.
+                             * @constant
+                             */
+                            outputInvalid?: true;
                             /** @description Why the invocation failed. */
                             error?: {
                                 /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
@@ -6287,7 +6500,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -6296,6 +6509,11 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The output. Kept for 31 days. */
                         output?: Record<string, unknown>;
+                        /**
+                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @constant
+                         */
+                        outputInvalid?: true;
                         /** @description Why the invocation failed. */
                         error?: {
                             /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
@@ -6416,7 +6634,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: the service ended while the effect was under way, so it is unknown whether it happened. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -6425,6 +6643,11 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The output. Kept for 31 days. */
                         output?: Record<string, unknown>;
+                        /**
+                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @constant
+                         */
+                        outputInvalid?: true;
                         /** @description Why the invocation failed. */
                         error?: {
                             /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
@@ -6531,6 +6754,1711 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "current" | "unknown";
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConfiguredOperations: {
+        parameters: {
+            query?: {
+                /** @description Only operations of this kind. */
+                kind?: "managed" | "http";
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of operations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Ordered by id. */
+                        data: {
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            id: string;
+                            /**
+                             * @description `managed`: built in.
+                             * @enum {unknown}
+                             */
+                            kind: "managed" | "http";
+                            /**
+                             * @description Agents can call a `published` operation, in its last published revision.
+                             * @enum {unknown}
+                             */
+                            status: "draft" | "published" | "withdrawn";
+                            /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                            revision: number;
+                            /** @description The revision that agents call, or called last. */
+                            publishedRevision?: number;
+                            /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                            digest: string;
+                            /** @description Name for people. */
+                            title: string;
+                            /** @description What it does, for agents. */
+                            description: string;
+                            /**
+                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                             * @enum {unknown}
+                             */
+                            effect: "read" | "write" | "irreversible";
+                            /**
+                             * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                             * @enum {unknown}
+                             */
+                            approval: "none" | "end_user" | "member" | "owner";
+                            /** @description Required as `true` for an `irreversible` operation without approval. */
+                            acknowledgeUnattended?: boolean;
+                            /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                            enabled?: boolean;
+                            /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                            inputSchema: Record<string, unknown>;
+                            /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                            outputSchema?: Record<string, unknown>;
+                            /** @description What a person who approves a call sees of its input. */
+                            display?: {
+                                /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                                summary: string;
+                                /** @description Members of the input that are shown, by JSON Pointer. */
+                                fields?: {
+                                    label: string;
+                                    value: string;
+                                }[];
+                            };
+                            /** @description The HTTP call. Redirects are never followed. */
+                            binding?: {
+                                /**
+                                 * @description HTTP method.
+                                 * @enum {unknown}
+                                 */
+                                method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                                /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                                url: string;
+                                /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                                query?: {
+                                    [key: string]: string;
+                                };
+                                /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                                headers?: {
+                                    [key: string]: string;
+                                };
+                                /** @description Headers with a fixed value. Secrets belong in a credential. */
+                                fixedHeaders?: {
+                                    [key: string]: string;
+                                };
+                                /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                                body?: {
+                                    from: string;
+                                };
+                                /** @description How the call is authenticated. */
+                                auth?: {
+                                    /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                    credentialId: string;
+                                    /**
+                                     * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                     * @enum {unknown}
+                                     */
+                                    as: "bearer" | "basic" | "header";
+                                    /** @description With `"as": "header"`: the name of the header. */
+                                    header?: string;
+                                };
+                                /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                                idempotencyHeader?: string;
+                                /** @description Signed requests are not available; only `false` is accepted. */
+                                sign?: boolean;
+                                /** @description Statuses that mean success. Default: 200 to 299. */
+                                successStatus?: number[];
+                                /**
+                                 * @description A larger answer is not read.
+                                 * @default 1048576
+                                 */
+                                maxResponseBytes?: number;
+                            };
+                            /**
+                             * @description Time limit of a call in milliseconds.
+                             * @default 20000
+                             */
+                            timeoutMs: number;
+                            /** @description How long the output is kept. Of inputs only the digest is kept. */
+                            retention?: {
+                                /**
+                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                                 * @default digest
+                                 * @enum {unknown}
+                                 */
+                                output?: "digest" | "full";
+                                /**
+                                 * @description With `full`.
+                                 * @default 7
+                                 */
+                                days?: number;
+                            };
+                            /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                            price: {
+                                /** @description Price of one call. */
+                                microCredits: number;
+                            };
+                            /** @description Examples for agents. */
+                            examples: {
+                                /** @description An input that matches `inputSchema`. */
+                                input: Record<string, unknown>;
+                            }[];
+                            /**
+                             * Format: date-time
+                             * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                             */
+                            updatedAt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConfiguredOperation: {
+        parameters: {
+            query?: {
+                /** @description An earlier revision. Default: the newest. */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        /**
+                         * @description `managed`: built in.
+                         * @enum {unknown}
+                         */
+                        kind: "managed" | "http";
+                        /**
+                         * @description Agents can call a `published` operation, in its last published revision.
+                         * @enum {unknown}
+                         */
+                        status: "draft" | "published" | "withdrawn";
+                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description The revision that agents call, or called last. */
+                        publishedRevision?: number;
+                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        digest: string;
+                        /** @description Name for people. */
+                        title: string;
+                        /** @description What it does, for agents. */
+                        description: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        acknowledgeUnattended?: boolean;
+                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        enabled?: boolean;
+                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        outputSchema?: Record<string, unknown>;
+                        /** @description What a person who approves a call sees of its input. */
+                        display?: {
+                            /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                            summary: string;
+                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            fields?: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description The HTTP call. Redirects are never followed. */
+                        binding?: {
+                            /**
+                             * @description HTTP method.
+                             * @enum {unknown}
+                             */
+                            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            url: string;
+                            /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            query?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            headers?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            fixedHeaders?: {
+                                [key: string]: string;
+                            };
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            body?: {
+                                from: string;
+                            };
+                            /** @description How the call is authenticated. */
+                            auth?: {
+                                /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                credentialId: string;
+                                /**
+                                 * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                 * @enum {unknown}
+                                 */
+                                as: "bearer" | "basic" | "header";
+                                /** @description With `"as": "header"`: the name of the header. */
+                                header?: string;
+                            };
+                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            idempotencyHeader?: string;
+                            /** @description Signed requests are not available; only `false` is accepted. */
+                            sign?: boolean;
+                            /** @description Statuses that mean success. Default: 200 to 299. */
+                            successStatus?: number[];
+                            /**
+                             * @description A larger answer is not read.
+                             * @default 1048576
+                             */
+                            maxResponseBytes?: number;
+                        };
+                        /**
+                         * @description Time limit of a call in milliseconds.
+                         * @default 20000
+                         */
+                        timeoutMs: number;
+                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        retention?: {
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "digest" | "full";
+                            /**
+                             * @description With `full`.
+                             * @default 7
+                             */
+                            days?: number;
+                        };
+                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
+                        /** @description Examples for agents. */
+                        examples: {
+                            /** @description An input that matches `inputSchema`. */
+                            input: Record<string, unknown>;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    configureOperation: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Cancel an order",
+                 *       "description": "Cancels an order that has not shipped.",
+                 *       "kind": "http",
+                 *       "effect": "write",
+                 *       "inputSchema": {
+                 *         "type": "object",
+                 *         "required": [
+                 *           "orderId"
+                 *         ],
+                 *         "properties": {
+                 *           "orderId": {
+                 *             "type": "string",
+                 *             "pattern": "^A-[0-9]{1,9}$"
+                 *           }
+                 *         },
+                 *         "additionalProperties": false
+                 *       },
+                 *       "binding": {
+                 *         "method": "POST",
+                 *         "url": "https://api.shop.example/orders/{orderId}/cancel",
+                 *         "auth": {
+                 *           "credentialId": "shop-api",
+                 *           "as": "bearer"
+                 *         },
+                 *         "idempotencyHeader": "Idempotency-Key"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name for people. */
+                    title?: string;
+                    /** @description What it does, for agents. */
+                    description?: string;
+                    /**
+                     * @description `http`: a call of an HTTP service.
+                     * @enum {unknown}
+                     */
+                    kind?: "http";
+                    /**
+                     * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                     * @enum {unknown}
+                     */
+                    effect?: "read" | "write" | "irreversible";
+                    /**
+                     * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                     * @enum {unknown}
+                     */
+                    approval?: "none" | "end_user" | "member" | "owner";
+                    /** @description Required as `true` for an `irreversible` operation without approval. */
+                    acknowledgeUnattended?: boolean;
+                    /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                    inputSchema?: Record<string, unknown>;
+                    /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                    outputSchema?: Record<string, unknown>;
+                    /** @description What a person who approves a call sees of its input. */
+                    display?: {
+                        /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                        summary: string;
+                        /** @description Members of the input that are shown, by JSON Pointer. */
+                        fields?: {
+                            label: string;
+                            value: string;
+                        }[];
+                    };
+                    /** @description The HTTP call. Redirects are never followed. */
+                    binding?: {
+                        /**
+                         * @description HTTP method.
+                         * @enum {unknown}
+                         */
+                        method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                        /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                        url: string;
+                        /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                        query?: {
+                            [key: string]: string;
+                        };
+                        /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                        headers?: {
+                            [key: string]: string;
+                        };
+                        /** @description Headers with a fixed value. Secrets belong in a credential. */
+                        fixedHeaders?: {
+                            [key: string]: string;
+                        };
+                        /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                        body?: {
+                            from: string;
+                        };
+                        /** @description How the call is authenticated. */
+                        auth?: {
+                            /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                            credentialId: string;
+                            /**
+                             * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                             * @enum {unknown}
+                             */
+                            as: "bearer" | "basic" | "header";
+                            /** @description With `"as": "header"`: the name of the header. */
+                            header?: string;
+                        };
+                        /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                        idempotencyHeader?: string;
+                        /** @description Signed requests are not available; only `false` is accepted. */
+                        sign?: boolean;
+                        /** @description Statuses that mean success. Default: 200 to 299. */
+                        successStatus?: number[];
+                        /**
+                         * @description A larger answer is not read.
+                         * @default 1048576
+                         */
+                        maxResponseBytes?: number;
+                    };
+                    /**
+                     * @description Time limit of a call in milliseconds.
+                     * @default 20000
+                     */
+                    timeoutMs?: number;
+                    /** @description How long the output is kept. Of inputs only the digest is kept. */
+                    retention?: {
+                        /**
+                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                         * @default digest
+                         * @enum {unknown}
+                         */
+                        output?: "digest" | "full";
+                        /**
+                         * @description With `full`.
+                         * @default 7
+                         */
+                        days?: number;
+                    };
+                    /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                    price?: {
+                        /** @description Price of one call. */
+                        microCredits: number;
+                    };
+                    /** @description Examples for agents. */
+                    examples?: {
+                        /** @description An input that matches `inputSchema`. */
+                        input: Record<string, unknown>;
+                    }[];
+                    /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                    enabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The operation was changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        /**
+                         * @description `managed`: built in.
+                         * @enum {unknown}
+                         */
+                        kind: "managed" | "http";
+                        /**
+                         * @description Agents can call a `published` operation, in its last published revision.
+                         * @enum {unknown}
+                         */
+                        status: "draft" | "published" | "withdrawn";
+                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description The revision that agents call, or called last. */
+                        publishedRevision?: number;
+                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        digest: string;
+                        /** @description Name for people. */
+                        title: string;
+                        /** @description What it does, for agents. */
+                        description: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        acknowledgeUnattended?: boolean;
+                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        enabled?: boolean;
+                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        outputSchema?: Record<string, unknown>;
+                        /** @description What a person who approves a call sees of its input. */
+                        display?: {
+                            /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                            summary: string;
+                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            fields?: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description The HTTP call. Redirects are never followed. */
+                        binding?: {
+                            /**
+                             * @description HTTP method.
+                             * @enum {unknown}
+                             */
+                            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            url: string;
+                            /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            query?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            headers?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            fixedHeaders?: {
+                                [key: string]: string;
+                            };
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            body?: {
+                                from: string;
+                            };
+                            /** @description How the call is authenticated. */
+                            auth?: {
+                                /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                credentialId: string;
+                                /**
+                                 * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                 * @enum {unknown}
+                                 */
+                                as: "bearer" | "basic" | "header";
+                                /** @description With `"as": "header"`: the name of the header. */
+                                header?: string;
+                            };
+                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            idempotencyHeader?: string;
+                            /** @description Signed requests are not available; only `false` is accepted. */
+                            sign?: boolean;
+                            /** @description Statuses that mean success. Default: 200 to 299. */
+                            successStatus?: number[];
+                            /**
+                             * @description A larger answer is not read.
+                             * @default 1048576
+                             */
+                            maxResponseBytes?: number;
+                        };
+                        /**
+                         * @description Time limit of a call in milliseconds.
+                         * @default 20000
+                         */
+                        timeoutMs: number;
+                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        retention?: {
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "digest" | "full";
+                            /**
+                             * @description With `full`.
+                             * @default 7
+                             */
+                            days?: number;
+                        };
+                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
+                        /** @description Examples for agents. */
+                        examples: {
+                            /** @description An input that matches `inputSchema`. */
+                            input: Record<string, unknown>;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt?: string;
+                    };
+                };
+            };
+            /** @description The operation was created, as a draft. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        /**
+                         * @description `managed`: built in.
+                         * @enum {unknown}
+                         */
+                        kind: "managed" | "http";
+                        /**
+                         * @description Agents can call a `published` operation, in its last published revision.
+                         * @enum {unknown}
+                         */
+                        status: "draft" | "published" | "withdrawn";
+                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description The revision that agents call, or called last. */
+                        publishedRevision?: number;
+                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        digest: string;
+                        /** @description Name for people. */
+                        title: string;
+                        /** @description What it does, for agents. */
+                        description: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        acknowledgeUnattended?: boolean;
+                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        enabled?: boolean;
+                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        outputSchema?: Record<string, unknown>;
+                        /** @description What a person who approves a call sees of its input. */
+                        display?: {
+                            /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                            summary: string;
+                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            fields?: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description The HTTP call. Redirects are never followed. */
+                        binding?: {
+                            /**
+                             * @description HTTP method.
+                             * @enum {unknown}
+                             */
+                            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            url: string;
+                            /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            query?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            headers?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            fixedHeaders?: {
+                                [key: string]: string;
+                            };
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            body?: {
+                                from: string;
+                            };
+                            /** @description How the call is authenticated. */
+                            auth?: {
+                                /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                credentialId: string;
+                                /**
+                                 * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                 * @enum {unknown}
+                                 */
+                                as: "bearer" | "basic" | "header";
+                                /** @description With `"as": "header"`: the name of the header. */
+                                header?: string;
+                            };
+                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            idempotencyHeader?: string;
+                            /** @description Signed requests are not available; only `false` is accepted. */
+                            sign?: boolean;
+                            /** @description Statuses that mean success. Default: 200 to 299. */
+                            successStatus?: number[];
+                            /**
+                             * @description A larger answer is not read.
+                             * @default 1048576
+                             */
+                            maxResponseBytes?: number;
+                        };
+                        /**
+                         * @description Time limit of a call in milliseconds.
+                         * @default 20000
+                         */
+                        timeoutMs: number;
+                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        retention?: {
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "digest" | "full";
+                            /**
+                             * @description With `full`.
+                             * @default 7
+                             */
+                            days?: number;
+                        };
+                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
+                        /** @description Examples for agents. */
+                        examples: {
+                            /** @description An input that matches `inputSchema`. */
+                            input: Record<string, unknown>;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteOperation: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    publishOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        /**
+                         * @description `managed`: built in.
+                         * @enum {unknown}
+                         */
+                        kind: "managed" | "http";
+                        /**
+                         * @description Agents can call a `published` operation, in its last published revision.
+                         * @enum {unknown}
+                         */
+                        status: "draft" | "published" | "withdrawn";
+                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description The revision that agents call, or called last. */
+                        publishedRevision?: number;
+                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        digest: string;
+                        /** @description Name for people. */
+                        title: string;
+                        /** @description What it does, for agents. */
+                        description: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        acknowledgeUnattended?: boolean;
+                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        enabled?: boolean;
+                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        outputSchema?: Record<string, unknown>;
+                        /** @description What a person who approves a call sees of its input. */
+                        display?: {
+                            /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                            summary: string;
+                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            fields?: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description The HTTP call. Redirects are never followed. */
+                        binding?: {
+                            /**
+                             * @description HTTP method.
+                             * @enum {unknown}
+                             */
+                            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            url: string;
+                            /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            query?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            headers?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            fixedHeaders?: {
+                                [key: string]: string;
+                            };
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            body?: {
+                                from: string;
+                            };
+                            /** @description How the call is authenticated. */
+                            auth?: {
+                                /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                credentialId: string;
+                                /**
+                                 * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                 * @enum {unknown}
+                                 */
+                                as: "bearer" | "basic" | "header";
+                                /** @description With `"as": "header"`: the name of the header. */
+                                header?: string;
+                            };
+                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            idempotencyHeader?: string;
+                            /** @description Signed requests are not available; only `false` is accepted. */
+                            sign?: boolean;
+                            /** @description Statuses that mean success. Default: 200 to 299. */
+                            successStatus?: number[];
+                            /**
+                             * @description A larger answer is not read.
+                             * @default 1048576
+                             */
+                            maxResponseBytes?: number;
+                        };
+                        /**
+                         * @description Time limit of a call in milliseconds.
+                         * @default 20000
+                         */
+                        timeoutMs: number;
+                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        retention?: {
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "digest" | "full";
+                            /**
+                             * @description With `full`.
+                             * @default 7
+                             */
+                            days?: number;
+                        };
+                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
+                        /** @description Examples for agents. */
+                        examples: {
+                            /** @description An input that matches `inputSchema`. */
+                            input: Record<string, unknown>;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    withdrawOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        id: string;
+                        /**
+                         * @description `managed`: built in.
+                         * @enum {unknown}
+                         */
+                        kind: "managed" | "http";
+                        /**
+                         * @description Agents can call a `published` operation, in its last published revision.
+                         * @enum {unknown}
+                         */
+                        status: "draft" | "published" | "withdrawn";
+                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description The revision that agents call, or called last. */
+                        publishedRevision?: number;
+                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        digest: string;
+                        /** @description Name for people. */
+                        title: string;
+                        /** @description What it does, for agents. */
+                        description: string;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.
+                         * @enum {unknown}
+                         */
+                        approval: "none" | "end_user" | "member" | "owner";
+                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        acknowledgeUnattended?: boolean;
+                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        enabled?: boolean;
+                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        inputSchema: Record<string, unknown>;
+                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        outputSchema?: Record<string, unknown>;
+                        /** @description What a person who approves a call sees of its input. */
+                        display?: {
+                            /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
+                            summary: string;
+                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            fields?: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description The HTTP call. Redirects are never followed. */
+                        binding?: {
+                            /**
+                             * @description HTTP method.
+                             * @enum {unknown}
+                             */
+                            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            url: string;
+                            /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            query?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers, each with the JSON Pointer of its value in the input. Absent values are omitted. */
+                            headers?: {
+                                [key: string]: string;
+                            };
+                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            fixedHeaders?: {
+                                [key: string]: string;
+                            };
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            body?: {
+                                from: string;
+                            };
+                            /** @description How the call is authenticated. */
+                            auth?: {
+                                /** @description Id of a credential of the application. The host of `url` must be one of its `hosts`. */
+                                credentialId: string;
+                                /**
+                                 * @description `bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.
+                                 * @enum {unknown}
+                                 */
+                                as: "bearer" | "basic" | "header";
+                                /** @description With `"as": "header"`: the name of the header. */
+                                header?: string;
+                            };
+                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            idempotencyHeader?: string;
+                            /** @description Signed requests are not available; only `false` is accepted. */
+                            sign?: boolean;
+                            /** @description Statuses that mean success. Default: 200 to 299. */
+                            successStatus?: number[];
+                            /**
+                             * @description A larger answer is not read.
+                             * @default 1048576
+                             */
+                            maxResponseBytes?: number;
+                        };
+                        /**
+                         * @description Time limit of a call in milliseconds.
+                         * @default 20000
+                         */
+                        timeoutMs: number;
+                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        retention?: {
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "digest" | "full";
+                            /**
+                             * @description With `full`.
+                             * @default 7
+                             */
+                            days?: number;
+                        };
+                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        price: {
+                            /** @description Price of one call. */
+                            microCredits: number;
+                        };
+                        /** @description Examples for agents. */
+                        examples: {
+                            /** @description An input that matches `inputSchema`. */
+                            input: Record<string, unknown>;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listStoredCredentials: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of credentials. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Ordered by id. */
+                        data: {
+                            /** @description Id of the credential, for example `shop-api`. */
+                            id: string;
+                            /**
+                             * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                             * @enum {unknown}
+                             */
+                            type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                            /** @description Name for people. */
+                            label?: string;
+                            /** @description Increases with every rotation and rollback. */
+                            version: number;
+                            /** @description Increases with every change. In double quotes it is the `ETag`. */
+                            revision: number;
+                            /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                            fingerprint: string;
+                            /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                            hosts: string[];
+                            /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                            origins: string[];
+                            /**
+                             * Format: date-time
+                             * @description When it expires.
+                             */
+                            expiresAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the credential was first written. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the value was last written. ISO 8601, UTC, with milliseconds.
+                             */
+                            rotatedAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                             */
+                            rollbackUntil?: string;
+                            /** @description Operations that name it. */
+                            usedBy: string[];
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readStoredCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the credential, for example `shop-api`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credential. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the credential, for example `shop-api`. */
+                        id: string;
+                        /**
+                         * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                         * @enum {unknown}
+                         */
+                        type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                        /** @description Name for people. */
+                        label?: string;
+                        /** @description Increases with every rotation and rollback. */
+                        version: number;
+                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        fingerprint: string;
+                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        hosts: string[];
+                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        origins: string[];
+                        /**
+                         * Format: date-time
+                         * @description When it expires.
+                         */
+                        expiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the credential was first written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the value was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        rotatedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastUsedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         */
+                        rollbackUntil?: string;
+                        /** @description Operations that name it. */
+                        usedBy: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeStoredCredential: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the credential, for example `shop-api`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "api_key",
+                 *       "value": {
+                 *         "key": "key-of-the-shop"
+                 *       },
+                 *       "hosts": [
+                 *         "api.shop.example"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                     * @enum {unknown}
+                     */
+                    type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                    /** @description The fields that `type` names, and no others. */
+                    value: {
+                        /** @description Of `api_key`. */
+                        key?: string;
+                        /** @description Of `basic` and `login`. */
+                        username?: string;
+                        /** @description Of `basic` and `login`. */
+                        password?: string;
+                        /** @description Of `login`, optional: the seed of one-time codes in base32. */
+                        totpSeed?: string;
+                        /** @description Of `oauth_client`. */
+                        clientId?: string;
+                        /** @description Of `oauth_client`. */
+                        clientSecret?: string;
+                        /** @description Of `private_key`: PEM. */
+                        pem?: string;
+                        /** @description Of `file`: its name. */
+                        name?: string;
+                        /** @description Of `file`: its content in base64, at most 64 KiB. */
+                        base64?: string;
+                    };
+                    /** @description Name for people. */
+                    label?: string;
+                    /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                    hosts?: string[];
+                    /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                    origins?: string[];
+                    /**
+                     * Format: date-time
+                     * @description Operations do not use it after this time. Must be in the future.
+                     */
+                    expiresAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Rotated. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the credential, for example `shop-api`. */
+                        id: string;
+                        /**
+                         * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                         * @enum {unknown}
+                         */
+                        type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                        /** @description Name for people. */
+                        label?: string;
+                        /** @description Increases with every rotation and rollback. */
+                        version: number;
+                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        fingerprint: string;
+                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        hosts: string[];
+                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        origins: string[];
+                        /**
+                         * Format: date-time
+                         * @description When it expires.
+                         */
+                        expiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the credential was first written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the value was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        rotatedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastUsedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         */
+                        rollbackUntil?: string;
+                        /** @description Operations that name it. */
+                        usedBy: string[];
+                    };
+                };
+            };
+            /** @description Written. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the credential, for example `shop-api`. */
+                        id: string;
+                        /**
+                         * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                         * @enum {unknown}
+                         */
+                        type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                        /** @description Name for people. */
+                        label?: string;
+                        /** @description Increases with every rotation and rollback. */
+                        version: number;
+                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        fingerprint: string;
+                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        hosts: string[];
+                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        origins: string[];
+                        /**
+                         * Format: date-time
+                         * @description When it expires.
+                         */
+                        expiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the credential was first written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the value was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        rotatedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastUsedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         */
+                        rollbackUntil?: string;
+                        /** @description Operations that name it. */
+                        usedBy: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteStoredCredential: {
+        parameters: {
+            query?: {
+                /** @description Delete it although a published operation names it. Calls of it are then refused. */
+                force?: "true" | "false";
+            };
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the credential, for example `shop-api`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rollBackStoredCredential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the credential, for example `shop-api`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credential. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the credential, for example `shop-api`. */
+                        id: string;
+                        /**
+                         * @description `api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.
+                         * @enum {unknown}
+                         */
+                        type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
+                        /** @description Name for people. */
+                        label?: string;
+                        /** @description Increases with every rotation and rollback. */
+                        version: number;
+                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        revision: number;
+                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        fingerprint: string;
+                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        hosts: string[];
+                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        origins: string[];
+                        /**
+                         * Format: date-time
+                         * @description When it expires.
+                         */
+                        expiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the credential was first written. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the value was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        rotatedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastUsedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         */
+                        rollbackUntil?: string;
+                        /** @description Operations that name it. */
+                        usedBy: string[];
                     };
                 };
             };
@@ -11209,7 +13137,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account or agent key with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -11273,7 +13201,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;

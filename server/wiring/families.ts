@@ -12,6 +12,7 @@ import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
 import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
+import { openConfiguredOperations } from './configured-operations.ts';
 import { openContexts } from './contexts.ts';
 import { openCredits } from './credits.ts';
 import { openDailyEgress } from './daily-egress.ts';
@@ -29,6 +30,7 @@ import { openMembers } from './members.ts';
 import { type NetworkDeps, openNetwork } from './network.ts';
 import { openPeople } from './people.ts';
 import { openRecordings } from './recordings.ts';
+import { openStoredCredentials } from './stored-credentials.ts';
 import { openUsage } from './usage.ts';
 import { openWebhooks } from './webhooks.ts';
 
@@ -58,6 +60,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   const mail = openMail(runtime, foundation);
   const { applications } = identity;
   const members = openMembers(runtime, foundation, { applications, mail: mail.service });
+  const storedCredentials = openStoredCredentials(runtime, foundation, applications);
   const invitedEmail = (secret: string) => members.service.invitations.invitedEmail(secret);
   return {
     network: await openNetwork(runtime, foundation, {
@@ -73,6 +76,10 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     extensions: await openExtensions(runtime, foundation),
     recordings,
     invocations: { files: invocationFiles, tasks: [] },
+    storedCredentials,
+    configuredOperations: openConfiguredOperations(runtime, foundation, {
+      ...{ applications, credentials: storedCredentials.calls },
+    }),
     logs,
     files: await openFiles(runtime, foundation, {
       ...{ lives, limits: admission.limits, downloads },

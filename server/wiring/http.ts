@@ -81,6 +81,8 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       live: families.live.service,
       mcp: mcp.service,
       invocations: invocations.service,
+      configuredOperations: families.configuredOperations.service,
+      storedCredentials: families.storedCredentials.service,
       events: families.events.service,
       webhooks: families.webhooks.service,
       audit: families.audit.service,

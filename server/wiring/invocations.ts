@@ -11,7 +11,6 @@ import type { Sessions } from '../domain/sessions/api.ts';
 import type { LiveSession, LiveSessions } from '../domain/sessions/live.ts';
 import { invocationKey } from '../engines/artifacts/keys.ts';
 import { TO_MARKDOWN } from '../engines/driver/markdown-job.ts';
-import { VALIDATE } from '../engines/schemas/validate-job.ts';
 import type { InvocationRow } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
@@ -19,9 +18,11 @@ import { plus } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import { offeredBy } from './offered.ts';
+import { validateIn } from './validate.ts';
 
 const RECOVER_MS = 5_000;
 const FORGET_MS = 600_000;
@@ -43,12 +44,13 @@ export interface InvocationsDeps {
   readonly sessions: Sessions;
   readonly files: InvocationFiles;
   readonly lives: Pick<LiveSessions, 'get'>;
+  readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
 }
 
 export function openInvocations(
   runtime: Runtime,
   foundation: Foundation,
-  { driving, sessions, files, lives }: InvocationsDeps,
+  { driving, sessions, files, lives, operations: { catalogue, http } }: InvocationsDeps,
 ) {
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
@@ -63,7 +65,7 @@ export function openInvocations(
   });
   const inputs = sealedInputs(vault);
   const executions = new Executions({
-    ...{ ...runtime, rows, keys: store.keys, managed, files, isDriveFailed },
+    ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, files, isDriveFailed },
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
     issuer: config.publicUrl,
@@ -71,14 +73,10 @@ export function openInvocations(
     bytesOf: session => bytesOf(lives.get(session)),
   });
   const service = new Invocations({
-    ...{ rows, keys: store.keys, executions, managed, files, secret, rates, host, clock },
+    ...{ rows, keys: store.keys, executions, catalogue, managed, http, files, secret, rates, host, clock },
     cursors: new Cursors(secret, clock),
     sealInput: inputs.seal,
-    validate: async (value, schemas, of) => {
-      const validated = await workers.run(VALIDATE, { value, schemas }, { of });
-      if ('unusable' in validated) throw new Error(`a schema cannot be used: ${validated.unusable}`);
-      return validated.issues;
-    },
+    validate: validateIn(workers),
   });
   const forget = async () => ({
     outputs: await files.forgetOld(clock.now(), FORGET_BATCH),

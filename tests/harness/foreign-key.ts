@@ -1,7 +1,7 @@
 // A key of another application of the same installation.
 import type { TestServer } from './server.ts';
 
-export async function foreignKey(server: TestServer): Promise<string> {
+export async function foreignKey(server: TestServer, fields: object = {}): Promise<string> {
   const { stdout } = await server.berth('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -9,7 +9,7 @@ export async function foreignKey(server: TestServer): Promise<string> {
     key: token,
   });
   const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
-    body: { name: 'other' },
+    body: { name: 'other', ...fields },
     key: token,
   });
   return issued.body.key;

@@ -17,9 +17,8 @@ const DEFINITION = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
 type Check = (value: Json, path: string, schemas: Schemas) => void;
 
 /** @throws Fault `invalid_schema`, which says where and what was expected. */
-export function assertInputSchema(schema: JsonObject, path: string): void {
-  if (Buffer.byteLength(JSON.stringify(schema)) > INPUT_SCHEMA_BYTES_MAX)
-    throw invalid(path, `is larger than ${INPUT_SCHEMA_BYTES_MAX} bytes`);
+export function assertInputSchema(schema: JsonObject, path: string, bytesMax = INPUT_SCHEMA_BYTES_MAX): void {
+  if (Buffer.byteLength(JSON.stringify(schema)) > bytesMax) throw invalid(path, `is larger than ${bytesMax} bytes`);
   assertStorable(schema, path, INPUT_SCHEMA_DEPTH_MAX);
   new Schemas(schema).count(schema, path);
 }

@@ -27,6 +27,14 @@ export function reservationOf(rates: CreditRates, input: JsonObject, maxCost: nu
   return Math.min(estimate, maxCost ?? estimate);
 }
 
+/** Micro-credits to hold for a call that has only a price. Throws if `maxCost` is less. */
+export function priceOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
+  if (!isEnforced(rates)) return 0;
+  if (maxCost !== undefined && maxCost < price)
+    throw invalidRequest([{ path: 'maxCost', message: `is ${maxCost}; the call costs ${price} micro-credits` }]);
+  return price;
+}
+
 export interface Ended {
   readonly state: InvocationEnd['state'];
   /** Of the error, if it failed. */

@@ -18,17 +18,23 @@ import {
 import type { JsonObject } from '../../kit/json.ts';
 import { type CreditRates, type Metered, meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import { within } from '../../kit/wait.ts';
+import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
+import type { HttpOperations } from '../configured-operations/http-operations.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
-import type { CallableOperation } from './callable.ts';
-import { CALLABLE } from './callable.ts';
 import { capturedOf } from './cost.ts';
 import { type InvocationFiles, OUTPUT_MS } from './files.ts';
-import type { ManagedOperations, Place } from './managed.ts';
+import type { ManagedOperations } from './managed.ts';
+import type { Outcome, Prepared, Success, Upstream } from './prepared.ts';
 import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 
 /** An invocation whose effect is `read` is run at most this often. */
 const ATTEMPTS_MAX = 3;
+/** Another one is sent at most this often, and only with the same key for its service. */
+const KEYED_ATTEMPTS_MAX = 2;
+/** How long effects under way may take when the service is stopping, so that their ends are known. */
+const LEAVE_MS = 5_000;
 const RECOVERED_AT_ONCE = 10;
 const COST_LOOK_MS = 250;
 /** What an unknown outcome holds is given back after this time. */
@@ -37,7 +43,9 @@ const HELD_UNKNOWN_MS = 30 * 24 * 3_600_000;
 export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: InvocationRows;
   readonly keys: { get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined> };
-  readonly managed: ManagedOperations;
+  readonly catalogue: Pick<Catalogue, 'exact'>;
+  readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeft'>;
+  readonly http: Pick<HttpOperations, 'prepare'>;
   readonly files: Pick<InvocationFiles, 'keep'>;
   readonly sign: (typ: string, payload: Uint8Array) => Promise<string>;
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
@@ -53,12 +61,14 @@ interface Running {
   /** Resolves when the end is written. */
   readonly ended: Promise<void>;
   readonly abort: AbortController;
+  readonly effect: InvocationRow['effect'];
 }
 
 interface Ending {
   readonly row: InvocationRow;
   readonly end: Omit<InvocationEnd, 'receipt' | 'receiptId'>;
-  readonly recorded: boolean | undefined;
+  readonly recorded?: boolean;
+  readonly upstream?: Partial<Upstream>;
 }
 
 class Cancelled extends Error {}
@@ -94,24 +104,40 @@ export class Executions {
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    this.#running.set(row.id, { ended, abort });
+    this.#running.set(row.id, { ended, abort, effect: row.effect });
     const done = (): void => {
       this.#running.delete(row.id);
       resolve();
     };
     try {
-      const { managed, rows, clock } = this.#parts;
-      const place = await managed.place(caller, row.id, input, abort.signal);
-      const dispatched = await rows.dispatch(row.id, clock.now(), place.sessionId).catch(async error => {
-        await this.#release(caller, place);
+      const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
+      const dispatched = await this.#dispatch(row, prepared).catch(async error => {
+        await this.#release(prepared);
         throw error;
       });
-      if (dispatched) void this.#run(caller, dispatched, operation, input, place, abort).finally(done);
-      else await this.#release(caller, place).finally(done);
+      if (dispatched) void this.#run(dispatched, prepared, abort).finally(done);
+      else await this.#release(prepared).finally(done);
     } catch (error) {
       done();
       throw error;
     }
+  }
+
+  #prepare(
+    caller: AgentCaller,
+    row: InvocationRow,
+    operation: CallableOperation,
+    input: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const { managed, http } = this.#parts;
+    return operation.kind === 'http'
+      ? http.prepare(operation, row, input)
+      : managed.prepare(caller, operation.id, row.id, input, signal);
+  }
+
+  #dispatch({ id }: InvocationRow, { session }: Prepared): Promise<InvocationRow | undefined> {
+    return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
   /** Resolves when the invocation has ended, or at once if it does not run in this process. */
@@ -129,8 +155,12 @@ export class Executions {
   }
 
   /** Ends an invocation that has not started, or that runs nowhere. */
-  async endWithout(row: InvocationRow, state: InvocationEnd['state'], error: InvocationError): Promise<void> {
-    await this.#end({ row, end: this.#endOf(state, row, { error: { ...error } }), recorded: undefined });
+  async endWithout(
+    row: InvocationRow,
+    state: 'failed' | 'ambiguous' | 'cancelled',
+    error: InvocationError,
+  ): Promise<void> {
+    await this.#end({ row, end: this.#endOf(row, { state, error }) });
   }
 
   /** A clock task: writes ends that could not be written, and takes up what an earlier process has left. */
@@ -144,90 +174,108 @@ export class Executions {
     return { recovered: left.length };
   }
 
-  /** What runs is left to the next process, which runs reads again. */
-  close(): void {
+  /** Effects under way are waited for, for a short time. What then runs is left to the next process, which runs reads again. */
+  async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { abort } of this.#running.values()) abort.abort(new Error('the service is stopping'));
+    const stop = (one: Running): void => one.abort.abort(new Error('the service is stopping'));
+    const running = [...this.#running.values()];
+    for (const one of running.filter(({ effect }) => effect === 'read')) stop(one);
+    const effects = running.filter(({ effect }) => effect !== 'read');
+    const all = Promise.all(effects.map(({ ended }) => ended)).then(() => {});
+    if (effects.length > 0) await within(LEAVE_MS, 'effects under way', () => all).catch(() => {});
+    for (const one of effects) stop(one);
   }
 
   async #takeUp(row: InvocationRow): Promise<void> {
-    const { keys, managed, log, clock } = this.#parts;
+    const { keys, managed, log, clock, catalogue } = this.#parts;
     const key = await keys.get(row.applicationId, row.keyId);
-    const operation = CALLABLE.find(one => one.id === row.operationId && one.revision === row.operationRevision);
-    const hasBegun = row.state === 'dispatched';
-    if (hasBegun && row.effect !== 'read') return this.endWithout(row, 'ambiguous', INTERRUPTED);
+    const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
+    const isKeyed = operation?.kind === 'http' && hasKey(operation);
+    if (row.state === 'dispatched' && row.effect !== 'read' && !(isKeyed && row.attempts < KEYED_ATTEMPTS_MAX))
+      return this.endWithout(row, 'ambiguous', UNKNOWN);
     if (row.attempts >= ATTEMPTS_MAX) return this.endWithout(row, 'failed', INTERRUPTED);
-    if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, 'failed', KEY_ENDED);
-    if (!operation) return this.endWithout(row, 'failed', CHANGED);
+    // Of an effect that may have begun, nothing that is found later says that it has not happened.
+    const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
+    if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED);
+    if (!operation) return this.endWithout(row, state, CHANGED);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
-    await managed.releaseLeft(caller, row.id);
+    if (operation.kind === 'managed') await managed.releaseLeft(caller, row.id);
     try {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {
       if (!isFault(error)) throw error;
-      await this.endWithout(row, 'failed', { ...errorOf(error.code, error.message, false), phase: 'before' });
+      await this.endWithout(row, state, { ...errorOf(error.code, error.message, false), phase: 'before' });
     }
   }
 
-  async #run(
-    caller: AgentCaller,
-    row: InvocationRow,
-    operation: CallableOperation,
-    input: JsonObject,
-    place: Place,
-    abort: AbortController,
-  ): Promise<void> {
-    const { recorded } = place;
+  async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<void> {
+    const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
+    const { signal } = abort;
     const over = new AbortController();
-    void this.#watchCost(row, place, abort, over.signal);
+    void this.#watchCost(row, prepared, abort, over.signal);
     try {
-      const produced = await abortable(abort.signal, this.#parts.managed.run(caller, operation.id, input, place));
-      const { file } = produced;
-      const artifact = file && (await this.#parts.files.keep(row.applicationId, row.id, file.bytes, file.mimeType));
-      const output: JsonObject = artifact ? { ...produced.output, artifact } : produced.output;
-      const end = this.#endOf('succeeded', row, { output, place });
-      await this.#end({ row, end, recorded });
+      const outcome = await this.#kept(row, await abortable(signal, prepared.run(row, signal)));
+      const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
+      await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
     } catch (error) {
       if (this.#isClosed) return;
-      await this.#end({ row, end: this.#endOf('failed', row, { error: this.#failure(error), place }), recorded });
+      const state = row.effect === 'read' || error instanceof Cancelled ? 'failed' : 'ambiguous';
+      await this.#end({ row, end: this.#endOf(row, { state, error: this.#failure(error) }, prepared), ...recorded });
     } finally {
       over.abort();
       // A service that is stopping leaves the session to the next one, as it leaves the invocation.
-      if (!this.#isClosed) void this.#release(caller, place);
+      if (!this.#isClosed) void this.#release(prepared);
     }
   }
 
+  /** The outcome after its file was stored. */
+  async #kept(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
+    if (outcome.state !== 'succeeded' || !outcome.file) return outcome;
+    const { file, ...rest } = outcome;
+    const artifact = await this.#parts.files.keep(row.applicationId, row.id, file.bytes, file.mimeType);
+    return { ...rest, output: { ...rest.output, artifact } };
+  }
+
   #endOf(
-    state: InvocationEnd['state'],
     row: InvocationRow,
-    { output, error, place }: { output?: JsonObject; error?: InvocationError; place?: Place },
+    outcome: Outcome | { readonly state: 'cancelled'; readonly error: InvocationError },
+    { session }: Partial<Prepared> = {},
   ): Ending['end'] {
     const { clock, rates } = this.#parts;
+    const { state } = outcome;
     const endedAt = clock.now();
-    const metered = this.#meteredOf(place, endedAt);
-    const phase = error === undefined ? {} : { phase: error.phase };
-    const captured = capturedOf(rates, { state, metered, reserved: row.reserved, ...phase });
+    const metered = this.#meteredOf(session, endedAt);
+    const phase = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
+    // Without a session the price is all that is held.
+    const price = session ? {} : { price: row.reserved };
+    const captured = capturedOf(rates, { state, metered, reserved: row.reserved, ...phase, ...price });
     return {
       ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
       ...(captured === undefined ? { heldUntil: plus(endedAt, HELD_UNKNOWN_MS) } : { captured }),
-      ...(output ? { output, outputDigest: digestOf(output), outputUntil: plus(endedAt, OUTPUT_MS) } : {}),
-      ...(error ? { error: { ...error, details: error.details ?? {} } } : {}),
+      ...(outcome.state === 'succeeded'
+        ? outputOf(outcome, endedAt)
+        : { error: { ...outcome.error, details: outcome.error.details ?? {} } }),
     };
   }
 
   /** A session that the caller named pays for itself. */
-  #meteredOf(place: Place | undefined, until: Date): Metered {
-    if (!place?.isOwn) return { seconds: 0, bytes: 0 };
-    return { seconds: startedSeconds(place.startedAt, until), bytes: this.#parts.bytesOf(place.sessionId) ?? 0 };
+  #meteredOf(session: Prepared['session'], until: Date): Metered {
+    if (!session?.ownSince) return { seconds: 0, bytes: 0 };
+    return { seconds: startedSeconds(session.ownSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
 
   /** Stops the call as soon as it costs more than it holds. */
-  async #watchCost(row: InvocationRow, place: Place, abort: AbortController, over: AbortSignal): Promise<void> {
+  async #watchCost(
+    row: InvocationRow,
+    { session }: Prepared,
+    abort: AbortController,
+    over: AbortSignal,
+  ): Promise<void> {
     const { clock, rates } = this.#parts;
-    if (row.reserved === 0 || !place.isOwn) return;
+    if (row.reserved === 0 || !session?.ownSince) return;
     while (!over.aborted) {
-      if (meteredCost(rates, this.#meteredOf(place, clock.now())) > row.reserved)
+      if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved)
         return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
       await clock.sleep(COST_LOOK_MS, over).catch(() => {}); // Rejects when the call is over.
     }
@@ -239,7 +287,7 @@ export class Executions {
   }
 
   /** Tried again by the task if it fails. */
-  async #write({ row, end, recorded }: Ending): Promise<void> {
+  async #write({ row, end, recorded, upstream }: Ending): Promise<void> {
     const { rows, sign, issuer, log, clock } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
@@ -251,6 +299,7 @@ export class Executions {
         ...(outputDigest === undefined ? {} : { outputDigest }),
         ...(errorCode === undefined ? {} : { errorCode }),
         ...(recorded === undefined ? {} : { recorded }),
+        ...(upstream === undefined ? {} : { upstream }),
       });
       await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
       this.#unwritten.delete(row.id);
@@ -274,13 +323,20 @@ export class Executions {
     return errorOf('browser_lost', message, true);
   }
 
-  async #release(caller: AgentCaller, place: Place): Promise<void> {
-    await this.#parts.managed.release(caller, place).catch(error => {
+  async #release(prepared: Prepared): Promise<void> {
+    await prepared.release().catch(error => {
       if (!isFault(error, 'session_not_running'))
-        this.#parts.log.warn('invocation.not_released', { sessionId: place.sessionId, reason: reason(error) });
+        this.#parts.log.warn('invocation.not_released', { sessionId: prepared.session?.id, reason: reason(error) });
     });
   }
 }
+
+const hasKey = ({ definition }: HttpCallable): boolean => definition.binding.idempotencyHeader !== undefined;
+
+const outputOf = ({ output, outputDigest, outputUntil, outputInvalid }: Success, endedAt: Date) => ({
+  ...{ output, outputDigest: outputDigest ?? digestOf(output), outputUntil: outputUntil ?? plus(endedAt, OUTPUT_MS) },
+  ...(outputInvalid ? { outputInvalid } : {}),
+});
 
 const errorOf = (code: string, message: string, retryable: boolean): InvocationError => ({
   ...{ code, message, retryable, phase: 'during' },
@@ -289,6 +345,11 @@ const errorOf = (code: string, message: string, retryable: boolean): InvocationE
 const INTERRUPTED: InvocationError = {
   ...errorOf('interrupted', 'The service ended while the operation was under way.', true),
 };
+const UNKNOWN: InvocationError = errorOf(
+  'upstream_ambiguous',
+  'The service ended while the operation was under way. Whether the effect has happened is not known.',
+  false,
+);
 const KEY_ENDED: InvocationError = {
   ...errorOf('invalid_credentials', 'The agent key ended before the operation was run.', false),
   phase: 'before',

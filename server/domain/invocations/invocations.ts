@@ -12,7 +12,7 @@ import {
   METADATA_BYTES_MAX,
 } from '../../../contract/invocations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
-import type { Keys } from '../../engines/store/rows/credentials.ts';
+import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { InvocationRow, InvocationRows, InvocationState } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -20,6 +20,15 @@ import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '.
 import type { JsonObject } from '../../kit/json.ts';
 import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Secret } from '../../kit/secret.ts';
+import { Turns } from '../../kit/turns.ts';
+import {
+  type CallableOperation,
+  type Catalogue,
+  type Granted,
+  grantedOf,
+  grantFor,
+} from '../configured-operations/callable.ts';
+import type { HttpOperations } from '../configured-operations/http-operations.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
@@ -27,8 +36,7 @@ import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
-import { CALLABLE, type Granted, grantedBy } from './callable.ts';
-import { reservationOf } from './cost.ts';
+import { priceOf, reservationOf } from './cost.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -52,7 +60,9 @@ export interface InvocationsParts {
   readonly rows: InvocationRows;
   readonly keys: Pick<Keys, 'get'>;
   readonly executions: Executions;
+  readonly catalogue: Pick<Catalogue, 'all' | 'one'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
+  readonly http: Pick<HttpOperations, 'assertInput'>;
   readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -70,6 +80,8 @@ export interface InvocationsParts {
 
 export class Invocations {
   readonly #parts: InvocationsParts;
+  /** Equal calls at once are checked one after the other, so that they do not fill the queue of the worker threads. */
+  readonly #checks = new Turns<string>();
 
   constructor(parts: InvocationsParts) {
     this.#parts = parts;
@@ -77,15 +89,17 @@ export class Invocations {
 
   async discover(caller: AgentCaller, appId: string): Promise<AgentOperationList> {
     assertOwn(caller, appId);
-    const granted = await this.#granted(caller);
+    const { catalogue } = this.#parts;
+    const granted = grantedOf(await catalogue.all(caller.applicationId), await this.#grants(caller));
     return { data: await Promise.all(granted.map(one => this.#operationView(caller, one))) };
   }
 
   async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
     assertOwn(caller, appId);
-    const granted = (await this.#granted(caller)).find(({ operation }) => operation.id === operationId);
-    if (!granted) throw notFound('Operation', operationId);
-    return this.#operationView(caller, granted);
+    const operation = await this.#parts.catalogue.one(caller.applicationId, operationId);
+    const grant = operation && grantFor(await this.#grants(caller), operation);
+    if (!operation || !grant) throw notFound('Operation', operationId);
+    return this.#operationView(caller, { operation, grant });
   }
 
   async invoke(
@@ -96,12 +110,21 @@ export class Invocations {
     options: InvokeOptions,
   ): Promise<Invoked> {
     assertOwn(caller, appId);
-    const granted = (await this.#granted(caller)).find(({ operation }) => operation.id === operationId);
-    if (!granted) throw isCallable(operationId) ? notGranted(operationId) : notFound('Operation', operationId);
-    const { operation } = granted;
+    const [operation, grants] = await Promise.all([
+      this.#parts.catalogue.one(caller.applicationId, operationId),
+      this.#grants(caller),
+    ]);
+    if (!operation) throw notFound('Operation', operationId);
+    const grant = grantFor(grants, operation);
+    if (!grant) throw notGranted(operationId);
+    const granted = { operation, grant };
     if (request.revision !== undefined && request.revision !== operation.revision)
       throw revisionConflict(operationId, operation.revision);
-    await this.#assertInput(caller, granted, request);
+    if (operation.effect !== 'read' && options.idempotencyKey === undefined) throw keyRequired(operationId);
+    const check = () => this.#assertInput(caller, granted, request);
+    const { idempotencyKey } = options;
+    await (idempotencyKey === undefined ? check() : this.#checks.take(`${caller.keyId} ${idempotencyKey}`, check));
+    if (operation.approval !== 'none') throw approvalRequired(operationId, operation.approval);
     const id = newId<InvocationId>(this.#parts.clock.now());
     const { row, existing } = await this.#parts.executions.holding(id, async () => {
       const inserted = await this.#insert(caller, granted, id, request, options.idempotencyKey);
@@ -160,8 +183,8 @@ export class Invocations {
     return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' }; // Validated as an id.
   }
 
-  async #granted({ applicationId, keyId }: AgentCaller): Promise<readonly Granted[]> {
-    return grantedBy((await this.#parts.keys.get(applicationId, keyId))?.grants ?? []);
+  async #grants({ applicationId, keyId }: AgentCaller): Promise<readonly GrantRow[]> {
+    return (await this.#parts.keys.get(applicationId, keyId))?.grants ?? [];
   }
 
   async #operationView({ keyId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
@@ -169,8 +192,10 @@ export class Invocations {
     const { input, maxCallsPerDay } = grant;
     const used =
       maxCallsPerDay === undefined ? 0 : await rows.countSince(keyId, operation.id, startOfUtcDay(clock.now()));
+    const { id, title, description, revision, digest, effect, approval, price } = operation;
+    const { inputSchema, outputSchema, timeoutMs } = operation;
     return {
-      ...operation,
+      ...{ id, title, description, revision, digest, effect, approval, price, inputSchema, outputSchema, timeoutMs },
       grant: {
         ...(input ? { input } : {}),
         ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - used) }),
@@ -191,7 +216,8 @@ export class Invocations {
     const [own = [], ofGrant = []] = await this.#parts.validate(input, schemas, caller.applicationId);
     if (own.length > 0) throw invalidRequest(own.map(inInput));
     if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
-    this.#parts.managed.assertInput(caller, input);
+    if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
+    else this.#parts.managed.assertInput(caller, input);
   }
 
   async #insert(
@@ -207,7 +233,7 @@ export class Invocations {
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, state: 'accepted', attempts: 0, meters: {} },
-      ...{ reserved: reservationOf(rates, request.input, request.maxCost), captured: 0 },
+      ...{ reserved: reservedFor(operation, rates, request), captured: 0 },
       ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
       sealedInput: await sealInput({ id, applicationId }, request.input),
@@ -273,6 +299,7 @@ export class Invocations {
       createdAt: row.createdAt.toISOString(),
       ...(outputDigest === undefined ? {} : { outputDigest }),
       ...(output === undefined ? {} : { output }),
+      ...(row.outputInvalid ? { outputInvalid: true } : {}),
       ...(error === undefined ? {} : { error: errorIn(error) }),
       ...(startedAt === undefined ? {} : { startedAt: startedAt.toISOString() }),
       ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
@@ -283,6 +310,13 @@ export class Invocations {
     };
   }
 }
+
+/** A call without a browser holds its price. */
+const reservedFor = (
+  { kind, price }: CallableOperation,
+  rates: CreditRates,
+  { input, maxCost }: InvokeOperation,
+): number => (kind === 'http' ? priceOf(rates, price.microCredits, maxCost) : reservationOf(rates, input, maxCost));
 
 const CANCEL_SECONDS = 5;
 
@@ -321,12 +355,21 @@ function digestIn(input: JsonObject): string {
 
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
-const isCallable = (id: string): boolean => CALLABLE.some(operation => operation.id === id);
-
 const notGranted = (id: string) =>
   fault('operation_not_granted', `This agent key has no grant for the operation ${id}.`, {
     advice: 'List the operations of the key. An admin of the application can grant others.',
     details: { operationId: id },
+  });
+
+const keyRequired = (id: string) =>
+  fault('idempotency_key_required', `The operation ${id} changes something, so the call needs an Idempotency-Key.`, {
+    advice: 'Send the header Idempotency-Key, and the same value if you send the call again.',
+  });
+
+const approvalRequired = (id: string, approval: string) =>
+  fault('approval_required', `Each call of the operation ${id} must be approved (${approval}). Nothing was started.`, {
+    advice: 'Approvals are not available yet; an admin of the application can change the approval of the operation.',
+    details: { approval },
   });
 
 const inputNotGranted = (issues: readonly { path: string; message: string }[]) =>

@@ -12,6 +12,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
+import type { Prepared } from './prepared.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
@@ -27,7 +28,7 @@ type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)
 type AnyInput = { [Id in ManagedOperationId]: InputOf<Id> }[ManagedOperationId];
 
 /** Where a call runs. */
-export interface Place {
+interface Place {
   readonly sessionId: SessionId;
   /** Created for the call, so it is released after it. */
   readonly isOwn: boolean;
@@ -37,7 +38,7 @@ export interface Place {
   readonly startedAt: Date;
 }
 
-export interface Produced {
+interface Produced {
   readonly output: JsonObject;
   readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
 }
@@ -73,7 +74,23 @@ export class ManagedOperations {
   }
 
   /** Throws the refusal of the session. */
-  async place(caller: AgentCaller, id: InvocationId, given: JsonObject, signal: AbortSignal): Promise<Place> {
+  async prepare(
+    caller: AgentCaller,
+    operation: ManagedOperationId,
+    id: InvocationId,
+    input: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const place = await this.#place(caller, id, input, signal);
+    const { sessionId, recorded, isOwn, startedAt } = place;
+    return {
+      session: { id: sessionId, recorded, ...(isOwn ? { ownSince: startedAt } : {}) },
+      run: async () => ({ state: 'succeeded', ...(await this.#run(caller, operation, input, place)) }),
+      release: () => this.#release(caller, place),
+    };
+  }
+
+  async #place(caller: AgentCaller, id: InvocationId, given: JsonObject, signal: AbortSignal): Promise<Place> {
     const input = given as AnyInput; // Validated against the schema of the operation.
     const { sessions, requestOf } = this.#parts;
     if (input.sessionId !== undefined) {
@@ -87,7 +104,7 @@ export class ManagedOperations {
   }
 
   /** Throws DriveFailed. */
-  async run(
+  async #run(
     caller: AgentCaller,
     operation: ManagedOperationId,
     given: JsonObject,
@@ -100,7 +117,7 @@ export class ManagedOperations {
   }
 
   /** Releases the session of a call. One that has ended is not an error. */
-  async release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
+  async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
     if (!isOwn) return;
     this.#parts.driver.forget(sessionId);
     await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
@@ -115,7 +132,7 @@ export class ManagedOperations {
     };
     const { sessions } = await this.#parts.sessions.list(caller, query);
     for (const session of sessions)
-      await this.release(caller, { sessionId: session.id as SessionId, isOwn: true }).catch(() => {});
+      await this.#release(caller, { sessionId: session.id as SessionId, isOwn: true }).catch(() => {});
   }
 
   async #produced(

@@ -18,11 +18,14 @@ export interface ReceiptFacts {
   readonly captured?: number;
   /** Whether the session was recorded. Absent without a session. */
   readonly recorded?: boolean;
+  /** Of an HTTP call. */
+  readonly upstream?: { readonly host?: string; readonly status?: number };
 }
 
 /** Registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
-  const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured, recorded } = facts;
+  const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
+  const { recorded, upstream } = facts;
   const berth = {
     v: 1,
     operation: {
@@ -38,6 +41,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     attempts: row.attempts,
     caller: { kind: 'agent_key', id: row.keyId },
     session: row.sessionId === undefined ? undefined : { id: row.sessionId, recorded: recorded ?? false, handoffs: [] },
+    upstream,
     cost: { reserved: row.reserved, captured, unit: 'microcredit', meters },
   };
   const claims = {

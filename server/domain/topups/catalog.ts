@@ -2,9 +2,9 @@
 import { MANAGED_PRICE } from '../../../contract/managed-operations.ts';
 import { type Catalog, METERS } from '../../../contract/topups.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
-import { CALLABLE } from '../invocations/callable.ts';
+import { BUILT_IN } from '../configured-operations/callable.ts';
 
-const data: Catalog['data'] = CALLABLE.map(({ id, title, effect, inputSchema }) => ({
+const data: Catalog['data'] = BUILT_IN.map(({ id, title, effect, inputSchema }) => ({
   ...({ id, kind: 'operation', title, effect, inputSchema } as const),
   ...{ meters: [...METERS], price: { microCredits: MANAGED_PRICE } },
 }));

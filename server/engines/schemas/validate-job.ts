@@ -41,6 +41,9 @@ export function work({ value, schemas }: ValidateInput): ValidateOutput {
   }
 }
 
+/** Throws if the schema cannot be compiled. */
+export const matchesSchema = (schema: object, value: unknown): boolean => validatorOf(schema)(value) === true;
+
 function validatorOf(schema: object): ValidateFunction {
   const digest = createHash('sha256').update(JSON.stringify(schema)).digest('base64');
   const validate = compiled.get(digest) ?? compile(schema);

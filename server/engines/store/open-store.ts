@@ -22,6 +22,7 @@ import { applications } from './tables/applications.ts';
 import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
 import { checkouts } from './tables/checkouts.ts';
+import { configuredOperations } from './tables/configured-operations.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
@@ -52,6 +53,7 @@ import { sessions } from './tables/sessions.ts';
 import { signInTickets } from './tables/sign-in-tickets.ts';
 import { signingKeys } from './tables/signing-keys.ts';
 import { storedBytes } from './tables/stored-bytes.ts';
+import { storedCredentials } from './tables/stored-credentials.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
 import { usage } from './tables/usage.ts';
@@ -231,6 +233,8 @@ const atomic = (db: Db): Atomic => ({
   device: device(db),
   limits: limits(db),
   webhooks: webhooks(db),
+  configuredOperations: configuredOperations(db),
+  storedCredentials: storedCredentials(db),
   audit: audit(db),
   credits: creditGrants(db),
   checkouts: checkouts(db),

@@ -5,6 +5,7 @@ import type { Accounts, Applications } from './rows/accounts.ts';
 import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
 import type { CheckoutRows } from './rows/checkouts.ts';
+import type { ConfiguredOperationRows } from './rows/configured-operations.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
@@ -30,6 +31,7 @@ import type { RecordingRows } from './rows/recordings.ts';
 import type { RetentionRows, StoredBytes } from './rows/retention.ts';
 import type { SessionRows } from './rows/sessions.ts';
 import type { SignInTickets } from './rows/sign-in-tickets.ts';
+import type { StoredCredentialRows } from './rows/stored-credentials.ts';
 import type { UploadRows } from './rows/uploads.ts';
 import type { UsageRows } from './rows/usage.ts';
 import type { UsageHours } from './rows/usage-hours.ts';
@@ -62,6 +64,8 @@ export interface Store extends Closeable {
   readonly credits: CreditRows & CreditReads & CreditGrants;
   readonly invocations: InvocationRows;
   readonly webhooks: WebhookRows;
+  readonly configuredOperations: ConfiguredOperationRows;
+  readonly storedCredentials: StoredCredentialRows;
   readonly mails: Mails;
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;
@@ -104,6 +108,8 @@ export type Atomic = Pick<
   | 'device'
   | 'limits'
   | 'webhooks'
+  | 'configuredOperations'
+  | 'storedCredentials'
   | 'audit'
 > & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 

@@ -1,5 +1,6 @@
 // The MCP endpoint: the protocol by its official library, the tools by the domain: browser tools, and one tool for each
 // operation that the key has a grant for. Each message is answered by a server of its own.
+import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { McpHttpHandler, Server } from '@modelcontextprotocol/server';
 import type { TSchema } from 'typebox';
@@ -10,7 +11,7 @@ import { notFound } from '../../domain/faults.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
 import type { ToolImage, ToolResult } from '../../domain/mcp/browser-tools.ts';
 import { isFault } from '../../kit/fault.ts';
-import type { JsonObject } from '../../kit/json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
@@ -87,10 +88,11 @@ async function serverFor(parts: McpParts, caller: AgentCaller, signal: AbortSign
   server.setRequestHandler('tools/list', async () => ({
     tools: [...(drives ? LISTED : []), ...(await operationsOf(parts, caller)).map(listedOperation)],
   }));
-  server.setRequestHandler('tools/call', async ({ params: { name, arguments: input = {} } }) => {
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: input = {}, _meta } }) => {
     if (!isBrowserTool(name)) {
       const operation = (await operationsOf(parts, caller)).find(({ id }) => toolName(id) === name);
-      if (operation) return shown(await invoked(parts, caller, operation, input as JsonObject, signal));
+      if (operation)
+        return shown(await invoked(parts, caller, operation, { input: input as JsonObject, meta: _meta, signal }));
     }
     if (!isBrowserTool(name) || !drives)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
@@ -124,18 +126,24 @@ async function operationsOf({ operations }: McpParts, caller: AgentCaller): Prom
 
 const listedOperation = ({ id, title, description, inputSchema, effect }: AgentOperation) => ({
   ...{ name: toolName(id), title, description, inputSchema: { ...inputSchema, type: 'object' as const } },
-  annotations: { title, readOnlyHint: effect === 'read', openWorldHint: true },
+  annotations: {
+    ...{ title, readOnlyHint: effect === 'read', openWorldHint: true },
+    ...(effect === 'read' ? {} : { destructiveHint: effect === 'irreversible' }),
+  },
 });
 
 async function invoked(
   { operations }: McpParts,
   caller: AgentCaller,
-  { id }: AgentOperation,
-  input: JsonObject,
-  signal: AbortSignal,
+  { id, effect }: AgentOperation,
+  { input, meta, signal }: { readonly input: JsonObject; readonly meta: unknown; readonly signal: AbortSignal },
 ): Promise<ToolResult> {
   try {
-    const options = { waitSeconds: OPERATION_WAIT_SECONDS, signal };
+    const idempotencyKey = keyIn(meta) ?? (effect === 'read' ? undefined : randomUUID());
+    const options = {
+      ...{ waitSeconds: OPERATION_WAIT_SECONDS, signal },
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    };
     const { invocation } = await operations.invoke(caller, caller.applicationId, id, { input }, options);
     const image = await imageOf(operations, caller, invocation);
     const { status, output, error } = invocation;
@@ -145,6 +153,14 @@ async function invoked(
     if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
     throw error;
   }
+}
+
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** A client that may send a call again names it; otherwise each tool call is a call of its own. */
+function keyIn(meta: unknown): string | undefined {
+  const key: unknown = isObject(meta) ? meta[`${META_PREFIX}idempotencyKey`] : undefined;
+  return typeof key === 'string' && KEY.test(key) ? key : undefined;
 }
 
 /** A picture that the invocation produced, for models that see. */

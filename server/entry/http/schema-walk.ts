@@ -13,6 +13,8 @@ interface Shape {
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
+  /** A secret, which no message shows. */
+  readonly writeOnly?: boolean;
   readonly anyOf?: readonly Shape[];
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
@@ -58,7 +60,11 @@ const shapeOf = (schema: TSchema): Shape => schema as Shape;
 
 function* problems(shape: Shape, value: unknown, path: string): Generator<Issue> {
   if (shape.anyOf) yield* problemsOfChoice(shape, shape.anyOf, value, path);
-  else if (!fits(shape, value)) yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
+  else if (!fits(shape, value))
+    yield {
+      path,
+      message: `is ${shape.writeOnly ? 'not of the right form' : show(value)}; expected ${expectation(shape)}`,
+    };
   else if (Array.isArray(value) && shape.items)
     for (const [index, item] of value.entries()) yield* problems(shape.items, item, `${path}[${index}]`);
   else if (isObject(value)) yield* problemsOfFields(shape, value, path);

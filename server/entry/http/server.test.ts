@@ -273,6 +273,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       ...{ discover: unasked, readOperation: unasked, invoke: unasked, list: unasked, read: unasked },
       ...{ cancel: unasked, receiptStatus: unasked, file: unasked },
     },
+    configuredOperations: {
+      ...{ list: unasked, read: unasked, configure: unasked, publish: unasked, withdraw: unasked, delete: unasked },
+    },
+    storedCredentials: { list: unasked, read: unasked, write: unasked, rollBack: unasked, delete: unasked },
     version: '0.1.0',
     device: {
       starting: { start: unasked },

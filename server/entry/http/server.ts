@@ -36,6 +36,7 @@ import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
 import { compatAnswerBuilders, compatHandlers } from './compat.ts';
 import { configHandlers } from './config.ts';
+import { type ConfiguredOperationVerbs, configuredOperationHandlers } from './configured-operations.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
@@ -70,6 +71,7 @@ import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
 import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
+import { type StoredCredentialVerbs, storedCredentialHandlers } from './stored-credentials.ts';
 import { tokenHandlers } from './tokens.ts';
 import { type TopUpVerbs, topUpHandlers } from './topups.ts';
 import { usageHandlers } from './usage.ts';
@@ -138,6 +140,8 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly discover: Discover;
   readonly mcp: McpParts['tools'];
   readonly invocations: InvocationVerbs;
+  readonly configuredOperations: ConfiguredOperationVerbs;
+  readonly storedCredentials: StoredCredentialVerbs;
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
@@ -259,6 +263,8 @@ const handlersOf = (
     mcp,
     invocations,
     webhooks,
+    configuredOperations,
+    storedCredentials,
     listen,
     publicUrl = `http://${listen.host}:${listen.port}`,
     signingKeys,
@@ -279,6 +285,8 @@ const handlersOf = (
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
   ...invocationHandlers(invocations),
   ...webhookHandlers(webhooks),
+  ...configuredOperationHandlers(configuredOperations),
+  ...storedCredentialHandlers(storedCredentials),
   ...fileHandlers(files),
   ...certificateHandlers(certificates),
   ...extensionHandlers(extensions),

@@ -26,6 +26,7 @@ import { up as usageHours } from './0025-usage-hours.ts';
 import { up as invocations } from './0026-invocations.ts';
 import { up as webhooks } from './0027-webhooks.ts';
 import { up as credits } from './0028-credits.ts';
+import { up as operations } from './0029-operations.ts';
 import { up as lastPage } from './0030-last-page.ts';
 
 export const migrations: Record<string, Migration> = {
@@ -56,4 +57,5 @@ export const migrations: Record<string, Migration> = {
   '0027-webhooks': { up: webhooks },
   '0028-credits': { up: credits },
   '0030-last-page': { up: lastPage },
+  '0029-operations': { up: operations },
 };

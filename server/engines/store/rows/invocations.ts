@@ -25,6 +25,8 @@ export interface InvocationRow {
   readonly inputDigest: string;
   readonly output?: JsonObject;
   readonly outputDigest?: string;
+  /** The output does not match the schema of the operation, although the effect has happened. */
+  readonly outputInvalid?: boolean;
   /** When the output and its files are removed. */
   readonly outputUntil?: Date;
   readonly error?: JsonObject;
@@ -49,6 +51,7 @@ export interface InvocationEnd {
   readonly state: 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
   readonly output?: JsonObject;
   readonly outputDigest?: string;
+  readonly outputInvalid?: boolean;
   readonly outputUntil?: Date;
   readonly error?: JsonObject;
   readonly meters: JsonObject;

@@ -1,0 +1,262 @@
+// Operations that an application configures: HTTP calls with a schema, and overlays of the built-in operations.
+import { type Static, Type } from 'typebox';
+import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
+
+export const OPERATIONS_PER_APPLICATION_MAX = 500;
+/** Earlier revisions than this many are forgotten, except those that are published or running. */
+export const REVISIONS_KEPT = 100;
+export const SCHEMA_BYTES_MAX = 65_536;
+export const HTTP_TIMEOUT_MS_MAX = 120_000;
+export const HTTP_TIMEOUT_MS_DEFAULT = 20_000;
+export const RESPONSE_BYTES_MAX = 4_194_304;
+export const RESPONSE_BYTES_DEFAULT = 1_048_576;
+export const RETENTION_DAYS_MAX = 31;
+const RETENTION_DAYS_DEFAULT = 7;
+const MAPPED_MAX = 32;
+
+/** First words of ids that are built in. */
+export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
+
+/** Weakest first. */
+export const OPERATION_APPROVALS = ['none', 'end_user', 'member', 'owner'] as const;
+export type OperationApproval = (typeof OPERATION_APPROVALS)[number];
+
+export const OPERATION_STATUSES = ['draft', 'published', 'withdrawn'] as const;
+export const OPERATION_KINDS = ['managed', 'http'] as const;
+export type OperationKind = (typeof OPERATION_KINDS)[number];
+
+export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export const AUTH_FORMS = ['bearer', 'basic', 'header'] as const;
+
+const Pointer = Type.String({ maxLength: 256 });
+const HeaderName = (description: string) => Type.String({ minLength: 1, maxLength: 64, description });
+
+const Auth = Type.Object(
+  {
+    credentialId: Type.String({
+      pattern: '^[a-z][a-z0-9-]{0,63}$',
+      description: 'Id of a credential of the application. The host of `url` must be one of its `hosts`.',
+    }),
+    as: Type.Enum([...AUTH_FORMS], {
+      description:
+        '`bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.',
+    }),
+    header: Type.Optional(HeaderName('With `"as": "header"`: the name of the header.')),
+  },
+  { description: 'How the call is authenticated.' },
+);
+
+export const HttpBinding = Type.Object(
+  {
+    method: Type.Enum([...HTTP_METHODS], { description: 'HTTP method.' }),
+    url: Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description:
+        'Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened.',
+    }),
+    query: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Pointer, {
+        maxProperties: MAPPED_MAX,
+        description:
+          'Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted.',
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Pointer, {
+        maxProperties: MAPPED_MAX,
+        description: 'Headers, each with the JSON Pointer of its value in the input. Absent values are omitted.',
+      }),
+    ),
+    fixedHeaders: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 512 }), {
+        maxProperties: MAPPED_MAX,
+        description: 'Headers with a fixed value. Secrets belong in a credential.',
+      }),
+    ),
+    body: Type.Optional(
+      Type.Object(
+        { from: Pointer },
+        {
+          description:
+            'The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole.',
+        },
+      ),
+    ),
+    auth: Type.Optional(Auth),
+    idempotencyHeader: Type.Optional(
+      HeaderName(
+        'Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key.',
+      ),
+    ),
+    sign: Type.Optional(Type.Boolean({ description: 'Signed requests are not available; only `false` is accepted.' })),
+    successStatus: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 200, maximum: 299 }), {
+        minItems: 1,
+        maxItems: 20,
+        description: 'Statuses that mean success. Default: 200 to 299.',
+      }),
+    ),
+    maxResponseBytes: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        maximum: RESPONSE_BYTES_MAX,
+        default: RESPONSE_BYTES_DEFAULT,
+        description: 'A larger answer is not read.',
+      }),
+    ),
+  },
+  { description: 'The HTTP call. Redirects are never followed.' },
+);
+export type HttpBinding = Static<typeof HttpBinding>;
+
+export const Price = Type.Object(
+  {
+    microCredits: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Price of one call.' }),
+  },
+  {
+    description:
+      'Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents.',
+  },
+);
+
+const Display = Type.Object(
+  {
+    summary: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input.',
+    }),
+    fields: Type.Optional(
+      Type.Array(Type.Object({ label: Type.String({ minLength: 1, maxLength: 60 }), value: Pointer }), {
+        maxItems: 20,
+        description: 'Members of the input that are shown, by JSON Pointer.',
+      }),
+    ),
+  },
+  { description: 'What a person who approves a call sees of its input.' },
+);
+
+const Retention = Type.Object(
+  {
+    output: Type.Optional(
+      Type.Enum(['digest', 'full'], {
+        default: 'digest',
+        description:
+          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.',
+      }),
+    ),
+    days: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: RETENTION_DAYS_MAX,
+        default: RETENTION_DAYS_DEFAULT,
+        description: 'With `full`.',
+      }),
+    ),
+  },
+  { description: 'How long the output is kept. Of inputs only the digest is kept.' },
+);
+
+const Examples = Type.Array(Type.Object({ input: AnyObject('An input that matches `inputSchema`.') }), {
+  maxItems: 20,
+  description: 'Examples for agents.',
+});
+
+const Approval = Type.Enum([...OPERATION_APPROVALS], {
+  description:
+    'Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.',
+});
+const Effect = Type.Enum([...OPERATION_EFFECTS], {
+  description:
+    '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.',
+});
+const Title = Type.String({ minLength: 1, maxLength: 100, description: 'Name for people.' });
+const Description = Type.String({ minLength: 1, maxLength: 2000, description: 'What it does, for agents.' });
+const Timeout = Type.Integer({
+  minimum: 1000,
+  maximum: HTTP_TIMEOUT_MS_MAX,
+  default: HTTP_TIMEOUT_MS_DEFAULT,
+  description: 'Time limit of a call in milliseconds.',
+});
+const Enabled = Type.Boolean({ description: 'Of a built-in operation: whether agents may call it. Default: true.' });
+const Acknowledged = Type.Boolean({
+  description: 'Required as `true` for an `irreversible` operation without approval.',
+});
+const InputSchema = AnyObject(
+  `JSON Schema (2020-12) of the input, an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels; \`$ref\` only within it; \`pattern\` of at most 256 characters, without references to groups and without lookaround.`,
+);
+const OutputSchema = AnyObject('JSON Schema (2020-12) of the output. An answer that does not match is marked.');
+
+export const ConfigureOperation = Type.Object({
+  title: Type.Optional(Title),
+  description: Type.Optional(Description),
+  kind: Type.Optional(Type.Enum(['http'], { description: '`http`: a call of an HTTP service.' })),
+  effect: Type.Optional(Effect),
+  approval: Type.Optional(Approval),
+  acknowledgeUnattended: Type.Optional(Acknowledged),
+  inputSchema: Type.Optional(InputSchema),
+  outputSchema: Type.Optional(OutputSchema),
+  display: Type.Optional(Display),
+  binding: Type.Optional(HttpBinding),
+  timeoutMs: Type.Optional(Timeout),
+  retention: Type.Optional(Retention),
+  price: Type.Optional(Price),
+  examples: Type.Optional(Examples),
+  enabled: Type.Optional(Enabled),
+});
+export type ConfigureOperation = Static<typeof ConfigureOperation>;
+
+export const ConfiguredOperation = Type.Object(
+  {
+    id: OperationIdText,
+    kind: Type.Enum([...OPERATION_KINDS], { description: '`managed`: built in.' }),
+    status: Type.Enum([...OPERATION_STATUSES], {
+      description: 'Agents can call a `published` operation, in its last published revision.',
+    }),
+    revision: Type.Integer({
+      description: 'Increases with every change of the content. In double quotes it is the `ETag`.',
+    }),
+    publishedRevision: Type.Optional(Type.Integer({ description: 'The revision that agents call, or called last.' })),
+    digest: Type.String({ description: '`sha256:` and the digest of everything but `price` and `examples`.' }),
+    title: Title,
+    description: Description,
+    effect: Effect,
+    approval: Approval,
+    acknowledgeUnattended: Type.Optional(Acknowledged),
+    enabled: Type.Optional(Enabled),
+    inputSchema: InputSchema,
+    outputSchema: Type.Optional(OutputSchema),
+    display: Type.Optional(Display),
+    binding: Type.Optional(HttpBinding),
+    timeoutMs: Timeout,
+    retention: Type.Optional(Retention),
+    price: Price,
+    examples: Examples,
+    createdAt: Type.Optional(Time('When it was created. Absent for a built-in operation without changes.')),
+    updatedAt: Type.Optional(Time('When it was last changed.')),
+  },
+  { description: 'An operation as it is configured.' },
+);
+export type ConfiguredOperation = Static<typeof ConfiguredOperation>;
+
+export const ConfiguredOperationPage = Page(ConfiguredOperation, 'Ordered by id.');
+export type ConfiguredOperationPage = Static<typeof ConfiguredOperationPage>;
+
+export const ConfiguredOperationListQuery = Type.Object({
+  kind: Type.Optional(Type.Enum([...OPERATION_KINDS], { description: 'Only operations of this kind.' })),
+  ...PageQuery.properties,
+});
+export type ConfiguredOperationListQuery = Static<typeof ConfiguredOperationListQuery>;
+
+export const ConfiguredOperationQuery = Type.Object({
+  revision: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'An earlier revision. Default: the newest.' }),
+  ),
+});
+
+export const ConfiguredOperationParams = Type.Object({
+  appId: Uuid('Id of the application.'),
+  id: OperationIdText,
+});

@@ -1,0 +1,102 @@
+// Credentials of other services.
+import { ApplicationParams } from '../applications.ts';
+import { IfMatchHeader, PageQuery } from '../common.ts';
+import type { Operation } from '../operation.ts';
+import {
+  DeleteStoredCredentialQuery,
+  StoredCredential,
+  StoredCredentialPage,
+  StoredCredentialParams,
+  WriteStoredCredential,
+} from '../stored-credentials.ts';
+import { ETAG, READ_APPLICATIONS } from './shared.ts';
+
+const CREDENTIALS = '/v1/applications/{appId}/credentials';
+const WRITE = ['credentials:write'] as const;
+const READ = [...READ_APPLICATIONS, ...WRITE] as const;
+
+export const STORED_CREDENTIAL_OPERATIONS = {
+  listStoredCredentials: {
+    tag: 'Credentials',
+    method: 'GET',
+    path: CREDENTIALS,
+    summary: 'List credentials',
+    description: 'Returns the credentials of the application, without their values.',
+    credential: 'account',
+    scopes: READ,
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    query: PageQuery,
+    responses: { 200: { description: 'A page of credentials.', schema: StoredCredentialPage } },
+    errors: ['not_found'],
+  },
+  readStoredCredential: {
+    tag: 'Credentials',
+    method: 'GET',
+    path: `${CREDENTIALS}/{id}`,
+    summary: 'Read a credential',
+    description: 'Returns a credential without its value, which is never returned.',
+    credential: 'account',
+    scopes: READ,
+    isWrite: false,
+    mount: 'native',
+    params: StoredCredentialParams,
+    responses: { 200: { description: 'The credential.', schema: StoredCredential, headers: ETAG } },
+    errors: ['not_found'],
+  },
+  writeStoredCredential: {
+    tag: 'Credentials',
+    method: 'PUT',
+    path: `${CREDENTIALS}/{id}`,
+    summary: 'Write or rotate a credential',
+    description:
+      'Writes the value with its hosts or origins. For a credential that exists, with `If-Match`, it is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.',
+    credential: 'account',
+    scopes: WRITE,
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: StoredCredentialParams,
+    headers: IfMatchHeader,
+    body: WriteStoredCredential,
+    bodyExample: { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] },
+    responses: {
+      200: { description: 'Rotated.', schema: StoredCredential, headers: ETAG },
+      201: { description: 'Written.', schema: StoredCredential, headers: ETAG },
+    },
+    errors: ['not_found', 'precondition_failed', 'precondition_required', 'limit_reached'],
+  },
+  rollBackStoredCredential: {
+    tag: 'Credentials',
+    method: 'POST',
+    path: `${CREDENTIALS}/{id}/rollback`,
+    summary: 'Restore the previous value of a credential',
+    description:
+      'Restores the previous version with its hosts or origins, as a new version. Possible for 24 hours after a rotation. Requires the role admin.',
+    credential: 'account',
+    scopes: WRITE,
+    isWrite: true,
+    mount: 'native',
+    params: StoredCredentialParams,
+    responses: { 200: { description: 'The credential.', schema: StoredCredential, headers: ETAG } },
+    errors: ['not_found', 'gone'],
+  },
+  deleteStoredCredential: {
+    tag: 'Credentials',
+    method: 'DELETE',
+    path: `${CREDENTIALS}/{id}`,
+    summary: 'Delete a credential',
+    description:
+      'Destroys the value at once, with its earlier versions. Refused while a published operation names it, except with `force`. Requires the role admin.',
+    credential: 'account',
+    scopes: WRITE,
+    isWrite: true,
+    mount: 'native',
+    params: StoredCredentialParams,
+    query: DeleteStoredCredentialQuery,
+    headers: IfMatchHeader,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: ['not_found', 'not_ready', 'precondition_failed', 'precondition_required'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

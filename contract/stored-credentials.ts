@@ -1,0 +1,101 @@
+// Credentials of other services that operations use. Values are written, and never returned.
+import { type Static, Type } from 'typebox';
+import { Page, Time, Uuid } from './common.ts';
+
+export const STORED_CREDENTIALS_PER_APPLICATION_MAX = 500;
+export const CREDENTIAL_FILE_BYTES_MAX = 65_536;
+/** An earlier version is destroyed this long after it was replaced. */
+export const EARLIER_VERSION_HOURS = 24;
+
+export const STORED_CREDENTIAL_TYPES = ['api_key', 'basic', 'login', 'oauth_client', 'private_key', 'file'] as const;
+export type StoredCredentialType = (typeof STORED_CREDENTIAL_TYPES)[number];
+
+export const STORED_CREDENTIAL_ID = { pattern: '^[a-z][a-z0-9-]{0,63}$' } as const;
+
+const StoredCredentialId = Type.String({
+  ...STORED_CREDENTIAL_ID,
+  description: 'Id of the credential, for example `shop-api`.',
+});
+
+export const StoredCredentialParams = Type.Object({ appId: Uuid('Id of the application.'), id: StoredCredentialId });
+
+/** `writeOnly`: never shown, not even in the message about an invalid value. */
+const SecretText = (description: string) => Type.Optional(Type.String({ description, writeOnly: true }));
+
+const Value = Type.Object(
+  {
+    key: SecretText('Of `api_key`.'),
+    username: SecretText('Of `basic` and `login`.'),
+    password: SecretText('Of `basic` and `login`.'),
+    totpSeed: SecretText('Of `login`, optional: the seed of one-time codes in base32.'),
+    clientId: SecretText('Of `oauth_client`.'),
+    clientSecret: SecretText('Of `oauth_client`.'),
+    pem: SecretText('Of `private_key`: PEM.'),
+    name: SecretText('Of `file`: its name.'),
+    base64: SecretText(`Of \`file\`: its content in base64, at most ${CREDENTIAL_FILE_BYTES_MAX / 1024} KiB.`),
+  },
+  { description: 'The fields that `type` names, and no others.', writeOnly: true },
+);
+
+const CredentialType = Type.Enum([...STORED_CREDENTIAL_TYPES], {
+  description:
+    '`api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.',
+});
+const Label = Type.String({ minLength: 1, maxLength: 100, description: 'Name for people.' });
+const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 260 }), {
+  maxItems: 20,
+  description:
+    'Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`.',
+});
+const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
+  maxItems: 20,
+  description: 'Web origins where it may be typed, such as `https://bank.example`. Required for `login`.',
+});
+const ExpiresAt = (description: string) => Type.String({ format: 'date-time', description });
+
+export const WriteStoredCredential = Type.Object({
+  type: CredentialType,
+  value: Value,
+  label: Type.Optional(Label),
+  hosts: Type.Optional(Hosts),
+  origins: Type.Optional(Origins),
+  expiresAt: Type.Optional(ExpiresAt('Operations do not use it after this time. Must be in the future.')),
+});
+export type WriteStoredCredential = Static<typeof WriteStoredCredential>;
+export type CredentialValue = WriteStoredCredential['value'];
+
+export const StoredCredential = Type.Object(
+  {
+    id: StoredCredentialId,
+    type: CredentialType,
+    label: Type.Optional(Label),
+    version: Type.Integer({ description: 'Increases with every rotation and rollback.' }),
+    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
+    fingerprint: Type.String({
+      description:
+        'Equal for equal values within the application, and only there. The value cannot be guessed from it.',
+    }),
+    hosts: Hosts,
+    origins: Origins,
+    expiresAt: Type.Optional(ExpiresAt('When it expires.')),
+    createdAt: Time('When the credential was first written.'),
+    rotatedAt: Time('When the value was last written.'),
+    lastUsedAt: Type.Optional(Time('When an operation last used it.')),
+    rollbackUntil: Type.Optional(Time('Until when the previous version can be restored.')),
+    usedBy: Type.Array(Type.String(), { description: 'Operations that name it.' }),
+  },
+  { description: 'A credential, without its value.' },
+);
+export type StoredCredential = Static<typeof StoredCredential>;
+
+export const StoredCredentialPage = Page(StoredCredential, 'Ordered by id.');
+export type StoredCredentialPage = Static<typeof StoredCredentialPage>;
+
+export const DeleteStoredCredentialQuery = Type.Object({
+  force: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      default: 'false',
+      description: 'Delete it although a published operation names it. Calls of it are then refused.',
+    }),
+  ),
+});

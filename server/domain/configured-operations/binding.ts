@@ -1,0 +1,71 @@
+// What is wrong with the HTTP call of an operation, field by field. Pure.
+import type { Issue } from '../../../contract/common.ts';
+import type { HttpBinding } from '../../../contract/configured-operations.ts';
+import { headerNameProblem, headerValueProblem } from './http-headers.ts';
+import { isPointer, stepsOf } from './json-pointer.ts';
+import { readTemplate } from './url-template.ts';
+
+/** `properties`: the members that the input may have, if its schema names them. */
+export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
+  const { method, body, auth } = binding;
+  return [
+    ...urlIssues(binding, properties),
+    ...pointerIssues(binding, properties),
+    ...headerIssues(binding),
+    ...(body && (method === 'GET' || method === 'HEAD')
+      ? [{ path: 'binding.body', message: `is not sent with ${method}` }]
+      : []),
+    ...(auth && (auth.as === 'header') !== (auth.header !== undefined)
+      ? [{ path: 'binding.auth.header', message: 'is needed with "as": "header", and with nothing else' }]
+      : []),
+  ];
+}
+
+function urlIssues({ url }: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
+  const path = 'binding.url';
+  const template = readTemplate(url);
+  if (typeof template === 'string') return [{ path, message: template }];
+  const variables = [...template.pathVariables, ...template.queryVariables];
+  return variables
+    .filter(name => properties && !properties.has(name))
+    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not name` }));
+}
+
+function pointerIssues(
+  { query = {}, headers = {}, body }: HttpBinding,
+  properties: ReadonlySet<string> | undefined,
+): Issue[] {
+  const pointers = [
+    ...Object.entries(query).map(([name, pointer]) => [`binding.query.${name}`, pointer] as const),
+    ...Object.entries(headers).map(([name, pointer]) => [`binding.headers.${name}`, pointer] as const),
+    ...(body ? [['binding.body.from', body.from] as const] : []),
+  ];
+  return pointers.flatMap(([path, pointer]) => {
+    if (!isPointer(pointer)) return [{ path, message: 'is not a JSON Pointer such as /orderId' }];
+    const [first] = stepsOf(pointer);
+    return first !== undefined && properties && !properties.has(first)
+      ? [{ path, message: `is for the member ${first}, which inputSchema does not name` }]
+      : [];
+  });
+}
+
+function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader }: HttpBinding): Issue[] {
+  const named = [
+    ...Object.keys(headers).map(name => [`binding.headers.${name}`, name] as const),
+    ...Object.keys(fixedHeaders).map(name => [`binding.fixedHeaders.${name}`, name] as const),
+    ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
+    ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
+  ];
+  const seen = new Set<string>();
+  const issues = named.flatMap(([path, name]) => {
+    const isRepeated = seen.has(name.toLowerCase());
+    seen.add(name.toLowerCase());
+    const problem = headerNameProblem(name) ?? (isRepeated ? 'is set twice' : undefined);
+    return problem === undefined ? [] : [{ path, message: problem }];
+  });
+  const values = Object.entries(fixedHeaders).flatMap(([name, value]) => {
+    const problem = headerValueProblem(value);
+    return problem === undefined ? [] : [{ path: `binding.fixedHeaders.${name}`, message: problem }];
+  });
+  return [...issues, ...values];
+}

@@ -1,0 +1,148 @@
+// The operations that agents can call: built-in ones with their overlays, and published ones of an application; and which of
+// them a key has a grant for.
+import type { OperationApproval } from '../../../contract/configured-operations.ts';
+import { ANY_OPERATION } from '../../../contract/grants.ts';
+import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
+import {
+  MANAGED_OPERATIONS,
+  type ManagedOperation,
+  type ManagedOperationId,
+  plainSchema,
+} from '../../../contract/managed-operations.ts';
+import type { ConfiguredOperationRows, OperationRevisionRow } from '../../engines/store/rows/configured-operations.ts';
+import type { GrantRow } from '../../engines/store/rows/credentials.ts';
+import { digestOf } from '../../kit/canonical-json.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { OperationDefinition, OverlayDefinition } from './definition.ts';
+
+interface Callable {
+  readonly title: string;
+  readonly description: string;
+  readonly revision: number;
+  /** Digest of the definition, which receipts name. */
+  readonly digest: string;
+  readonly effect: OperationEffect;
+  readonly approval: OperationApproval;
+  readonly price: { readonly microCredits: number };
+  readonly inputSchema: JsonObject;
+  readonly outputSchema: JsonObject;
+  readonly timeoutMs: number;
+}
+
+export interface ManagedCallable extends Callable {
+  readonly kind: 'managed';
+  readonly id: ManagedOperationId;
+}
+
+export interface HttpCallable extends Callable {
+  readonly kind: 'http';
+  readonly id: string;
+  readonly definition: OperationDefinition;
+}
+
+export type CallableOperation = ManagedCallable | HttpCallable;
+
+export interface Granted {
+  readonly operation: CallableOperation;
+  readonly grant: GrantRow;
+}
+
+/** Without overlays, ordered by id. */
+export const BUILT_IN: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
+  .map(([id, managed]) => builtIn(id as ManagedOperationId, managed)) // TypeScript widens the keys
+  .sort((a, b) => (a.id < b.id ? -1 : 1));
+
+function builtIn(id: ManagedOperationId, { input, output, example: _, ...managed }: ManagedOperation): ManagedCallable {
+  const definition = {
+    ...{ id, kind: 'managed', ...managed },
+    ...{ inputSchema: plainSchema(input) as JsonObject, outputSchema: plainSchema(output) as JsonObject },
+  };
+  const more = { kind: 'managed', approval: 'none', price: { microCredits: 0 } } as const;
+  return { ...definition, ...more, digest: digestOf(definition) };
+}
+
+export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN.find(one => one.id === id);
+
+const ID = new RegExp(OPERATION_ID.pattern);
+
+export const isOperationId = (text: string): boolean => text.length <= OPERATION_ID.maxLength && ID.test(text);
+
+export class Catalogue {
+  readonly #rows: Pick<ConfiguredOperationRows, 'published' | 'revision'>;
+
+  constructor(rows: Pick<ConfiguredOperationRows, 'published' | 'revision'>) {
+    this.#rows = rows;
+  }
+
+  /** What agents of the application can call, if they have a grant. Ordered by id. */
+  async all(application: ApplicationId): Promise<readonly CallableOperation[]> {
+    const rows = await this.#rows.published(application);
+    const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
+    const built = BUILT_IN.flatMap(operation => overlaid(operation, overlays.get(operation.id)?.definition));
+    const own = rows
+      .filter(({ kind }) => kind === 'http')
+      .map(row => httpCallable(row.id, { ...row.content, revision: row.publishedRevision ?? row.revision }));
+    return [...built, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async one(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
+    if (!isOperationId(id)) return undefined;
+    const [row] = await this.#rows.published(application, id);
+    const operation = builtInNamed(id);
+    if (operation) return overlaid(operation, row?.content.definition)[0];
+    return row && httpCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
+  }
+
+  /** The revision that an accepted invocation names, whatever became of the operation since. */
+  async exact(application: ApplicationId, id: string, revision: number): Promise<CallableOperation | undefined> {
+    const operation = builtInNamed(id);
+    if (operation) return operation.revision === revision ? operation : undefined;
+    const row = await this.#rows.revision(application, id, revision);
+    return row && httpCallable(id, row);
+  }
+}
+
+/** None if the operation is switched off. */
+function overlaid(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
+  if (!definition) return [operation];
+  const { enabled, approval, price } = overlayIn(definition);
+  return enabled ? [{ ...operation, approval, price }] : [];
+}
+
+const httpCallable = (
+  id: string,
+  { revision, digest, definition: kept }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
+): HttpCallable => {
+  const definition = definitionIn(kept);
+  const { title, description, effect, approval, price, inputSchema, outputSchema = {}, timeoutMs } = definition;
+  return {
+    ...{ kind: 'http', id, revision, digest, definition },
+    ...{ title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs },
+  };
+};
+
+/** Written by definition.ts. */
+export const definitionIn = (kept: JsonObject) => kept as unknown as OperationDefinition;
+export const overlayIn = (kept: JsonObject) => kept as unknown as OverlayDefinition;
+
+/** The operations among these that the grants allow. */
+export const grantedOf = (operations: readonly CallableOperation[], grants: readonly GrantRow[]): readonly Granted[] =>
+  operations.flatMap(operation => {
+    const grant = grantFor(grants, operation);
+    return grant ? [{ operation, grant }] : [];
+  });
+
+/** A grant that names the operation precedes one for every operation. */
+export function grantFor(
+  grants: readonly GrantRow[],
+  { id, revision, effect }: CallableOperation,
+): GrantRow | undefined {
+  const allows = (grant: GrantRow): boolean =>
+    (grant.revision === undefined || grant.revision === revision) &&
+    (grant.effect === undefined || grant.effect === effect);
+  return (
+    grants.find(grant => grant.operationId === id && allows(grant)) ??
+    grants.find(grant => grant.operationId === ANY_OPERATION && allows(grant))
+  );
+}

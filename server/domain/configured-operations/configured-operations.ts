@@ -1,0 +1,403 @@
+// Operations of an application: configure, publish, withdraw, delete. Each change of the content is a new revision.
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import {
+  type ConfiguredOperation,
+  type ConfiguredOperationListQuery,
+  type ConfiguredOperationPage,
+  type ConfigureOperation,
+  OPERATION_APPROVALS,
+  OPERATIONS_PER_APPLICATION_MAX,
+  type OperationApproval,
+  RESERVED_WORDS,
+  REVISIONS_KEPT,
+} from '../../../contract/configured-operations.ts';
+import { hasRight, ROLE_NEEDED, type Role } from '../../../contract/roles.ts';
+import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
+import type {
+  OperationContent,
+  OperationRow,
+  OperationWithContent,
+} from '../../engines/store/rows/configured-operations.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { digestOf } from '../../kit/canonical-json.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { fault, invalidRequest, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import type { Cursors } from '../identity/cursors.ts';
+import { pageById } from '../identity/page-by-id.ts';
+import { revisionFrom } from '../identity/revisions.ts';
+import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
+import { BUILT_IN, builtInNamed, definitionIn, isOperationId, type ManagedCallable, overlayIn } from './callable.ts';
+import {
+  definitionOf,
+  digestOfDefinition,
+  isSameContent,
+  type OperationDefinition,
+  type OverlayDefinition,
+  overlayOf,
+  schemaNot,
+} from './definition.ts';
+import type { Outbound } from './outbound.ts';
+import { readTemplate } from './url-template.ts';
+
+export interface ConfiguredOperationsParts {
+  readonly store: Pick<Store, 'configuredOperations' | 'atomically'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly credentials: Pick<CallCredentials, 'problem'>;
+  readonly outbound: Pick<Outbound, 'check'>;
+  /** Compiles schemas within bounds of time. Undefined: they can be used. */
+  readonly compile: (
+    schemas: Readonly<Record<string, object>>,
+    of: string,
+  ) => Promise<{ readonly path: string; readonly message: string } | undefined>;
+  readonly validate: (
+    value: unknown,
+    schemas: readonly object[],
+    of: string,
+  ) => Promise<readonly (readonly SchemaIssue[])[]>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export interface Configured {
+  readonly operation: ConfiguredOperation;
+  readonly isNew: boolean;
+}
+
+type OperationAction = `operation.${'changed' | 'published' | 'withdrawn' | 'deleted'}`;
+
+interface Change {
+  readonly approval: OperationApproval;
+  readonly price: { readonly microCredits: number };
+}
+
+/** The revision of a built-in operation that nobody has changed. */
+const BUILT_IN_REVISION = 1;
+
+export class ConfiguredOperations {
+  readonly #parts: ConfiguredOperationsParts;
+
+  constructor(parts: ConfiguredOperationsParts) {
+    this.#parts = parts;
+  }
+
+  async list(
+    caller: AccountCaller,
+    appId: string,
+    query: ConfiguredOperationListQuery,
+  ): Promise<ConfiguredOperationPage> {
+    const { applications, store, cursors } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'read');
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, kind } = query;
+    const rows = await store.configuredOperations.list(id);
+    const builtIn = BUILT_IN.map(operation =>
+      builtInView(
+        operation,
+        rows.find(row => row.id === operation.id),
+      ),
+    );
+    const own = rows.filter(row => row.kind === 'http').map(viewOf);
+    const wanted = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
+    wanted.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const name = { list: `operations ${kind ?? ''}`, owner: id };
+    return pageById(wanted, { limit, cursor, name, cursors });
+  }
+
+  async read(
+    caller: AccountCaller,
+    appId: string,
+    operationId: string,
+    revision?: number,
+  ): Promise<ConfiguredOperation> {
+    const { id } = await this.#parts.applications.require(caller, appId, 'read');
+    return this.#view(id, operationId, revision);
+  }
+
+  async configure(
+    caller: AccountCaller,
+    appId: string,
+    operationId: string,
+    ifMatch: string | undefined,
+    request: ConfigureOperation,
+  ): Promise<Configured> {
+    const { id, role } = await this.#parts.applications.require(caller, appId, 'operations');
+    if (!isOperationId(operationId))
+      throw invalidRequest([{ path: 'id', message: 'is not an id such as orders.cancel' }]);
+    const managed = builtInNamed(operationId);
+    if (managed) return { operation: await this.#overlay(caller, id, role, managed, ifMatch, request), isNew: false };
+    if (isReserved(operationId)) throw reserved(operationId);
+    const definition = definitionOf(request);
+    await this.#assertUsable(id, definition);
+    const content = contentOf(operationId, definition);
+    const standing = await this.#parts.store.configuredOperations.get(id, operationId);
+    if (!standing) await this.#insert(caller, id, operationId, ifMatch, content);
+    else {
+      const revision = revisionFrom(ifMatch, standing.revision);
+      const before = definitionIn(standing.content.definition);
+      assertMayRelax(role, before, definition);
+      if (revision !== standing.revision) throw preconditionFailed(standing.revision);
+      if (!isSameContent(before, definition)) await this.#change(caller, standing, content, false);
+    }
+    return { operation: await this.#view(id, operationId), isNew: !standing };
+  }
+
+  async publish(caller: AccountCaller, appId: string, operationId: string): Promise<ConfiguredOperation> {
+    const { applications, store, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'operations');
+    const row = await this.#own(id, operationId);
+    if (row.status === 'published' && row.publishedRevision === row.revision) return viewOf(row);
+    await this.#assertBinding(id, definitionIn(row.content.definition));
+    await store.atomically(async within => {
+      const published = await within.configuredOperations.publish(id, operationId, row.revision, clock.now());
+      if (!published) throw preconditionFailed();
+      await this.#record(within, 'operation.published', caller, published, { digest: row.content.digest });
+    });
+    return this.#view(id, operationId);
+  }
+
+  async withdraw(caller: AccountCaller, appId: string, operationId: string): Promise<ConfiguredOperation> {
+    const { applications, store, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'operations');
+    const row = await this.#own(id, operationId);
+    if (row.status === 'withdrawn') return viewOf(row);
+    if (row.status === 'draft') throw notPublished(operationId);
+    await store.atomically(async within => {
+      const withdrawn = await within.configuredOperations.withdraw(id, operationId, clock.now());
+      if (!withdrawn) throw preconditionFailed();
+      await this.#record(within, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
+    });
+    return this.#view(id, operationId);
+  }
+
+  async delete(caller: AccountCaller, appId: string, operationId: string, ifMatch: string | undefined): Promise<void> {
+    const { applications, store, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'relaxOperations');
+    const row = await this.#own(id, operationId);
+    const revision = revisionFrom(ifMatch, row.revision);
+    if (row.status === 'published') throw stillPublished(operationId);
+    await store.atomically(async within => {
+      const deleted = await within.configuredOperations.delete(id, operationId, revision, clock.now());
+      if (!deleted) throw preconditionFailed();
+      await this.#record(within, 'operation.deleted', caller, deleted, { digest: row.content.digest });
+    });
+  }
+
+  /** Takes effect at once. */
+  async #overlay(
+    caller: AccountCaller,
+    id: ApplicationId,
+    role: Role,
+    managed: ManagedCallable,
+    ifMatch: string | undefined,
+    request: ConfigureOperation,
+  ): Promise<ConfiguredOperation> {
+    const overlay = overlayOf(request);
+    const standing = await this.#parts.store.configuredOperations.get(id, managed.id);
+    const revision = revisionFrom(ifMatch, standing?.revision ?? BUILT_IN_REVISION);
+    const before = overlayBefore(standing);
+    assertMayRelax(role, before, overlay);
+    if (revision !== (standing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(standing?.revision);
+    const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay } };
+    if (!isSameContent(before, overlay)) {
+      if (standing) await this.#change(caller, standing, content, true);
+      else
+        await this.#insertRow(
+          caller,
+          { applicationId: id, id: managed.id, kind: 'managed', status: 'published' },
+          content,
+          BUILT_IN_REVISION + 1,
+        );
+    }
+    return this.#view(id, managed.id);
+  }
+
+  async #insert(
+    caller: AccountCaller,
+    applicationId: ApplicationId,
+    id: string,
+    ifMatch: string | undefined,
+    content: OperationContent,
+  ): Promise<void> {
+    if (ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    await this.#insertRow(caller, { applicationId, id, kind: 'http', status: 'draft' }, content, 1);
+  }
+
+  async #insertRow(
+    caller: AccountCaller,
+    row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
+    content: OperationContent,
+    first: number,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    await store.atomically(async within => {
+      const most = OPERATIONS_PER_APPLICATION_MAX;
+      const inserted = await within.configuredOperations.insert(row, content, first, most, clock.now());
+      if (inserted === 'limit_reached') throw limitReached('operations in this application', most);
+      if (inserted === 'name_taken') throw sameTool(row.id);
+      if (!inserted) throw preconditionFailed();
+      await this.#record(within, 'operation.changed', caller, inserted, { digest: content.digest });
+    });
+  }
+
+  async #change(
+    caller: AccountCaller,
+    row: OperationWithContent,
+    content: OperationContent,
+    publish: boolean,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    const options = { publish, kept: REVISIONS_KEPT, now: clock.now() };
+    await store.atomically(async within => {
+      const changed = await within.configuredOperations.change(
+        row.applicationId,
+        row.id,
+        row.revision,
+        content,
+        options,
+      );
+      if (!changed) throw preconditionFailed(row.revision);
+      const details = { digest: content.digest, before: row.content.digest };
+      await this.#record(within, 'operation.changed', caller, changed, details);
+    });
+  }
+
+  /** What only others can say: the worker that compiles schemas, the vault, and the network. */
+  async #assertUsable(id: ApplicationId, definition: OperationDefinition): Promise<void> {
+    const { compile, validate } = this.#parts;
+    const { inputSchema, outputSchema, examples } = definition;
+    const unusable = await compile({ inputSchema, ...(outputSchema ? { outputSchema } : {}) }, id);
+    if (unusable) throw schemaNot(unusable.path, unusable.message);
+    for (const [index, { input }] of examples.entries()) {
+      const [issues = []] = await validate(input, [inputSchema], id);
+      if (issues.length > 0)
+        throw invalidRequest(
+          issues.map(({ path, message }) => ({
+            path: `examples[${index}].input${path === '' ? '' : `.${path}`}`,
+            message,
+          })),
+        );
+    }
+    await this.#assertBinding(id, definition);
+  }
+
+  async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
+    const { credentials, outbound } = this.#parts;
+    const template = readTemplate(binding.url);
+    if (typeof template === 'string') throw invalidRequest([{ path: 'binding.url', message: template }]);
+    const problem = binding.auth && (await credentials.problem(id, binding.auth, template.host));
+    if (problem !== undefined) throw invalidRequest([{ path: 'binding.auth.credentialId', message: problem }]);
+    const refused = await outbound.check(`${template.isEncrypted ? 'https' : 'http'}://${template.host}/`);
+    if (refused?.phase === 'refused')
+      throw invalidRequest([{ path: 'binding.url', message: `is refused: ${refused.words}` }]);
+  }
+
+  async #own(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
+    if (!isOperationId(operationId)) throw notFound('Operation', operationId);
+    if (builtInNamed(operationId)) throw reserved(operationId);
+    const row = await this.#parts.store.configuredOperations.get(id, operationId);
+    if (row?.kind !== 'http') throw notFound('Operation', operationId);
+    return row;
+  }
+
+  async #view(id: ApplicationId, operationId: string, revision?: number): Promise<ConfiguredOperation> {
+    if (!isOperationId(operationId)) throw notFound('Operation', operationId);
+    const managed = builtInNamed(operationId);
+    const isPlain = managed && revision === BUILT_IN_REVISION;
+    const row = isPlain ? undefined : await this.#parts.store.configuredOperations.get(id, operationId, revision);
+    if (managed && (row || isPlain || revision === undefined)) return builtInView(managed, row);
+    if (row?.kind !== 'http') throw notFound('Operation', operationId);
+    return { ...viewOf(row), ...(revision === undefined ? {} : { revision }) };
+  }
+
+  #record(
+    within: AuditTransaction,
+    action: OperationAction,
+    caller: AccountCaller,
+    { applicationId, id, revision }: OperationRow,
+    details: Readonly<Record<string, Detail>>,
+  ): Promise<void> {
+    const target = { kind: 'operation', id };
+    const entry = { ...byCaller(caller), action, applicationId, target, outcome: 'success' } as const;
+    return this.#parts.audit.record({ ...entry, details: { revision, ...details } }, within);
+  }
+}
+
+const contentOf = (id: string, definition: OperationDefinition): OperationContent => {
+  const credentialId = definition.binding.auth?.credentialId;
+  return {
+    digest: digestOfDefinition(id, definition),
+    definition: definition as unknown as JsonObject, // It consists of JSON only.
+    ...(credentialId === undefined ? {} : { credentialId }),
+  };
+};
+
+const overlayBefore = (row: OperationWithContent | undefined): OverlayDefinition =>
+  row ? overlayIn(row.content.definition) : { enabled: true, approval: 'none', price: { microCredits: 0 } };
+
+/** Without an approval it is the digest that receipts name. */
+const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
+  approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
+
+function assertMayRelax(role: Role, before: Change, after: Change): void {
+  const isWeaker = strength(after.approval) < strength(before.approval);
+  const isDearer = after.price.microCredits > before.price.microCredits;
+  if ((isWeaker || isDearer) && !hasRight(role, 'relaxOperations')) throw roleMissing(ROLE_NEEDED.relaxOperations);
+}
+
+const strength = (approval: OperationApproval): number => OPERATION_APPROVALS.indexOf(approval);
+
+function builtInView(managed: ManagedCallable, row: OperationWithContent | undefined): ConfiguredOperation {
+  const { id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs } = managed;
+  const overlay = overlayBefore(row);
+  return {
+    ...{ id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs, ...overlay, examples: [] },
+    ...{ status: 'published', revision: row?.revision ?? BUILT_IN_REVISION, digest: overlayDigest(managed, overlay) },
+    ...(row ? { createdAt: row.createdAt.toISOString(), updatedAt: row.updatedAt.toISOString() } : {}),
+  };
+}
+
+function viewOf({
+  id,
+  status,
+  revision,
+  publishedRevision,
+  content,
+  createdAt,
+  updatedAt,
+}: OperationWithContent): ConfiguredOperation {
+  if (status === 'deleted') throw notFound('Operation', id);
+  return {
+    ...{ id, kind: 'http', status, revision, digest: content.digest, ...definitionIn(content.definition) },
+    ...(publishedRevision === undefined ? {} : { publishedRevision }),
+    ...{ createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() },
+  };
+}
+
+const isReserved = (id: string): boolean =>
+  RESERVED_WORDS.some(word => id === word || (/^[._-]/.test(id.slice(word.length)) && id.startsWith(word)));
+
+const reserved = (id: string): Error =>
+  fault(
+    'permission_denied',
+    `The id ${id} belongs to the built-in operations. They cannot be created, published or deleted.`,
+    {
+      advice: 'Choose another id. Of a built-in operation, set enabled, approval or price.',
+    },
+  );
+
+const sameTool = (id: string): Error =>
+  fault('name_taken', `Another operation has the same name as ${id} when agents see it as a tool.`, {
+    advice: 'Choose an id that differs in more than . and _.',
+  });
+
+const notPublished = (id: string): Error =>
+  fault('not_ready', `The operation ${id} was never published.`, { advice: 'It needs no withdrawal.' });
+
+const stillPublished = (id: string): Error =>
+  fault('not_ready', `The operation ${id} is published.`, { advice: 'Withdraw it first.' });

@@ -1,0 +1,143 @@
+// The definition of an operation from the request of a member, with defaults. Checks what the schema of the contract cannot say. Pure.
+
+import type { Issue } from '../../../contract/common.ts';
+import {
+  type ConfigureOperation,
+  HTTP_TIMEOUT_MS_DEFAULT,
+  type HttpBinding,
+  type OperationApproval,
+  SCHEMA_BYTES_MAX,
+} from '../../../contract/configured-operations.ts';
+import type { OperationEffect } from '../../../contract/invocations.ts';
+import { canonicalJson, digestOf } from '../../kit/canonical-json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import { assertInputSchema } from '../identity/input-schema.ts';
+import { bindingIssues } from './binding.ts';
+import { isPointer } from './json-pointer.ts';
+
+const DEFINITION_BYTES_MAX = 262_144;
+
+/** What a revision of an `http` operation keeps. */
+export interface OperationDefinition extends Pick<ConfigureOperation, 'display' | 'acknowledgeUnattended'> {
+  readonly title: string;
+  readonly description: string;
+  readonly effect: OperationEffect;
+  readonly approval: OperationApproval;
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject;
+  readonly binding: HttpBinding;
+  readonly timeoutMs: number;
+  readonly retention: NonNullable<ConfigureOperation['retention']>;
+  readonly price: { readonly microCredits: number };
+  readonly examples: NonNullable<ConfigureOperation['examples']>;
+}
+
+/** Of a built-in operation. */
+export interface OverlayDefinition {
+  readonly enabled: boolean;
+  readonly approval: OperationApproval;
+  readonly price: { readonly microCredits: number };
+}
+
+const OF_OVERLAYS: readonly string[] = ['enabled', 'approval', 'price'] satisfies Array<keyof ConfigureOperation>;
+
+/** @throws Fault for fields that an overlay cannot have. */
+export function overlayOf(request: ConfigureOperation): OverlayDefinition {
+  const issues = Object.keys(request)
+    .filter(name => !OF_OVERLAYS.includes(name))
+    .map(path => ({
+      path,
+      message: 'cannot be changed for a built-in operation; only enabled, approval and price can',
+    }));
+  if (issues.length > 0)
+    throw fault('permission_denied', issues.map(({ path, message }) => `${path} ${message}`).join('; '), {
+      details: { issues },
+    });
+  const { enabled = true, approval = 'none', price = { microCredits: 0 } } = request;
+  return { enabled, approval, price };
+}
+
+/** @throws Fault `invalid_request`, `invalid_schema` or `feature_unavailable`. */
+export function definitionOf(request: ConfigureOperation): OperationDefinition {
+  const { title, description, kind, effect, inputSchema, binding } = request;
+  const needed = { title, description, kind, effect, inputSchema, binding };
+  const missing = Object.entries(needed).flatMap(([path, value]) => (value === undefined ? [path] : []));
+  if (!title || !description || !effect || !inputSchema || !binding || missing.length > 0)
+    throw invalidRequest(missing.map(path => ({ path, message: 'is missing' })));
+  if (binding.sign === true) throw notSigned();
+  const { approval = 'none', acknowledgeUnattended, outputSchema, display, retention = {}, examples = [] } = request;
+  const definition: OperationDefinition = {
+    ...{ title, description, effect, approval, inputSchema, binding, examples },
+    ...(acknowledgeUnattended === undefined ? {} : { acknowledgeUnattended }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(display === undefined ? {} : { display }),
+    timeoutMs: request.timeoutMs ?? HTTP_TIMEOUT_MS_DEFAULT,
+    retention: { output: 'digest', ...retention },
+    price: request.price ?? { microCredits: 0 },
+  };
+  assertStorable(definition);
+  assertSchemas(definition);
+  const issues = issuesOf(definition, request);
+  if (issues.length > 0) throw invalidRequest(issues);
+  return definition;
+}
+
+function assertSchemas({ inputSchema, outputSchema }: OperationDefinition): void {
+  assertInputSchema(inputSchema, 'inputSchema', SCHEMA_BYTES_MAX);
+  if (outputSchema) assertInputSchema(outputSchema, 'outputSchema', SCHEMA_BYTES_MAX);
+  if (inputSchema.type !== 'object') throw schemaNot('inputSchema', 'is not for an object; expected "type": "object"');
+}
+
+export const schemaNot = (path: string, message: string): Error =>
+  fault('invalid_schema', `${path} ${message}.`, { details: { issues: [{ path, message }] } });
+
+function issuesOf(definition: OperationDefinition, { enabled }: ConfigureOperation): Issue[] {
+  const { effect, approval, acknowledgeUnattended, inputSchema, binding, display } = definition;
+  const isUnattended = effect === 'irreversible' && approval === 'none';
+  return [
+    ...(enabled === undefined
+      ? []
+      : [{ path: 'enabled', message: 'is for built-in operations; publish or withdraw this one' }]),
+    ...(isUnattended && acknowledgeUnattended !== true
+      ? [{ path: 'acknowledgeUnattended', message: 'must be true, because nobody approves what cannot be undone' }]
+      : []),
+    ...bindingIssues(binding, propertiesOf(inputSchema)),
+    ...(display ? displayIssues(display) : []),
+  ];
+}
+
+const propertiesOf = ({ properties }: JsonObject): ReadonlySet<string> | undefined =>
+  isObject(properties) ? new Set(Object.keys(properties)) : undefined;
+
+const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
+
+const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation['display']>): Issue[] => [
+  ...(/[{}]/.test(summary.replace(PLACEHOLDER, ''))
+    ? [{ path: 'display.summary', message: 'has braces that are not a placeholder such as {{input.orderId}}' }]
+    : []),
+  ...fields.flatMap(({ value }, index) =>
+    isPointer(value) ? [] : [{ path: `display.fields[${index}].value`, message: 'is not a JSON Pointer' }],
+  ),
+];
+
+/** PostgreSQL keeps no NUL, and JSON no half of a surrogate pair. */
+function assertStorable(definition: OperationDefinition): void {
+  const text = JSON.stringify(definition);
+  if (text.length > DEFINITION_BYTES_MAX)
+    throw invalidRequest([{ path: '', message: `The operation is larger than ${DEFINITION_BYTES_MAX / 1024} KiB` }]);
+  if (/\\u0000|\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
+    throw invalidRequest([{ path: '', message: 'The operation has a character that cannot be stored' }]);
+}
+
+/** Covers everything except price and examples. */
+export function digestOfDefinition(id: string, { price: _, examples: __, ...definition }: OperationDefinition): string {
+  return digestOf({ id, kind: 'http', ...definition });
+}
+
+export const isSameContent = (one: object, other: object): boolean => canonicalJson(one) === canonicalJson(other);
+
+const notSigned = (): Error =>
+  fault('feature_unavailable', 'Signed requests (binding.sign) are not available.', {
+    advice: 'Omit sign, and authenticate the call by a credential.',
+  });

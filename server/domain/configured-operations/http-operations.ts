@@ -1,0 +1,179 @@
+// Runs operations of the kind `http`: one request with the credential of its binding, and what its answer means.
+import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
+import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import { plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { fault } from '../faults.ts';
+import type { Outcome, Prepared } from '../invocations/prepared.ts';
+import type { CallCredential, CallCredentials } from '../stored-credentials/call-credentials.ts';
+import type { HttpCallable } from './callable.ts';
+import { endOfFailure, endOfInvalid, endOfStatus, endOfUnreadable } from './http-outcome.ts';
+import { type PlainRequest, requestOf } from './http-request.ts';
+import type { Outbound, OutboundAnswer } from './outbound.ts';
+import { readTemplate } from './url-template.ts';
+
+export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly outbound: Pick<Outbound, 'send'>;
+  readonly credentials: Pick<CallCredentials, 'forCall' | 'count'>;
+  readonly readAnswer: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
+}
+
+/** Calls of one application that run at once in this process. */
+const AT_ONCE_MAX = 100;
+/** Characters of an upstream error that are kept. */
+const ERROR_CHARACTERS_MAX = 2_000;
+/** An output that is not kept can be read for so long. */
+const UNKEPT_MS = 600_000;
+const DAY_MS = 24 * 3_600_000;
+
+const NO_CREDENTIAL: CallCredential = { headers: {}, secrets: [] };
+
+export class HttpOperations {
+  readonly #parts: HttpOperationsParts;
+  readonly #running = new Map<ApplicationId, number>();
+
+  constructor(parts: HttpOperationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks what the schema of the input cannot say. */
+  assertInput({ definition }: HttpCallable, input: JsonObject): void {
+    requestOf(definition.binding, input);
+  }
+
+  /** Throws a fault if nothing can be sent. */
+  async prepare({ definition, id }: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
+    const { binding } = definition;
+    const { applicationId, keyId } = row;
+    const request = requestOf(binding, input);
+    const template = readTemplate(binding.url);
+    if (typeof template === 'string') throw new Error(`a stored URL ${template}`);
+    const release = this.#takeSeat(applicationId);
+    try {
+      const { auth } = binding;
+      const credential = auth
+        ? await this.#parts.credentials.forCall(applicationId, auth, template.host)
+        : NO_CREDENTIAL;
+      const run = async (dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
+        if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
+        const outcome = await this.#send(definition, dispatched, request, credential, signal);
+        return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
+      };
+      return { run, release: async () => release() };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #send(
+    { binding, effect, outputSchema, timeoutMs, retention }: HttpCallable['definition'],
+    row: InvocationRow,
+    request: PlainRequest,
+    { headers, secrets }: CallCredential,
+    signal: AbortSignal,
+  ): Promise<Outcome & { readonly upstream?: { readonly status: number } }> {
+    const { idempotencyHeader, maxResponseBytes = RESPONSE_BYTES_DEFAULT, successStatus } = binding;
+    const { outbound, clock } = this.#parts;
+    const key = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
+    const answer = await outbound.send(
+      { ...request, headers: { ...request.headers, ...headers, ...key }, deadlineMs: timeoutMs, maxResponseBytes },
+      signal,
+    );
+    if (answer.kind === 'failed') {
+      signal.throwIfAborted();
+      return {
+        ...endOfFailure(effect, answer),
+        ...(answer.status === undefined ? {} : { upstream: { status: answer.status } }),
+      };
+    }
+    const { status } = answer;
+    const upstream = { status };
+    const isSuccess = successStatus ? successStatus.includes(status) : status >= 200 && status < 300;
+    const isHead = request.method === 'HEAD';
+    const read = await this.#read(
+      answer,
+      isHead ? Buffer.alloc(0) : answer.body,
+      secrets,
+      isSuccess ? outputSchema : undefined,
+      row,
+    );
+    if (!isSuccess) return { ...endOfStatus(effect, status, excerptOf(read)), upstream };
+    if ('why' in read) return { ...endOfUnreadable(effect, status, read.why), upstream };
+    const { output, digest, isValid } = read;
+    if (!isValid && effect === 'read') return { ...endOfInvalid(status), upstream };
+    const keptMs = retention.output === 'full' ? (retention.days ?? 7) * DAY_MS : UNKEPT_MS;
+    return {
+      ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: plus(clock.now(), keptMs), upstream },
+      ...(isValid ? {} : { outputInvalid: true }),
+    };
+  }
+
+  /** A schema that cannot be applied in time counts as one that does not match. */
+  async #read(
+    { headers }: OutboundAnswer,
+    body: Buffer,
+    secrets: readonly string[],
+    schema: JsonObject | undefined,
+    { applicationId, id }: InvocationRow,
+  ): Promise<AnswerOutput> {
+    const input = { body, contentType: headers.get('content-type') ?? '', secrets };
+    const { readAnswer, log } = this.#parts;
+    const failed = (error: unknown): void =>
+      log.warn('invocation.answer_not_read', { invocationId: id, reason: reason(error) });
+    if (schema)
+      try {
+        return await readAnswer({ ...input, schema }, applicationId);
+      } catch (error) {
+        failed(error);
+      }
+    try {
+      const read = await readAnswer(input, applicationId);
+      return 'why' in read || !schema ? read : { ...read, isValid: false };
+    } catch (error) {
+      failed(error);
+      return { why: 'it takes too long' };
+    }
+  }
+
+  async #count(use: Parameters<CallCredentials['count']>[0]): Promise<void> {
+    await this.#parts.credentials
+      .count(use)
+      .catch(error =>
+        this.#parts.log.warn('credential.use_not_counted', { credentialId: use.credentialId, reason: reason(error) }),
+      );
+  }
+
+  /** Returns the function that gives the seat back, once. */
+  #takeSeat(application: ApplicationId): () => void {
+    const running = this.#running.get(application) ?? 0;
+    if (running >= AT_ONCE_MAX) throw tooMany();
+    this.#running.set(application, running + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      const left = (this.#running.get(application) ?? 1) - 1;
+      if (left > 0) this.#running.set(application, left);
+      else this.#running.delete(application);
+    };
+  }
+}
+
+/** Of an answer that is not a success. One that cannot be read is not kept, because secrets could not be removed from it. */
+function excerptOf(read: AnswerOutput): string {
+  if ('why' in read) return '';
+  const { text } = read.output;
+  const whole = typeof text === 'string' && Object.keys(read.output).length === 1 ? text : JSON.stringify(read.output);
+  return whole === '{}' ? '' : whole.slice(0, ERROR_CHARACTERS_MAX).toWellFormed();
+}
+
+const tooMany = (): Error =>
+  fault('concurrency_limit', `${AT_ONCE_MAX} calls of operations of this application are already running.`, {
+    advice: 'Wait until some have ended.',
+    details: { limit: AT_ONCE_MAX, used: AT_ONCE_MAX, scope: 'application', name: 'operations' },
+  });

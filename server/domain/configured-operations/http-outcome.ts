@@ -1,0 +1,70 @@
+// What the end of an HTTP call means for its invocation. Pure. An effect that may have happened is ambiguous, and never called failed.
+import type { InvocationError, OperationEffect } from '../../../contract/invocations.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { OutboundFailure } from './outbound.ts';
+
+export interface Ended {
+  readonly state: 'failed' | 'ambiguous';
+  readonly error: InvocationError;
+}
+
+const isClearRefusal = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
+
+/** Statuses of a service that may answer the same request otherwise later. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** The call had no complete answer. */
+export function endOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
+  if (phase === 'refused')
+    return failed(
+      reason === 'address_not_allowed' || reason === 'not_https' ? 'address_not_allowed' : 'not_possible',
+      words,
+      { phase: 'before' },
+    );
+  if (phase === 'not_sent') return failed('upstream_failed', words, { phase: 'before', retryable: true });
+  const details: JsonObject = status === undefined ? { reason } : { reason, status };
+  if (isClearRefusal(status)) return failed('upstream_failed', words, { details });
+  const isTimeout = reason === 'timed_out';
+  if (effect === 'read') return failed(isTimeout ? 'timeout' : 'upstream_failed', words, { details, retryable: true });
+  return ambiguous(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
+}
+
+/** The status does not mean success. `body`: the beginning of the answer, without secrets. */
+export function endOfStatus(effect: OperationEffect, status: number, body: string): Ended {
+  const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
+  const words = `The service answered with the status ${status}.`;
+  if (isClearRefusal(status) || effect === 'read')
+    return failed('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
+  return ambiguous('upstream_ambiguous', words, details);
+}
+
+/** The status means success, but the body cannot be read. */
+export function endOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
+  const words = `The service answered with the status ${status}, but its answer cannot be read: ${why}.`;
+  if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
+  return ambiguous('upstream_ambiguous', words, { status });
+}
+
+/** A read whose output does not match. Nothing has happened, so it has failed. */
+export const endOfInvalid = (status: number): Ended =>
+  failed('output_invalid', 'The answer of the service does not match the output schema of the operation.', {
+    details: { status },
+    phase: 'after',
+  });
+
+const failed = (
+  code: string,
+  message: string,
+  more: { phase?: InvocationError['phase']; retryable?: boolean; details?: JsonObject },
+): Ended => ({ state: 'failed', error: { code, message, retryable: false, phase: 'during', ...more } });
+
+const ambiguous = (code: string, message: string, details: JsonObject): Ended => ({
+  state: 'ambiguous',
+  error: {
+    code,
+    message: `${message} Whether the effect has happened is not known.`,
+    retryable: false,
+    phase: 'during',
+    details,
+  },
+});

@@ -1,0 +1,74 @@
+// The HTTP request of a call, from its operation and its input. Pure. Credentials are added later.
+import type { HttpBinding } from '../../../contract/configured-operations.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
+import { invalidRequest } from '../faults.ts';
+import { headerValueProblem } from './http-headers.ts';
+import { valueAt } from './json-pointer.ts';
+import { expand } from './url-template.ts';
+
+export interface PlainRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+}
+
+/** Set first, so that an operation may replace them. */
+const DEFAULT_HEADERS = { accept: 'application/json', 'user-agent': 'Berth' };
+
+/** @throws Fault `invalid_request` that names the member of the input. */
+export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest {
+  const { method, url: template, query = {}, headers = {}, fixedHeaders = {}, body } = binding;
+  const parameters = textsAt(query, input);
+  const expanded = expand(
+    template,
+    name => scalarText(Object.hasOwn(input, name) ? input[name] : undefined, `/${name}`),
+    parameters,
+  );
+  if ('problem' in expanded)
+    throw invalidRequest([
+      { path: expanded.variable === undefined ? 'input' : `input.${expanded.variable}`, message: expanded.problem },
+    ]);
+  const given = textsAt(headers, input);
+  for (const [name, value] of given) {
+    const problem = headerValueProblem(value);
+    if (problem !== undefined) throw invalidRequest([{ path: inInput(headers[name] ?? ''), message: problem }]);
+  }
+  const content = body && valueAt(input, body.from);
+  return {
+    ...{ method, url: expanded.url },
+    headers: {
+      ...without(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...given.map(([name]) => name)]),
+      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+      ...fixedHeaders,
+      ...Object.fromEntries(given),
+    },
+    ...(content === undefined ? {} : { body: Buffer.from(JSON.stringify(content)) }),
+  };
+}
+
+function without(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  const lower = new Set(names.map(name => name.toLowerCase()));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !lower.has(name)));
+}
+
+/** Absent values are omitted. */
+const textsAt = (pointers: Readonly<Record<string, string>>, input: JsonObject): Array<[name: string, text: string]> =>
+  Object.entries(pointers).flatMap(([name, pointer]) => {
+    const text = scalarText(valueAt(input, pointer), pointer);
+    return text === undefined ? [] : [[name, text]];
+  });
+
+function scalarText(value: Json | undefined, pointer: string): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'object')
+    throw invalidRequest([
+      {
+        path: inInput(pointer),
+        message: 'is part of the request line or a header; expected a text, a number, true or false',
+      },
+    ]);
+  return String(value);
+}
+
+const inInput = (pointer: string): string => `input${pointer.replaceAll('/', '.')}`;

@@ -1,0 +1,29 @@
+// JSON Pointers (RFC 6901) into the input of an operation. Pure.
+import { isObject, type Json } from '../../kit/json.ts';
+
+/** Empty and `/` both mean the whole value. */
+const isWhole = (pointer: string): boolean => pointer === '' || pointer === '/';
+
+export const isPointer = (text: string): boolean =>
+  isWhole(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
+
+/** The names that the pointer passes, in order. */
+export const stepsOf = (pointer: string): readonly string[] =>
+  isWhole(pointer)
+    ? []
+    : pointer
+        .slice(1)
+        .split('/')
+        .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** The value at the pointer; undefined if there is none. */
+export function valueAt(value: Json, pointer: string): Json | undefined {
+  let found: Json | undefined = value;
+  for (const step of stepsOf(pointer)) found = memberOf(found, step);
+  return found;
+}
+
+function memberOf(value: Json | undefined, name: string): Json | undefined {
+  if (Array.isArray(value)) return /^(0|[1-9]\d{0,6})$/.test(name) ? value[Number(name)] : undefined;
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}

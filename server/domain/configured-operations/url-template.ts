@@ -1,0 +1,74 @@
+// URL templates: variables stand in path and query only, and their values are percent-encoded, so that an input can choose
+// neither the host nor another path. Pure.
+
+const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
+/** Scheme, authority, path, query. A fragment is never sent. */
+const PARTS = /^(https?:\/\/)([^/?#{}\s\\@]+)(\/[^?#]*)?(\?[^#]*)?$/i;
+const VISIBLE = /^[\u0021-\u007e]+$/;
+const URL_CHARACTERS_MAX = 2048;
+
+export interface UrlTemplate {
+  /** In the form of URL standards, with the port if it is not the standard one. */
+  readonly host: string;
+  readonly isEncrypted: boolean;
+  readonly pathVariables: readonly string[];
+  readonly queryVariables: readonly string[];
+}
+
+/** What is wrong with a template, in words, or what it consists of. */
+export function readTemplate(template: string): UrlTemplate | string {
+  if (!VISIBLE.test(template)) return 'has a character that must be percent-encoded';
+  const [, scheme, authority, path = '/', query = ''] = PARTS.exec(template) ?? [];
+  if (scheme === undefined || authority === undefined)
+    return 'is not a URL such as https://api.example/orders/{orderId}: variables may stand only in path and query, and neither user names nor fragments are possible';
+  const url = URL.parse(`${scheme}${authority}`);
+  if (!url || url.hostname === '') return 'has a host that is not valid';
+  if (/[{}]/.test(`${path}${query}`.replace(VARIABLE, ''))) return 'has a variable that is not a name in braces';
+  if (pathOf(path.replace(VARIABLE, 'x')) === undefined)
+    return 'has a path with . or .. or characters that must be percent-encoded';
+  return {
+    host: url.host,
+    isEncrypted: url.protocol === 'https:',
+    pathVariables: namesIn(path),
+    queryVariables: namesIn(query),
+  };
+}
+
+const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name = '']) => name);
+
+/** The path if URL parsing leaves it as it is. */
+function pathOf(path: string): string | undefined {
+  const url = URL.parse(`https://host.invalid${path}`);
+  return url?.pathname === path && url.hostname === 'host.invalid' ? path : undefined;
+}
+
+export type Expanded = { readonly url: string } | { readonly variable?: string; readonly problem: string };
+
+/** The URL with these values. `query`: further parameters. */
+export function expand(
+  template: string,
+  textOf: (name: string) => string | undefined,
+  query: ReadonlyArray<readonly [name: string, value: string]>,
+): Expanded {
+  const [, scheme = '', authority = '', path = '/', given = ''] = PARTS.exec(template) ?? [];
+  const missing = namesIn(path + given).find(name => textOf(name) === undefined);
+  if (missing !== undefined) return { variable: missing, problem: 'is needed for the address' };
+  const empty = namesIn(path).find(name => textOf(name) === '');
+  if (empty !== undefined) return { variable: empty, problem: 'is empty, but is part of the path' };
+  const filled = (text: string): string => text.replace(VARIABLE, (_, name: string) => encoded(textOf(name) ?? ''));
+  const wholePath = filled(path);
+  if (pathOf(wholePath) === undefined) return { problem: 'would change the path of the address' };
+  const added = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join('&');
+  const wholeQuery = [filled(given).slice(1), added].filter(part => part !== '').join('&');
+  const url = `${scheme}${authority}${wholePath}${wholeQuery === '' ? '' : `?${wholeQuery}`}`;
+  return url.length > URL_CHARACTERS_MAX
+    ? { problem: `makes the address longer than ${URL_CHARACTERS_MAX} characters` }
+    : { url };
+}
+
+/** All but the unreserved characters of RFC 3986. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  );

@@ -1,0 +1,23 @@
+// A page of a short list that is ordered by ids and read whole.
+import { type Cursors, type ListName, pageOf } from './cursors.ts';
+
+export interface PageWanted {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+  readonly name: ListName;
+  readonly cursors: Cursors;
+}
+
+export function pageById<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  { limit, cursor, name, cursors }: PageWanted,
+): { data: Row[]; nextCursor?: string } {
+  const after = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
+  const left = after === undefined ? rows : rows.filter(({ id }) => id > after);
+  return pageOf(
+    left.slice(0, limit + 1),
+    limit,
+    row => row,
+    last => cursors.after(name, last),
+  );
+}

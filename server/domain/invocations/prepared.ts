@@ -1,0 +1,47 @@
+// An invocation that is ready to run: everything that can be refused has been checked, and nothing has been sent.
+import type { InvocationError } from '../../../contract/invocations.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+export interface Upstream {
+  readonly host: string;
+  readonly status?: number;
+}
+
+interface Common {
+  /** Of an HTTP call. */
+  readonly upstream?: Partial<Upstream>;
+}
+
+export interface Success extends Common {
+  readonly state: 'succeeded';
+  readonly output: JsonObject;
+  /** If it was computed already. */
+  readonly outputDigest?: string;
+  /** When the output is removed. */
+  readonly outputUntil?: Date;
+  readonly outputInvalid?: boolean;
+  readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
+}
+
+export interface NoSuccess extends Common {
+  readonly state: 'failed' | 'ambiguous';
+  readonly error: InvocationError;
+}
+
+export type Outcome = Success | NoSuccess;
+
+export interface Prepared {
+  /** Of an operation that runs in a browser. */
+  readonly session?: {
+    readonly id: SessionId;
+    readonly recorded: boolean;
+    /** When the browser was ready, if the session was created for this call. */
+    readonly ownSince?: Date;
+  };
+  /** Called after the dispatch was committed. Rejects with the reason of the signal when that is aborted, or with what went wrong. */
+  run(dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome>;
+  /** Called once, whether it was run or not. */
+  release(): Promise<void>;
+}

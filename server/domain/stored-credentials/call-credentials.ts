@@ -1,0 +1,110 @@
+// The credential of one HTTP call: opened for a host that it may be sent to, and counted.
+import type { HttpBinding } from '../../../contract/configured-operations.ts';
+import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
+import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId, KeyId } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { fault } from '../faults.ts';
+import { utcDay } from '../limits/utc-day.ts';
+import { secretsIn } from './credential-values.ts';
+import type { ValueSeal } from './stored-credentials.ts';
+
+export type Auth = NonNullable<HttpBinding['auth']>;
+
+export interface CallCredential {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Texts that an answer must not show. */
+  readonly secrets: readonly string[];
+}
+
+export interface CallCredentialsParts {
+  readonly rows: Pick<StoredCredentialRows, 'get' | 'count' | 'takeUses' | 'destroyDue'>;
+  readonly seal: Pick<ValueSeal, 'open'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+export interface Use {
+  readonly applicationId: ApplicationId;
+  readonly credentialId: string;
+  readonly operationId: string;
+  readonly keyId: KeyId;
+}
+
+const BATCH = 500;
+
+export class CallCredentials {
+  readonly #parts: CallCredentialsParts;
+
+  constructor(parts: CallCredentialsParts) {
+    this.#parts = parts;
+  }
+
+  /** What is wrong with a binding to this host, in words. */
+  async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
+    const row = await this.#parts.rows.get(application, auth.credentialId);
+    return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;
+  }
+
+  /** @throws Fault `credential_missing` */
+  async forCall(application: ApplicationId, auth: Auth, host: string): Promise<CallCredential> {
+    const { rows, seal } = this.#parts;
+    const row = await rows.get(application, auth.credentialId);
+    const problem = row ? this.#problemOf(row, auth, host) : 'names a credential that does not exist';
+    if (!row || problem !== undefined) throw missing(problem ?? '');
+    const value = await seal.open(row.current, row.current.sealed);
+    const type = row.current.type as StoredCredentialType; // Validated by the contract when it was written.
+    return { headers: headersOf(auth, value), secrets: secretsIn(type, value) };
+  }
+
+  /** Counts a call, for `lastUsedAt` and the audit log. */
+  async count(use: Use): Promise<void> {
+    const now = this.#parts.clock.now();
+    await this.#parts.rows.count({ ...use, day: utcDay(now) }, now);
+  }
+
+  /** A clock task: an audit entry for each operation and key that used a credential on a day that is over. */
+  async recordUses(): Promise<{ recorded: number }> {
+    const { rows, audit, clock } = this.#parts;
+    const uses = await rows.takeUses(utcDay(clock.now()), BATCH);
+    for (const { applicationId, credentialId, operationId, keyId, day, calls } of uses)
+      await audit.record({
+        ...{ actor: { kind: 'agent_key', id: keyId }, action: 'credential.used', applicationId, outcome: 'success' },
+        ...{ target: { kind: 'credential', id: credentialId }, details: { operationId, day, calls } },
+      });
+    return { recorded: uses.length };
+  }
+
+  /** A clock task: destroys earlier versions whose time is over. */
+  async destroyDue(): Promise<{ destroyed: number }> {
+    return { destroyed: await this.#parts.rows.destroyDue(this.#parts.clock.now()) };
+  }
+
+  #problemOf({ current, id }: StoredCredentialWithVersion, auth: Auth, host: string): string | undefined {
+    if (!TYPES[auth.as].includes(current.type)) return `names the credential ${id}, which cannot be sent as ${auth.as}`;
+    if (!current.hosts.includes(host)) return `names the credential ${id}, which may not be sent to this host`;
+    if (current.expiresAt && current.expiresAt <= this.#parts.clock.now())
+      return `names the credential ${id}, which has expired`;
+    return undefined;
+  }
+}
+
+const TYPES: Readonly<Record<Auth['as'], readonly string[]>> = {
+  bearer: ['api_key'],
+  header: ['api_key'],
+  basic: ['basic', 'oauth_client'],
+};
+
+function headersOf({ as, header = '' }: Auth, value: CredentialValue): Record<string, string> {
+  const { key = '', username, password, clientId = '', clientSecret = '' } = value;
+  if (as === 'bearer') return { authorization: `Bearer ${key}` };
+  if (as === 'header') return { [header]: key };
+  const pair = username === undefined ? `${clientId}:${clientSecret}` : `${username}:${password}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+const missing = (problem: string): Error =>
+  fault('credential_missing', `The operation ${problem}. Nothing was started.`, {
+    advice: 'Ask a developer of the application to write the credential.',
+  });

@@ -1,0 +1,37 @@
+// Where a credential may be used: hosts that requests may be sent to, and web origins where it may be typed. Pure.
+import type { Issue } from '../../../contract/common.ts';
+import type { StoredCredentialType } from '../../../contract/stored-credentials.ts';
+
+/** A host with an optional port, in the form of URL standards; the port is left out if it is the one of https. */
+export function hostIn(text: string): string | undefined {
+  if (!/^[^\s/?#@\\]+$/.test(text) || text.includes('*')) return undefined;
+  const url = URL.parse(`https://${text}`);
+  return url && url.hostname !== '' && url.pathname === '/' ? url.host : undefined;
+}
+
+export function originIn(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
+  return text === url.origin || text === `${url.origin}/` ? url.origin : undefined;
+}
+
+export function placeIssues(type: StoredCredentialType, hosts: readonly string[], origins: readonly string[]): Issue[] {
+  const isTyped = type === 'login';
+  return [
+    ...(isTyped && origins.length === 0 ? [{ path: 'origins', message: 'is needed for a login' }] : []),
+    ...(!isTyped && hosts.length === 0 ? [{ path: 'hosts', message: `is needed for the type ${type}` }] : []),
+    ...(isTyped && hosts.length > 0
+      ? [{ path: 'hosts', message: 'is not for a login, which is only typed into pages' }]
+      : []),
+    ...hosts.flatMap((host, index) =>
+      hostIn(host) === undefined
+        ? [{ path: `hosts[${index}]`, message: 'is not a host such as api.shop.example' }]
+        : [],
+    ),
+    ...origins.flatMap((origin, index) =>
+      originIn(origin) === undefined
+        ? [{ path: `origins[${index}]`, message: 'is not an origin such as https://bank.example' }]
+        : [],
+    ),
+  ];
+}

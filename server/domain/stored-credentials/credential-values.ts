@@ -1,0 +1,75 @@
+// The value of a credential by its type. Messages never contain a value. Pure.
+import type { Issue } from '../../../contract/common.ts';
+import {
+  CREDENTIAL_FILE_BYTES_MAX,
+  type CredentialValue,
+  type StoredCredentialType,
+} from '../../../contract/stored-credentials.ts';
+
+interface Field {
+  readonly name: keyof CredentialValue;
+  readonly least: number;
+  readonly most: number;
+  readonly isOptional?: true;
+  readonly form?: RegExp;
+}
+
+const TEXT_MAX = 8_192;
+const SECRET_MIN = 8;
+/** A shorter one could not be removed from answers that echo it. */
+const PASSWORD_MIN = 4;
+/** Without line breaks and other control characters. */
+const LINE = /^[^\p{Cc}]*$/u;
+const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+const USERNAME: Field = { name: 'username', least: 1, most: 512, form: LINE };
+
+const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
+  api_key: [{ name: 'key', least: SECRET_MIN, most: TEXT_MAX, form: LINE }],
+  basic: [USERNAME, { name: 'password', least: PASSWORD_MIN, most: TEXT_MAX, form: LINE }],
+  login: [
+    USERNAME,
+    { name: 'password', least: PASSWORD_MIN, most: TEXT_MAX },
+    { name: 'totpSeed', least: 16, most: 256, isOptional: true, form: /^[A-Z2-7 ]+=*$/i },
+  ],
+  oauth_client: [
+    { name: 'clientId', least: 1, most: 512, form: LINE },
+    { name: 'clientSecret', least: SECRET_MIN, most: TEXT_MAX, form: LINE },
+  ],
+  private_key: [{ name: 'pem', least: 64, most: 16_384, form: PEM }],
+  file: [
+    { name: 'name', least: 1, most: 255, form: LINE },
+    { name: 'base64', least: 4, most: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, form: BASE64 },
+  ],
+};
+
+/** What is wrong with the value, field by field. */
+export function valueIssues(type: StoredCredentialType, value: CredentialValue): Issue[] {
+  const fields = FIELDS[type];
+  const known = new Set(fields.map(({ name }) => name as string));
+  return [
+    ...Object.keys(value)
+      .filter(name => !known.has(name))
+      .map(name => ({ path: `value.${name}`, message: `is not a field of the type ${type}` })),
+    ...fields.flatMap(field => {
+      const problem = problemOf(field, value[field.name]);
+      return problem === undefined ? [] : [{ path: `value.${field.name}`, message: problem }];
+    }),
+  ];
+}
+
+function problemOf({ least, most, isOptional, form }: Field, text: string | undefined): string | undefined {
+  if (text === undefined) return isOptional ? undefined : 'is missing';
+  if (text.length < least || text.length > most) return `is not between ${least} and ${most} characters long`;
+  if (!text.isWellFormed() || text.includes('\0')) return 'has a character that is not allowed';
+  return form && !form.test(text) ? 'does not have the expected form' : undefined;
+}
+
+/** Texts that must not appear anywhere. */
+export const secretsIn = (type: StoredCredentialType, value: CredentialValue): string[] => {
+  const { key, password, totpSeed, clientSecret, pem, base64, username, clientId } = value;
+  const pair =
+    type === 'basic' ? `${username}:${password}` : type === 'oauth_client' ? `${clientId}:${clientSecret}` : undefined;
+  return [key, password, totpSeed, clientSecret, pem, base64, pair].filter(text => text !== undefined);
+};

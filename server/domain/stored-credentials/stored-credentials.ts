@@ -1,0 +1,302 @@
+// Credentials of other services: write, rotate, roll back, delete. Values go into the vault, bound to their row, and come out
+// only for a call to one of their hosts.
+import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import {
+  type CredentialValue,
+  EARLIER_VERSION_HOURS,
+  STORED_CREDENTIAL_ID,
+  STORED_CREDENTIALS_PER_APPLICATION_MAX,
+  type StoredCredential,
+  type StoredCredentialPage,
+  type StoredCredentialType,
+  type WriteStoredCredential,
+} from '../../../contract/stored-credentials.ts';
+import type {
+  CredentialContent,
+  CredentialVersionRow,
+  NewVersion,
+  StoredCredentialWithVersion,
+} from '../../engines/store/rows/stored-credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { futureEnd } from '../identity/credential-rules.ts';
+import type { Cursors } from '../identity/cursors.ts';
+import { pageById } from '../identity/page-by-id.ts';
+import { revisionFrom } from '../identity/revisions.ts';
+import { hostIn, originIn, placeIssues } from './credential-places.ts';
+import { valueIssues } from './credential-values.ts';
+
+/** Seals and opens values. `place`: the row that the value belongs to. */
+export interface ValueSeal {
+  close(place: VersionPlace, value: CredentialValue): Promise<Buffer>;
+  open(place: VersionPlace, sealed: Buffer): Promise<CredentialValue>;
+}
+
+export type VersionPlace = Pick<CredentialVersionRow, 'applicationId' | 'credentialId' | 'version'>;
+
+export interface StoredCredentialsParts {
+  readonly store: Pick<Store, 'storedCredentials' | 'atomically'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly seal: ValueSeal;
+  /** A keyed digest of a text, which differs between applications. Hexadecimal. */
+  readonly fingerprint: (application: ApplicationId, text: string) => string;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export interface Written {
+  readonly credential: StoredCredential;
+  readonly isNew: boolean;
+}
+
+type CredentialAction = `credential.${'written' | 'rotated' | 'rolled_back' | 'deleted'}`;
+
+const ID = new RegExp(STORED_CREDENTIAL_ID.pattern);
+const EARLIER_MS = EARLIER_VERSION_HOURS * 3_600_000;
+
+export class StoredCredentials {
+  readonly #parts: StoredCredentialsParts;
+
+  constructor(parts: StoredCredentialsParts) {
+    this.#parts = parts;
+  }
+
+  async list(caller: AccountCaller, appId: string, query: PageQuery): Promise<StoredCredentialPage> {
+    const { applications, store, cursors } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'read');
+    const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
+    const rows = await store.storedCredentials.list(id);
+    const name = { list: 'credentials', owner: id } as const;
+    const page = pageById(rows, { limit, cursor, name, cursors });
+    const views = await this.#views(id, page.data);
+    return { ...page, data: views };
+  }
+
+  async read(caller: AccountCaller, appId: string, credentialId: string): Promise<StoredCredential> {
+    const { id } = await this.#parts.applications.require(caller, appId, 'read');
+    return this.#view(id, credentialId);
+  }
+
+  async write(
+    caller: AccountCaller,
+    appId: string,
+    credentialId: string,
+    ifMatch: string | undefined,
+    request: WriteStoredCredential,
+  ): Promise<Written> {
+    const { applications, store } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'credentials');
+    if (!ID.test(credentialId)) throw invalidRequest([{ path: 'id', message: 'is not an id such as shop-api' }]);
+    const content = this.#contentOf(id, request);
+    const standing = await store.storedCredentials.get(id, credentialId);
+    if (!standing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (standing)
+      await this.#rotate(
+        caller,
+        standing,
+        revisionFrom(ifMatch, standing.revision),
+        'credential.rotated',
+        content,
+        request.value,
+      );
+    else await this.#insert(caller, id, credentialId, content, request.value);
+    return { credential: await this.#view(id, credentialId), isNew: !standing };
+  }
+
+  /** The previous value becomes a new version: a version is never used twice. */
+  async rollBack(caller: AccountCaller, appId: string, credentialId: string): Promise<StoredCredential> {
+    const { applications, store, seal, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'removeCredentials');
+    const row = await this.#get(id, credentialId);
+    const previous = await store.storedCredentials.previous(id, credentialId, row.version, clock.now());
+    if (!previous) throw noPrevious(credentialId);
+    const value = await seal.open(previous, previous.sealed);
+    await this.#rotate(caller, row, row.revision, 'credential.rolled_back', contentIn(previous), value);
+    return this.#view(id, credentialId);
+  }
+
+  async delete(
+    caller: AccountCaller,
+    appId: string,
+    credentialId: string,
+    ifMatch: string | undefined,
+    force: boolean,
+  ): Promise<void> {
+    const { applications, store, clock } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'removeCredentials');
+    const row = await this.#get(id, credentialId);
+    const revision = revisionFrom(ifMatch, row.revision);
+    await store.atomically(async within => {
+      const users = await within.storedCredentials.usersOf(id, [credentialId]);
+      const published = users.filter(({ isPublished }) => isPublished).map(({ operationId }) => operationId);
+      if (published.length > 0 && !force) throw inUse(credentialId, published);
+      if (!(await within.storedCredentials.delete(id, credentialId, revision, clock.now()))) throw preconditionFailed();
+      await this.#record(within, 'credential.deleted', caller, id, credentialId, {
+        version: row.version,
+        usedBy: published,
+      });
+    });
+  }
+
+  #contentOf(
+    application: ApplicationId,
+    { type, value, label, hosts = [], origins = [], expiresAt }: WriteStoredCredential,
+  ): CredentialContent {
+    const issues = [...valueIssues(type, value), ...placeIssues(type, hosts, origins)];
+    if (label !== undefined && /[\p{Cc}]/u.test(label))
+      issues.push({ path: 'label', message: 'has a control character' });
+    if (issues.length > 0) throw invalidRequest(issues);
+    const until = futureEnd(expiresAt, this.#parts.clock.now());
+    return {
+      type,
+      hosts: [...new Set(hosts.flatMap(host => hostIn(host) ?? []))],
+      origins: [...new Set(origins.flatMap(origin => originIn(origin) ?? []))],
+      fingerprint: `hmac:${this.#parts.fingerprint(application, canonicalJson({ type, value }))}`,
+      ...(label === undefined ? {} : { label }),
+      ...(until === undefined ? {} : { expiresAt: until }),
+    };
+  }
+
+  async #insert(
+    caller: AccountCaller,
+    applicationId: ApplicationId,
+    credentialId: string,
+    content: CredentialContent,
+    value: CredentialValue,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    const version = await store.storedCredentials.nextVersion(applicationId, credentialId);
+    const sealed = await this.#sealed({ applicationId, credentialId, version }, content, value);
+    await store.atomically(async within => {
+      const most = STORED_CREDENTIALS_PER_APPLICATION_MAX;
+      const outcome = await within.storedCredentials.insert(
+        applicationId,
+        credentialId,
+        version,
+        sealed,
+        most,
+        clock.now(),
+      );
+      if (outcome === 'limit_reached') throw limitReached('credentials in this application', most);
+      if (!outcome) throw preconditionFailed();
+      await this.#record(within, 'credential.written', caller, applicationId, credentialId, factsOf(version, content));
+    });
+  }
+
+  async #rotate(
+    caller: AccountCaller,
+    { applicationId, id, version: before }: StoredCredentialWithVersion,
+    revision: number,
+    action: CredentialAction,
+    content: CredentialContent,
+    value: CredentialValue,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    const version = before + 1;
+    const sealed = await this.#sealed({ applicationId, credentialId: id, version }, content, value);
+    const now = clock.now();
+    const times = { now, destroyAt: plus(now, EARLIER_MS) };
+    await store.atomically(async within => {
+      const isRotated = await within.storedCredentials.rotate(applicationId, id, revision, version, sealed, times);
+      if (!isRotated) throw preconditionFailed();
+      await this.#record(within, action, caller, applicationId, id, factsOf(version, content));
+    });
+  }
+
+  async #sealed(place: VersionPlace, content: CredentialContent, value: CredentialValue): Promise<NewVersion> {
+    return { ...content, sealed: await this.#parts.seal.close(place, value) };
+  }
+
+  async #get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion> {
+    const row = ID.test(id) ? await this.#parts.store.storedCredentials.get(application, id) : undefined;
+    if (!row) throw notFound('Credential', id);
+    return row;
+  }
+
+  async #view(application: ApplicationId, id: string): Promise<StoredCredential> {
+    const [view] = await this.#views(application, [await this.#get(application, id)]);
+    if (!view) throw notFound('Credential', id);
+    return view;
+  }
+
+  async #views(application: ApplicationId, rows: readonly StoredCredentialWithVersion[]): Promise<StoredCredential[]> {
+    const users = await this.#parts.store.storedCredentials.usersOf(
+      application,
+      rows.map(({ id }) => id),
+    );
+    return rows.map(row =>
+      viewOf(
+        row,
+        users.filter(({ credentialId }) => credentialId === row.id).map(({ operationId }) => operationId),
+      ),
+    );
+  }
+
+  #record(
+    within: AuditTransaction,
+    action: CredentialAction,
+    caller: AccountCaller,
+    applicationId: ApplicationId,
+    id: string,
+    details: Readonly<Record<string, Detail>>,
+  ): Promise<void> {
+    const target = { kind: 'credential', id };
+    return this.#parts.audit.record(
+      { ...byCaller(caller), action, applicationId, target, outcome: 'success', details },
+      within,
+    );
+  }
+}
+
+const factsOf = (version: number, { type, hosts, origins }: CredentialContent): Record<string, Detail> => ({
+  version,
+  type,
+  hosts,
+  origins,
+});
+
+const contentIn = ({
+  type,
+  label,
+  hosts,
+  origins,
+  expiresAt,
+  fingerprint,
+}: CredentialVersionRow): CredentialContent => ({
+  ...{ type, hosts, origins, fingerprint },
+  ...(label === undefined ? {} : { label }),
+  ...(expiresAt === undefined ? {} : { expiresAt }),
+});
+
+const viewOf = (
+  { id, version, revision, current, createdAt, rotatedAt, lastUsedAt, previousUntil }: StoredCredentialWithVersion,
+  usedBy: readonly string[],
+): StoredCredential => ({
+  ...{ id, version, revision, fingerprint: current.fingerprint, usedBy: [...usedBy] },
+  type: current.type as StoredCredentialType, // Validated by the contract when it was written.
+  ...(current.label === undefined ? {} : { label: current.label }),
+  ...{ hosts: [...current.hosts], origins: [...current.origins] },
+  ...(current.expiresAt === undefined ? {} : { expiresAt: current.expiresAt.toISOString() }),
+  ...{ createdAt: createdAt.toISOString(), rotatedAt: rotatedAt.toISOString() },
+  ...(lastUsedAt === undefined ? {} : { lastUsedAt: lastUsedAt.toISOString() }),
+  ...(previousUntil === undefined ? {} : { rollbackUntil: previousUntil.toISOString() }),
+});
+
+const noPrevious = (id: string): Error =>
+  fault('gone', `The previous version of the credential ${id} does not exist, or was destroyed.`, {
+    advice: 'Write the value again.',
+  });
+
+const inUse = (id: string, operations: readonly string[]): Error =>
+  fault('not_ready', `Published operations use the credential ${id}: ${operations.slice(0, 20).join(', ')}.`, {
+    advice: 'Withdraw them first, or repeat the request with ?force=true; their calls are then refused.',
+    details: { usedBy: operations },
+  });

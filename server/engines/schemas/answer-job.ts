@@ -1,0 +1,92 @@
+// Reads the body of an upstream answer in a worker thread: decodes it, removes secrets from it, and compares it with a schema.
+// Answers are untrusted and may be large.
+import { digestOf } from '../../kit/canonical-json.ts';
+import { parseJson } from '../../kit/foreign.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import type { Job } from '../../kit/worker-pool.ts';
+import { matchesSchema } from './validate-job.ts';
+import { withoutSecrets } from './without-secrets.ts';
+
+export interface AnswerInput {
+  readonly body: Uint8Array;
+  readonly contentType: string;
+  /** Texts that the answer must not contain, however it is encoded. */
+  readonly secrets: readonly string[];
+  readonly schema?: object;
+}
+
+/** `why`: in words, if the body cannot be read as JSON or text. */
+export type AnswerOutput =
+  | { readonly output: JsonObject; readonly digest: string; readonly isValid: boolean }
+  | { readonly why: string };
+
+const LIMIT_MS = 10_000;
+const DEPTH_MAX = 64;
+const VALUES_MAX = 100_000;
+
+export const READ_ANSWER: Job<AnswerInput, AnswerOutput> = {
+  name: 'read an answer',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+};
+
+class Unreadable extends Error {}
+
+export function work({ body, contentType, secrets, schema }: AnswerInput): AnswerOutput {
+  try {
+    const output = outputIn(body, contentType, withoutSecrets(secrets));
+    return { output, digest: digestOf(output), isValid: schema === undefined || matchesSchema(schema, output) };
+  } catch (error) {
+    if (error instanceof Unreadable) return { why: error.message };
+    throw error;
+  }
+}
+
+type Clean = (text: string) => string;
+
+/** JSON objects as they are, other JSON as `value`, text as `text`, and nothing as {}. */
+function outputIn(body: Uint8Array, contentType: string, clean: Clean): JsonObject {
+  if (body.length === 0) return {};
+  const [type = ''] = contentType.toLowerCase().split(';');
+  const text = decoded(body);
+  if (isJsonType(type.trim())) {
+    const value = cleaned(parseJson(text), clean);
+    return isObject(value) ? value : { value };
+  }
+  if (type.trim().startsWith('text/') || type.trim() === '') return { text: storable(clean(text)) };
+  throw new Unreadable('it is neither JSON nor text');
+}
+
+const isJsonType = (type: string): boolean =>
+  type === 'application/json' || type.endsWith('+json') || type === 'text/json';
+
+function decoded(body: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new Unreadable('it is not UTF-8');
+  }
+}
+
+/** `whole`: undefined if the text is not JSON. */
+function cleaned(whole: unknown, clean: Clean): Json {
+  if (whole === undefined) throw new Unreadable('it is not valid JSON');
+  let values = 0;
+  const walk = (value: unknown, levels: number): Json => {
+    values += 1;
+    if (values > VALUES_MAX) throw new Unreadable(`it has more than ${VALUES_MAX} values`);
+    if (levels > DEPTH_MAX) throw new Unreadable(`it is nested more than ${DEPTH_MAX} levels deep`);
+    if (typeof value === 'string') return storable(clean(value));
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new Unreadable('it has a number that is too large');
+    if (Array.isArray(value)) return value.map(one => walk(one, levels + 1));
+    if (typeof value === 'number' || typeof value === 'boolean') return value;
+    if (!isObject(value)) return null;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [storable(clean(name)), walk(one, levels + 1)]),
+    );
+  };
+  return walk(whole, 0);
+}
+
+/** PostgreSQL keeps no NUL in texts, and JSON no half of a surrogate pair. */
+const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();

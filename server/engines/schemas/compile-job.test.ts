@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { WorkerPool, WorkFailed } from '../../kit/worker-pool.ts';
+import { COMPILE } from './compile-job.ts';
+
+const workers = new WorkerPool();
+after(() => workers.close());
+
+const compiled = (pattern: string) =>
+  workers.run(COMPILE, { schemas: { inputSchema: { properties: { a: { pattern } } } } }, { of: 'test' });
+
+for (const pattern of [
+  '^A-[0-9]{1,9}$',
+  '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$',
+  '^(?:[a-z]+\\.)+com$',
+  '^.{1,200}$',
+  '^\\p{L}+( \\p{L}+)*$',
+])
+  test(`accepts the pattern ${pattern}`, async () => {
+    assert.deepEqual(await compiled(pattern), {});
+  });
+
+for (const pattern of [
+  '(a+)+$',
+  '^(([a-z])+.)+[A-Z]([a-z])+$',
+  '^(a|a)*$',
+  '^([a-zA-Z0-9]+)*$',
+  '(x+x+)+y',
+  '^(\\d+)*\\.$',
+])
+  test(`ends the thread of the pattern ${pattern}`, async () => {
+    await assert.rejects(
+      compiled(pattern),
+      (error: unknown) => error instanceof WorkFailed && error.why === 'too_long',
+    );
+  });
+
+test('says which schema cannot be compiled', async () => {
+  const answer = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { of: 'test' });
+  assert.equal(answer.path, 'outputSchema');
+});

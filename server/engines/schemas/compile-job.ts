@@ -1,0 +1,58 @@
+// Compiles JSON Schemas in a worker thread, and tries their patterns on texts that are slow for patterns with nested repetition.
+import { isObject, type Json } from '../../kit/json.ts';
+import type { Job } from '../../kit/worker-pool.ts';
+import { matchesSchema } from './validate-job.ts';
+
+export interface CompileInput {
+  readonly schemas: Readonly<Record<string, object>>;
+}
+
+/** What is wrong, with the path of the schema. */
+export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
+
+/** Includes the start of a thread, which on a busy machine takes seconds. */
+const LIMIT_MS = 5_000;
+
+export const COMPILE: Job<CompileInput, CompileOutput> = {
+  name: 'compile a schema',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+};
+
+/** Patterns that take exponential time need seconds for these repetitions, and others microseconds. */
+const REPEATED = 30;
+const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
+const SAMPLES_OF_PATTERN_MAX = 16;
+
+export function work({ schemas }: CompileInput): CompileOutput {
+  for (const [path, schema] of Object.entries(schemas)) {
+    try {
+      matchesSchema(schema, {});
+    } catch (error) {
+      return { path, message: error instanceof Error ? error.message.slice(0, 300) : 'cannot be compiled' };
+    }
+    for (const pattern of patternsIn(schema as Json)) tryOut(pattern); // A schema is JSON.
+  }
+  return {};
+}
+
+/** Ends in time for a pattern without nested repetition. The pool ends the thread of another. */
+function tryOut(pattern: string): void {
+  const expression = new RegExp(pattern, 'u');
+  const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
+  for (const sample of [...SAMPLES, ...own]) {
+    const repeated = sample.repeat(REPEATED);
+    for (const text of [`${repeated}\u0001`, `x${repeated}\u0001`, `${own.join('')}${repeated}\u0001`])
+      expression.test(text);
+  }
+}
+
+function patternsIn(value: Json): string[] {
+  if (Array.isArray(value)) return value.flatMap(patternsIn);
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    if (name === 'pattern' && typeof member === 'string') return [member];
+    const ofNames = name === 'patternProperties' && isObject(member) ? Object.keys(member) : [];
+    return [...ofNames, ...patternsIn(member)];
+  });
+}

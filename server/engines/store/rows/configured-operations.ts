@@ -1,0 +1,77 @@
+// Operations that applications configure, in revisions. Overlays of built-in operations are rows of the kind `managed`.
+import type { ApplicationId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+
+export interface OperationRow {
+  readonly applicationId: ApplicationId;
+  readonly id: string;
+  readonly kind: 'managed' | 'http';
+  readonly status: 'draft' | 'published' | 'withdrawn' | 'deleted';
+  /** The newest revision. */
+  readonly revision: number;
+  readonly publishedRevision?: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface OperationContent {
+  readonly digest: string;
+  readonly definition: JsonObject;
+  /** The stored credential that the definition names. */
+  readonly credentialId?: string;
+}
+
+export interface OperationRevisionRow extends OperationContent {
+  readonly applicationId: ApplicationId;
+  readonly operationId: string;
+  readonly revision: number;
+  readonly createdAt: Date;
+}
+
+/** An operation with one of its revisions. */
+export interface OperationWithContent extends OperationRow {
+  readonly content: OperationContent;
+}
+
+export interface OperationListFilter {
+  readonly kind?: OperationRow['kind'];
+}
+
+export interface ConfiguredOperationRows {
+  /** With its newest revision, or the given one. Deleted operations are not found. */
+  get(application: ApplicationId, id: string, revision?: number): Promise<OperationWithContent | undefined>;
+  /** With their newest revisions, ordered by id. */
+  list(application: ApplicationId): Promise<OperationWithContent[]>;
+  /** Published operations with the published revisions, ordered by id. `id`: only this one. */
+  published(application: ApplicationId, id?: string): Promise<OperationWithContent[]>;
+  /** A revision of an operation in any state, for an invocation that names it. */
+  revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
+  /**
+   * Inserts an operation, or revives a deleted one with its next revision. Undefined if one of this id exists.
+   * `limit_reached`: there are already `most`. `name_taken`: another operation has the same name as a tool.
+   */
+  insert(
+    row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
+    content: OperationContent,
+    first: number,
+    most: number,
+    now: Date,
+  ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
+  /**
+   * Adds a revision, if `revision` is the newest one, and forgets those that are not among the last `kept`, published or named by a running
+   * invocation. `publish`: it is published at once.
+   */
+  change(
+    application: ApplicationId,
+    id: string,
+    revision: number,
+    content: OperationContent,
+    options: { readonly publish: boolean; readonly kept: number; readonly now: Date },
+  ): Promise<OperationRow | undefined>;
+  /** Publishes the revision if it is the newest one. */
+  publish(application: ApplicationId, id: string, revision: number, now: Date): Promise<OperationRow | undefined>;
+  /** published -> withdrawn. */
+  withdraw(application: ApplicationId, id: string, now: Date): Promise<OperationRow | undefined>;
+  /** Deletes an operation that is not published, if `revision` is the newest one. */
+  delete(application: ApplicationId, id: string, revision: number, now: Date): Promise<OperationRow | undefined>;
+}

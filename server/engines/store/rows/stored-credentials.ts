@@ -1,0 +1,103 @@
+// Credentials of other services, in versions. The value of each version is sealed in the vault, bound to its row.
+import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
+
+export interface StoredCredentialRow {
+  readonly applicationId: ApplicationId;
+  readonly id: string;
+  /** The version in use. */
+  readonly version: number;
+  readonly revision: number;
+  readonly createdAt: Date;
+  readonly rotatedAt: Date;
+  readonly lastUsedAt?: Date;
+  readonly deletedAt?: Date;
+}
+
+export interface CredentialContent {
+  readonly type: string;
+  readonly label?: string;
+  readonly hosts: readonly string[];
+  readonly origins: readonly string[];
+  readonly expiresAt?: Date;
+  readonly fingerprint: string;
+}
+
+export interface CredentialVersionRow extends CredentialContent {
+  readonly applicationId: ApplicationId;
+  readonly credentialId: string;
+  readonly version: number;
+  readonly sealed: Buffer;
+  readonly createdAt: Date;
+  /** When an earlier version is destroyed. */
+  readonly destroyAt?: Date;
+}
+
+/** A credential with the version in use. */
+export interface StoredCredentialWithVersion extends StoredCredentialRow {
+  readonly current: CredentialVersionRow;
+  /** When the previous version is destroyed. */
+  readonly previousUntil?: Date;
+}
+
+export type NewVersion = CredentialContent & Pick<CredentialVersionRow, 'sealed'>;
+
+export interface CredentialUse {
+  readonly applicationId: ApplicationId;
+  readonly credentialId: string;
+  readonly operationId: string;
+  readonly keyId: KeyId;
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string;
+  readonly calls: number;
+}
+
+export interface StoredCredentialRows {
+  /** Deleted credentials are not found. */
+  get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion | undefined>;
+  /** Ordered by id. */
+  list(application: ApplicationId): Promise<StoredCredentialWithVersion[]>;
+  /** The version that a credential of this id gets next: one that was never used. */
+  nextVersion(application: ApplicationId, id: string): Promise<number>;
+  /** Inserts a credential, or revives a deleted one. Undefined if one exists, or if `version` was used meanwhile. */
+  insert(
+    application: ApplicationId,
+    id: string,
+    version: number,
+    content: NewVersion,
+    most: number,
+    now: Date,
+  ): Promise<'inserted' | 'limit_reached' | undefined>;
+  /** Replaces the version in use, if `revision` is still current. The former one is destroyed at `destroyAt`. */
+  rotate(
+    application: ApplicationId,
+    id: string,
+    revision: number,
+    version: number,
+    content: NewVersion,
+    times: { readonly now: Date; readonly destroyAt: Date },
+  ): Promise<boolean>;
+  /** The newest version before the one in use that is not destroyed yet. */
+  previous(
+    application: ApplicationId,
+    id: string,
+    version: number,
+    now: Date,
+  ): Promise<CredentialVersionRow | undefined>;
+  /** Destroys all versions, then marks the credential as deleted, if `revision` is still current. */
+  delete(application: ApplicationId, id: string, revision: number, now: Date): Promise<boolean>;
+  /** Deletes earlier versions whose time is over. Returns their number. */
+  destroyDue(now: Date): Promise<number>;
+  /** Operations whose newest or published revision names the credential, by id. */
+  usersOf(application: ApplicationId, ids: readonly string[]): Promise<CredentialUser[]>;
+  /** Counts a call. */
+  count(use: Omit<CredentialUse, 'calls'>, now: Date): Promise<void>;
+  /** Removes and returns counts of days before this one. */
+  takeUses(before: string, batch: number): Promise<CredentialUse[]>;
+}
+
+export interface CredentialUser {
+  readonly credentialId: string;
+  readonly operationId: string;
+  /** The published revision names it, and agents can call it. */
+  readonly isPublished: boolean;
+}

@@ -1,0 +1,191 @@
+// Operations that applications configure. Each change is one conditional statement, and its revision another in the same transaction.
+import { type Selectable, sql } from 'kysely';
+import type { ApplicationId } from '../../../kit/ids.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type {
+  ConfiguredOperationRows,
+  OperationContent,
+  OperationRow,
+  OperationWithContent,
+} from '../rows/configured-operations.ts';
+import type { Tables } from '../schema.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
+  get: async (application, id, revision) => (await withContent(db, application, { id, at: revision ?? 'revision' }))[0],
+
+  list: application => withContent(db, application, { at: 'revision' }),
+
+  published: (application, id) =>
+    withContent(db, application, { at: 'publishedRevision', isPublished: true, ...(id === undefined ? {} : { id }) }),
+
+  revision: async (application, id, revision) => {
+    const one = db
+      .selectFrom('operationRevisions')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('operationId', '=', id)
+      .where('revision', '=', revision);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  insert: (row, content, first, most, now) =>
+    inTransaction(db, async trx => {
+      const { applicationId, id, kind, status } = row;
+      await lockApplication(trx, applicationId);
+      const living = trx
+        .selectFrom('operations')
+        .select(['id'])
+        .where('applicationId', '=', applicationId)
+        .where('status', '<>', 'deleted');
+      if ((await living.where('id', '=', id).execute()).length > 0) return undefined;
+      if ((await living.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= most) return 'limit_reached';
+      const toolName = id.replaceAll('.', '_');
+      const sameTool = living.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
+      if ((await sameTool.execute()).length > 0) return 'name_taken';
+      const inserted = await trx
+        .insertInto('operations')
+        .values({
+          ...{ applicationId, id, kind, status, revision: first, createdAt: now, updatedAt: now },
+          publishedRevision: status === 'published' ? first : null,
+        })
+        .onConflict(conflict =>
+          conflict.columns(['applicationId', 'id']).doUpdateSet(eb => ({
+            ...{ kind, status, createdAt: now, updatedAt: now },
+            revision: eb('operations.revision', '+', 1),
+            publishedRevision: status === 'published' ? eb('operations.revision', '+', 1) : null,
+          })),
+        )
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      const operation = rowOf(inserted);
+      await addRevision(trx, operation, content, now);
+      return operation;
+    }),
+
+  change: (application, id, revision, content, { publish, kept, now }) =>
+    inTransaction(db, async trx => {
+      const changed = trx
+        .updateTable('operations')
+        .set({ revision: revision + 1, updatedAt: now, ...(publish ? { publishedRevision: revision + 1 } : {}) })
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('revision', '=', revision)
+        .where('status', '<>', 'deleted')
+        .returningAll();
+      const [row] = (await changed.execute()).map(rowOf);
+      if (!row) return undefined;
+      await addRevision(trx, row, content, now);
+      await forgetRevisions(trx, row, row.revision - kept);
+      return row;
+    }),
+
+  publish: async (application, id, revision, now) => {
+    const published = living(db, application, id)
+      .set({ status: 'published', publishedRevision: revision, updatedAt: now })
+      .where('revision', '=', revision);
+    return (await published.returningAll().execute()).map(rowOf)[0];
+  },
+
+  withdraw: async (application, id, now) => {
+    const withdrawn = living(db, application, id).set({ status: 'withdrawn', updatedAt: now });
+    return (await withdrawn.where('status', '=', 'published').returningAll().execute()).map(rowOf)[0];
+  },
+
+  delete: (application, id, revision, now) =>
+    inTransaction(db, async trx => {
+      const deleted = living(trx, application, id)
+        .set({ status: 'deleted', publishedRevision: null, updatedAt: now })
+        .where('revision', '=', revision)
+        .where('status', '<>', 'published')
+        .returningAll();
+      const [row] = (await deleted.execute()).map(rowOf);
+      if (row) await forgetRevisions(trx, row, row.revision);
+      return row;
+    }),
+});
+
+const living = (db: Db, application: ApplicationId, id: string) =>
+  db
+    .updateTable('operations')
+    .where('applicationId', '=', application)
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted');
+
+interface Wanted {
+  readonly id?: string;
+  /** Which revision: a column of the operation, or a number. */
+  readonly at: 'revision' | 'publishedRevision' | number;
+  readonly isPublished?: boolean;
+}
+
+async function withContent(
+  db: Db,
+  application: ApplicationId,
+  { id, at, isPublished }: Wanted,
+): Promise<OperationWithContent[]> {
+  let wanted = db
+    .selectFrom('operations')
+    .innerJoin('operationRevisions', join => {
+      const joined = join
+        .onRef('operationRevisions.applicationId', '=', 'operations.applicationId')
+        .onRef('operationRevisions.operationId', '=', 'operations.id');
+      return typeof at === 'number'
+        ? joined.on('operationRevisions.revision', '=', at)
+        : joined.onRef('operationRevisions.revision', '=', `operations.${at}`);
+    })
+    .selectAll('operations')
+    .select(['operationRevisions.digest', 'operationRevisions.definition', 'operationRevisions.credentialId'])
+    .where('operations.applicationId', '=', application)
+    .where('operations.status', '<>', 'deleted')
+    .orderBy('operations.id');
+  if (id !== undefined) wanted = wanted.where('operations.id', '=', id);
+  if (isPublished) wanted = wanted.where('operations.status', '=', 'published');
+  return (await wanted.execute()).map(({ digest, definition, credentialId, ...row }) => ({
+    ...rowOf(row),
+    content: { digest, definition, ...(credentialId === null ? {} : { credentialId }) },
+  }));
+}
+
+async function addRevision(
+  trx: Db,
+  { applicationId, id, revision }: OperationRow,
+  { digest, definition, credentialId }: OperationContent,
+  now: Date,
+): Promise<void> {
+  const row = { applicationId, operationId: id, revision, digest, createdAt: now, credentialId: credentialId ?? null };
+  await trx
+    .insertInto('operationRevisions')
+    .values({ ...row, definition: JSON.stringify(definition) })
+    .execute();
+}
+
+/** Up to this revision, except the published one and those that running invocations name. */
+async function forgetRevisions(
+  trx: Db,
+  { applicationId, id, publishedRevision = 0 }: OperationRow,
+  upTo: number,
+): Promise<void> {
+  await trx
+    .deleteFrom('operationRevisions')
+    .where('applicationId', '=', applicationId)
+    .where('operationId', '=', id)
+    .where('revision', '<=', upTo)
+    .where('revision', '<>', publishedRevision)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('invocations')
+            .select('invocations.id')
+            .where('invocations.applicationId', '=', applicationId)
+            .where('invocations.operationId', '=', id)
+            .whereRef('invocations.operationRevision', '=', 'operationRevisions.revision')
+            .where('invocations.state', 'in', ['accepted', 'dispatched']),
+        ),
+      ),
+    )
+    .execute();
+}
+
+const rowOf = (row: Selectable<Tables['operations']>): OperationRow => withoutNulls(row);

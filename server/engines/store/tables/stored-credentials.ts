@@ -1,0 +1,207 @@
+// Credentials of other services. Sealed values are replaced and deleted here, and never read without their row.
+import { sql } from 'kysely';
+import type { ApplicationId } from '../../../kit/ids.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type {
+  CredentialUse,
+  CredentialVersionRow,
+  NewVersion,
+  StoredCredentialRows,
+  StoredCredentialWithVersion,
+} from '../rows/stored-credentials.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const storedCredentials = (db: Db): StoredCredentialRows => ({
+  get: async (application, id) => (await withVersion(db, application, id))[0],
+
+  list: application => withVersion(db, application),
+
+  nextVersion: async (application, id) => {
+    const one = db
+      .selectFrom('storedCredentials')
+      .select('version')
+      .where('applicationId', '=', application)
+      .where('id', '=', id);
+    return ((await one.executeTakeFirst())?.version ?? 0) + 1;
+  },
+
+  insert: (applicationId, id, version, content, most, now) =>
+    inTransaction(db, async trx => {
+      await lockApplication(trx, applicationId);
+      const living = trx
+        .selectFrom('storedCredentials')
+        .where('applicationId', '=', applicationId)
+        .where('deletedAt', 'is', null);
+      if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= most) return 'limit_reached';
+      const inserted = await trx
+        .insertInto('storedCredentials')
+        .values({ applicationId, id, version, revision: version, createdAt: now, rotatedAt: now })
+        .onConflict(conflict =>
+          conflict
+            .columns(['applicationId', 'id'])
+            .doUpdateSet(eb => ({
+              ...{ version, createdAt: now, rotatedAt: now, deletedAt: null, lastUsedAt: null },
+              revision: eb('storedCredentials.revision', '+', 1),
+            }))
+            .where('storedCredentials.deletedAt', 'is not', null)
+            .where('storedCredentials.version', '=', version - 1),
+        )
+        .returning('id')
+        .execute();
+      if (inserted.length === 0) return undefined;
+      await addVersion(trx, applicationId, id, version, content, now);
+      return 'inserted';
+    }),
+
+  rotate: (applicationId, id, revision, version, content, { now, destroyAt }) =>
+    inTransaction(db, async trx => {
+      const rotated = await trx
+        .updateTable('storedCredentials')
+        .set({ version, revision: revision + 1, rotatedAt: now })
+        .where('applicationId', '=', applicationId)
+        .where('id', '=', id)
+        .where('revision', '=', revision)
+        .where('version', '=', version - 1)
+        .where('deletedAt', 'is', null)
+        .returning('id')
+        .execute();
+      if (rotated.length === 0) return false;
+      await trx
+        .updateTable('storedCredentialVersions')
+        .set({ destroyAt })
+        .where('applicationId', '=', applicationId)
+        .where('credentialId', '=', id)
+        .where('version', '=', version - 1)
+        .execute();
+      await addVersion(trx, applicationId, id, version, content, now);
+      return true;
+    }),
+
+  previous: async (application, id, version, now) => {
+    const one = db
+      .selectFrom('storedCredentialVersions')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('credentialId', '=', id)
+      .where('version', '<', version)
+      .where('destroyAt', '>', now)
+      .orderBy('version', 'desc')
+      .limit(1);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  delete: (application, id, revision, now) =>
+    inTransaction(db, async trx => {
+      const deleted = await trx
+        .updateTable('storedCredentials')
+        .set({ deletedAt: now, revision: revision + 1 })
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('revision', '=', revision)
+        .where('deletedAt', 'is', null)
+        .returning('id')
+        .execute();
+      if (deleted.length === 0) return false;
+      await trx
+        .deleteFrom('storedCredentialVersions')
+        .where('applicationId', '=', application)
+        .where('credentialId', '=', id)
+        .execute();
+      return true;
+    }),
+
+  destroyDue: async now =>
+    (await db.deleteFrom('storedCredentialVersions').where('destroyAt', '<=', now).returning('version').execute())
+      .length,
+
+  usersOf: async (application, ids) => {
+    if (ids.length === 0) return [];
+    const users = await db
+      .selectFrom('operationRevisions')
+      .innerJoin('operations', join =>
+        join
+          .onRef('operations.applicationId', '=', 'operationRevisions.applicationId')
+          .onRef('operations.id', '=', 'operationRevisions.operationId'),
+      )
+      .select(['operationRevisions.operationId', 'operationRevisions.credentialId'])
+      .select(
+        sql<boolean>`bool_or(operations.status = 'published' and operations.published_revision = operation_revisions.revision)`.as(
+          'isPublished',
+        ),
+      )
+      .where('operationRevisions.applicationId', '=', application)
+      .where('operationRevisions.credentialId', 'in', [...ids])
+      .where('operations.status', '<>', 'deleted')
+      .where(({ or, eb }) =>
+        or([
+          eb('operationRevisions.revision', '=', eb.ref('operations.revision')),
+          eb('operationRevisions.revision', '=', eb.ref('operations.publishedRevision')),
+        ]),
+      )
+      .groupBy(['operationRevisions.operationId', 'operationRevisions.credentialId'])
+      .orderBy('operationRevisions.operationId')
+      .execute();
+    return users.map(({ credentialId, ...user }) => ({ ...user, credentialId: credentialId ?? '' }));
+  },
+
+  count: async ({ applicationId, credentialId, operationId, keyId, day }, now) => {
+    await sql`
+      with counted as (
+        insert into stored_credential_uses as uses (application_id, credential_id, operation_id, key_id, day, calls)
+        values (${applicationId}, ${credentialId}, ${operationId}, ${keyId}, ${day}::date, 1)
+        on conflict (day, application_id, credential_id, operation_id, key_id) do update set calls = uses.calls + 1)
+      update stored_credentials set last_used_at = ${now}
+        where application_id = ${applicationId} and id = ${credentialId}
+          and (last_used_at is null or last_used_at < ${now}::timestamptz - interval '1 minute')`.execute(db);
+  },
+
+  takeUses: async (before, batch) => {
+    const { rows } = await sql<CredentialUse>`
+      delete from stored_credential_uses where (day, application_id, credential_id, operation_id, key_id) in (
+        select day, application_id, credential_id, operation_id, key_id
+          from stored_credential_uses where day < ${before}::date order by day limit ${batch})
+      returning application_id, credential_id, operation_id, key_id, to_char(day, 'YYYY-MM-DD') as day, calls`.execute(
+      db,
+    );
+    return rows;
+  },
+});
+
+async function withVersion(db: Db, application: ApplicationId, id?: string): Promise<StoredCredentialWithVersion[]> {
+  let wanted = db
+    .selectFrom('storedCredentials')
+    .selectAll()
+    .where('applicationId', '=', application)
+    .where('deletedAt', 'is', null)
+    .orderBy('id');
+  if (id !== undefined) wanted = wanted.where('id', '=', id);
+  const rows = (await wanted.execute()).map(withoutNulls);
+  if (rows.length === 0) return [];
+  let kept = db.selectFrom('storedCredentialVersions').selectAll().where('applicationId', '=', application);
+  if (id !== undefined) kept = kept.where('credentialId', '=', id);
+  const versions = (await kept.orderBy('version', 'desc').execute()).map(withoutNulls);
+  return rows.flatMap(row => {
+    const own = versions.filter(({ credentialId }) => credentialId === row.id);
+    const current = own.find(({ version }) => version === row.version);
+    const previous = own.find(({ version }) => version < row.version);
+    if (!current) return []; // It was rotated or deleted between the two reads.
+    return [{ ...row, current, ...(previous?.destroyAt ? { previousUntil: previous.destroyAt } : {}) }];
+  });
+}
+
+async function addVersion(
+  trx: Db,
+  applicationId: ApplicationId,
+  credentialId: string,
+  version: number,
+  { label, expiresAt, ...content }: NewVersion,
+  now: Date,
+): Promise<void> {
+  const row: CredentialVersionRow = {
+    ...{ applicationId, credentialId, version, createdAt: now, ...content },
+    ...(label === undefined ? {} : { label }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+  await trx.insertInto('storedCredentialVersions').values(row).execute();
+}

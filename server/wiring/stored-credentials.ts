@@ -1,0 +1,61 @@
+// The wiring of credentials of other services: their values in the vault, and their fingerprints.
+import { createHmac } from 'node:crypto';
+import type { CredentialValue } from '../../contract/stored-credentials.ts';
+import type { Applications } from '../domain/identity/applications.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
+import { CallCredentials } from '../domain/stored-credentials/call-credentials.ts';
+import {
+  StoredCredentials,
+  type ValueSeal,
+  type VersionPlace,
+} from '../domain/stored-credentials/stored-credentials.ts';
+import type { Place, Vault } from '../engines/vault/vault.ts';
+import { parseJson } from '../kit/foreign.ts';
+import { isObject } from '../kit/json.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Secret } from '../kit/secret.ts';
+import type { Foundation } from './foundation.ts';
+
+const DESTROY_MS = 60_000;
+const RECORD_MS = 600_000;
+const FINGERPRINT_CHARACTERS = 32;
+
+export function openStoredCredentials(
+  { clock }: Runtime,
+  { store, vault, secret, audit }: Foundation,
+  applications: Pick<Applications, 'require'>,
+) {
+  const seal = valueSeal(vault);
+  const calls = new CallCredentials({ rows: store.storedCredentials, seal, audit, clock });
+  return {
+    service: new StoredCredentials({
+      ...{ store, applications, audit, seal, clock, cursors: new Cursors(secret, clock) },
+      fingerprint: (application, text) => fingerprint(secret, application, text),
+    }),
+    calls,
+    tasks: [
+      { name: 'destroy_credential_versions', everyMs: DESTROY_MS, run: () => calls.destroyDue() },
+      { name: 'record_credential_uses', everyMs: RECORD_MS, run: () => calls.recordUses() },
+    ],
+  };
+}
+
+function valueSeal(vault: Vault): ValueSeal {
+  const placeOf = ({ applicationId, credentialId, version }: VersionPlace): Place => ({
+    ...{ owner: applicationId, kind: 'credential', id: credentialId, version },
+  });
+  return {
+    close: (place, value) => vault.seal(placeOf(place), Buffer.from(JSON.stringify(value))),
+    open: async (place, sealed) => {
+      const value = parseJson((await vault.open(placeOf(place), sealed)).reveal());
+      if (!isObject(value)) throw new Error(`the value of the credential ${place.credentialId} is not an object`);
+      return value as CredentialValue; // Validated before it was sealed.
+    },
+  };
+}
+
+/** The key differs between applications, so fingerprints of equal values do too. */
+function fingerprint(secret: Secret, application: string, text: string): string {
+  const key = createHmac('sha256', secret.reveal()).update(`credential fingerprint\n${application}`).digest();
+  return createHmac('sha256', key).update(text).digest('hex').slice(0, FINGERPRINT_CHARACTERS);
+}

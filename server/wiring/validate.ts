@@ -1,0 +1,17 @@
+// Validates values against JSON Schemas of callers, in a worker thread.
+import { type SchemaIssue, VALIDATE } from '../engines/schemas/validate-job.ts';
+import type { Workers } from '../kit/worker-pool.ts';
+
+export type Validate = (
+  value: unknown,
+  schemas: readonly object[],
+  of: string,
+) => Promise<readonly (readonly SchemaIssue[])[]>;
+
+export const validateIn =
+  (workers: Workers): Validate =>
+  async (value, schemas, of) => {
+    const validated = await workers.run(VALIDATE, { value, schemas }, { of });
+    if ('unusable' in validated) throw new Error(`a schema cannot be used: ${validated.unusable}`);
+    return validated.issues;
+  };

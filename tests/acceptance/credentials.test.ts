@@ -1,0 +1,201 @@
+// Credentials of other services: written, used by operations, rotated, rolled back and deleted. Values never come back.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { StoredCredential, StoredCredentialPage } from '../../contract/stored-credentials.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { rowsOf } from '../harness/other-person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const HOUR_MS = 3_600_000;
+const upstream = await openUpstream();
+const server = await startServer({ clock: 'test', env: { BERTH_WARM: '0', ...upstream.settings } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const { key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
+const hosts = [upstream.host];
+const apiKey = (text: string, more: object = {}) => ({ type: 'api_key', value: { key: text }, hosts, ...more });
+const bound = (auth: object, more: object = {}) => cancelOrder(upstream, { binding: { auth, ...more } });
+let calls = 0;
+const call = (orderId: string) => {
+  calls += 1;
+  return invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
+};
+const sentWith = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
+
+test('writes a credential and returns it without its value', async () => {
+  const made = await owner.write('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
+  assert.equal(made.status, 201, made.text);
+  assert.deepEqual([made.body.version, made.body.revision, made.headers.etag], [1, 1, '"1"']);
+  assert.deepEqual(
+    [made.body.type, made.body.label, made.body.hosts, made.body.usedBy],
+    ['api_key', 'Shop', hosts, []],
+  );
+  assert.match(made.body.fingerprint, /^hmac:[0-9a-f]{32}$/);
+  const read = await owner.send<StoredCredential>('GET', 'credentials/shop-api');
+  const list = await owner.send<StoredCredentialPage>('GET', 'credentials');
+  for (const { text } of [made, read, list]) assert.doesNotMatch(text, /first-key/);
+  assert.deepEqual(list.body.data, [read.body]);
+  assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
+});
+
+test('refuses a value that does not fit its type, and never repeats it', async () => {
+  const value = 'a-secret-that-is-misplaced';
+  const cases: ReadonlyArray<readonly [body: object, path: string, code?: string]> = [
+    [{ type: 'api_key', value: {}, hosts }, 'value.key'],
+    [{ type: 'api_key', value: { key: value, password: value }, hosts }, 'value.password'],
+    [{ type: 'api_key', value: { key: `${value}\r\nx: y` }, hosts }, 'value.key'],
+    [{ type: 'api_key', value: { key: 1_234_567_890 }, hosts }, 'value.key'],
+    [{ type: 'api_key', value: { key: [value] }, hosts }, 'value.key'],
+    [{ type: 'api_key', value, hosts }, 'value'],
+    [{ type: 'basic', value: { username: value, password: 'x' }, hosts }, 'value.password'],
+    [{ type: 'private_key', value: { pem: value.repeat(4) }, hosts }, 'value.pem'],
+    [{ type: 'file', value: { name: 'a', base64: `${value}!` }, hosts }, 'value.base64'],
+    [{ type: 'api_key', value: { key: value } }, 'hosts'],
+    [{ type: 'api_key', value: { key: value }, hosts: ['*.shop.example'] }, 'hosts[0]'],
+    [{ type: 'api_key', value: { key: value }, hosts: ['https://shop.example/x'] }, 'hosts[0]'],
+    [{ type: 'login', value: { username: value, password: value } }, 'origins'],
+    [{ type: 'login', value: { username: value, password: value }, origins: ['shop.example'] }, 'origins[0]'],
+    [{ type: 'api_key', value: { key: value, keys: value }, hosts }, 'value.keys', 'unknown_field'],
+    [apiKey(value, { expiresAt: '2020-01-01T00:00:00.000Z' }), 'expiresAt'],
+  ];
+  for (const [body, path, code = 'invalid_request'] of cases) {
+    const refused = await owner.write('wrong', body);
+    assert.deepEqual([refused.status, refused.body.code], [400, code], refused.text);
+    assert.ok(refused.text.includes(`"${path}"`), `${path}: ${refused.text}`);
+    assert.doesNotMatch(refused.text, /misplaced|1234567890/);
+  }
+  assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
+});
+
+test('stores each type, and tells equal values by their fingerprints', async () => {
+  const pem = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIA'.repeat(3)}\n-----END PRIVATE KEY-----\n`;
+  const all = {
+    one: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
+    two: {
+      type: 'login',
+      value: { username: 'me', password: 'p4ssw0rd', totpSeed: 'JBSWY3DPEHPK3PXP' },
+      origins: ['https://bank.example'],
+    },
+    three: { type: 'oauth_client', value: { clientId: 'me', clientSecret: 's3cret-of-me' }, hosts },
+    four: { type: 'private_key', value: { pem }, hosts },
+    five: { type: 'file', value: { name: 'a.p12', base64: 'AAEC' }, hosts },
+    six: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
+  };
+  const prints = new Map<string, string>();
+  for (const [id, body] of Object.entries(all)) {
+    const { status, body: made, text } = await owner.write(id, body);
+    assert.equal(status, 201, text);
+    prints.set(id, made.fingerprint);
+  }
+  assert.equal(prints.get('one'), prints.get('six'));
+  assert.equal(new Set(prints.values()).size, 5);
+});
+
+test('operations send it in the form that they name, only to its hosts', async () => {
+  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
+  assert.equal((await call('bearer')).body.status, 'succeeded');
+  assert.equal(sentWith('bearer')?.authorization, 'Bearer first-key-of-the-shop');
+  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'header', header: 'X-Api-Key' }));
+  await call('header');
+  assert.equal(sentWith('header')?.['x-api-key'], 'first-key-of-the-shop');
+  for (const [id, pair] of [
+    ['one', 'me:p4ssw0rd'],
+    ['three', 'me:s3cret-of-me'],
+  ] as const) {
+    await owner.publish('orders.cancel', bound({ credentialId: id, as: 'basic' }));
+    await call(id);
+    assert.equal(sentWith(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
+  }
+  for (const auth of [
+    { credentialId: 'one', as: 'bearer' },
+    { credentialId: 'two', as: 'basic' },
+    { credentialId: 'four', as: 'header', header: 'x-a' },
+  ]) {
+    const refused = await owner.configure('orders.cancel', bound(auth), '*');
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  }
+  const used = await owner.send<StoredCredential>('GET', 'credentials/three');
+  assert.deepEqual(used.body.usedBy, ['orders.cancel']);
+  assert.ok(used.body.lastUsedAt);
+});
+
+test('rotates while a call runs: that call ends with the old value, the next one has the new', async () => {
+  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
+  const held: Array<() => void> = [];
+  upstream.answer('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
+  const running = call('held');
+  await eventually(
+    'the call to arrive',
+    () => held.length,
+    length => length === 1,
+  );
+  assert.equal((await owner.write('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
+  assert.equal((await owner.write('shop-api', apiKey('second-key-of-the-shop'), '"9"')).status, 412);
+  const rotated = await owner.write('shop-api', apiKey('second-key-of-the-shop'), '"1"');
+  assert.deepEqual([rotated.status, rotated.body.version, rotated.body.revision], [200, 2, 2], rotated.text);
+  assert.ok(rotated.body.rollbackUntil);
+  await call('after');
+  held[0]?.();
+  assert.equal((await running).body.status, 'succeeded');
+  assert.equal(sentWith('held')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(sentWith('after')?.authorization, 'Bearer second-key-of-the-shop');
+});
+
+test('restores the previous value for a day, and destroys it then', async () => {
+  const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
+  assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
+  await call('back');
+  assert.equal(sentWith('back')?.authorization, 'Bearer first-key-of-the-shop');
+  await server.advance(25 * HOUR_MS);
+  const versions = () =>
+    rowsOf(server, `select version from stored_credential_versions where credential_id = 'shop-api' order by version`);
+  await eventually('the earlier versions to be destroyed', versions, rows => rows.length === 1);
+  assert.deepEqual(await versions(), [{ version: 3 }]);
+  const none = await owner.send('POST', 'credentials/shop-api/rollback');
+  assert.deepEqual([none.status, none.body.code], [410, 'gone']);
+});
+
+test('the audit log says what was done and how often it was used, without a value', async () => {
+  const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
+  const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
+  const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
+  assert.deepEqual([ofShop?.actor.kind, ofShop?.details?.operationId], ['agent_key', 'orders.cancel']);
+  assert.ok(Number(ofShop?.details?.calls) >= 2);
+  const { body, text } = await owner.send<AuditPage>('GET', 'audit?limit=100');
+  const actions = new Set(body.data.map(({ action }) => action));
+  for (const action of ['credential.written', 'credential.rotated', 'credential.rolled_back'] as const)
+    assert.ok(actions.has(action), action);
+  assert.doesNotMatch(text, /key-of-the-shop|p4ssw0rd|s3cret/);
+});
+
+test('is not deleted while a published operation needs it, unless forced; its calls are then refused', async () => {
+  assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
+  const inUse = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
+  assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready']);
+  assert.equal((await owner.send('DELETE', 'credentials/shop-api?force=true', { ifMatch: '"3"' })).status, 204);
+  const before = upstream.received().length;
+  const refused = await call('gone');
+  assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
+  assert.equal(upstream.received().length, before);
+  assert.deepEqual(
+    await rowsOf(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
+    [],
+  );
+  const again = await owner.write('shop-api', apiKey('third-key-of-the-shop'));
+  assert.deepEqual([again.status, again.body.version], [201, 4], again.text);
+  assert.equal((await call('again')).body.status, 'succeeded');
+});
+
+test('an expired credential is not used', async () => {
+  const expiresAt = new Date(server.now().getTime() + HOUR_MS).toISOString();
+  assert.equal((await owner.write('shop-api', apiKey('fourth-key-of-the-shop', { expiresAt }), '*')).status, 200);
+  assert.equal((await call('early')).body.status, 'succeeded');
+  await server.advance(2 * HOUR_MS);
+  const late = await call('late');
+  assert.deepEqual([late.status, late.body.code], [424, 'credential_missing'], late.text);
+});

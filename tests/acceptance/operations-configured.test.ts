@@ -1,0 +1,352 @@
+// Operations that an application configures: revisions, publishing, overlays of built-in ones, and HTTP calls by agents.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
+import type { AgentOperationList } from '../../contract/invocations.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const upstream = await openUpstream();
+const closed = await openUpstream();
+const allowed = [upstream, closed].map(({ host }) => host.replace(':', '/32:')).join(',');
+const server = await startServer({ env: { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: allowed } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const GRANTED = ['orders.cancel', 'orders.read', 'orders.list', 'orders.flaky', 'orders.other', 'browser.pdf'];
+const { key } = await keyWith(server, { grants: GRANTED.map(operationId => ({ operationId })) });
+let calls = 0;
+const call = (id: string, input: object, headers: Record<string, string> = {}) => {
+  calls += 1;
+  return invoke(server, key, id, input, { headers: { 'idempotency-key': `call ${calls}`, ...headers } });
+};
+const readOrder = (more: { binding?: object; [field: string]: unknown } = {}) => ({
+  ...cancelOrder(upstream, { effect: 'read', ...more }),
+  binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}`, ...more.binding },
+});
+
+test('configures, publishes, calls, changes and withdraws an operation', async () => {
+  const made = await owner.configure('orders.cancel', cancelOrder(upstream));
+  assert.equal(made.status, 201, made.text);
+  assert.deepEqual([made.body.revision, made.body.status, made.headers.etag], [1, 'draft', '"1"']);
+  assert.match(made.body.digest, /^sha256:[0-9a-f]{64}$/);
+  assert.equal((await call('orders.cancel', { orderId: 'A-1' })).status, 404);
+
+  const published = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/publish');
+  assert.deepEqual([published.status, published.body.status, published.body.publishedRevision], [200, 'published', 1]);
+  upstream.answer('/orders/A-1/cancel', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  const done = await call('orders.cancel', { orderId: 'A-1', reason: 'late' });
+  assert.equal(done.status, 200, done.text);
+  assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
+  assert.deepEqual([done.body.operationRevision, done.body.attempts], [1, 1]);
+  const [sent] = upstream.received('/orders/A-1/');
+  assert.deepEqual([sent?.method, sent?.headers['content-type']], ['POST', 'application/json']);
+  assert.deepEqual(JSON.parse(sent?.body ?? ''), { orderId: 'A-1', reason: 'late' });
+
+  assert.equal((await owner.configure('orders.cancel', cancelOrder(upstream))).status, 428);
+  assert.equal((await owner.configure('orders.cancel', cancelOrder(upstream), '"7"')).status, 412);
+  const same = await owner.configure('orders.cancel', cancelOrder(upstream), '"1"');
+  assert.deepEqual([same.status, same.body.revision], [200, 1]);
+  const priced = await owner.configure('orders.cancel', cancelOrder(upstream, { price: { microCredits: 5 } }), '"1"');
+  assert.deepEqual([priced.body.revision, priced.body.digest], [2, made.body.digest]);
+  const changed = await owner.configure('orders.cancel', cancelOrder(upstream, { title: 'Stop an order' }), '"2"');
+  assert.deepEqual([changed.body.revision, changed.body.publishedRevision, changed.body.status], [3, 1, 'published']);
+  assert.notEqual(changed.body.digest, made.body.digest);
+  const first = await owner.send<ConfiguredOperation>('GET', 'operations/orders.cancel?revision=1');
+  assert.deepEqual([first.body.revision, first.body.title], [1, 'Cancel an order']);
+  assert.equal((await owner.send('GET', 'operations/orders.cancel?revision=9')).status, 404);
+
+  const found = await server.api<{ revision: number; title: string }>(
+    'GET',
+    agentPath(server, 'operations/orders.cancel'),
+    { key },
+  );
+  assert.deepEqual([found.body.revision, found.body.title], [1, 'Cancel an order']);
+  assert.doesNotMatch(found.text, /127\.0\.0\.1|binding|definition/);
+  await owner.send('POST', 'operations/orders.cancel/publish');
+  const conflict = await invoke(
+    server,
+    key,
+    'orders.cancel',
+    { orderId: 'A-1' },
+    { more: { revision: 1 }, headers: { 'idempotency-key': 'old' } },
+  );
+  assert.deepEqual([conflict.status, conflict.body.code], [409, 'revision_conflict']);
+
+  assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 409);
+  const withdrawn = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/withdraw');
+  assert.deepEqual([withdrawn.status, withdrawn.body.status], [200, 'withdrawn']);
+  assert.equal((await call('orders.cancel', { orderId: 'A-1' })).status, 404);
+  assert.equal((await owner.send('DELETE', 'operations/orders.cancel')).status, 428);
+  assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 204);
+  assert.equal((await owner.send('GET', 'operations/orders.cancel')).status, 404);
+  const again = await owner.configure('orders.cancel', cancelOrder(upstream));
+  assert.deepEqual([again.status, again.body.revision], [201, 4]);
+});
+
+test('writes an audit entry with the digest for every change', async () => {
+  const { body } = await owner.send<AuditPage>('GET', 'audit?limit=100');
+  const entries = body.data.filter(({ target }) => target?.id === 'orders.cancel');
+  const actions = entries.map(({ action }) => action).reverse();
+  assert.deepEqual(actions.slice(0, 5), [
+    ...['operation.changed', 'operation.published', 'operation.changed', 'operation.changed', 'operation.published'],
+  ]);
+  assert.ok(actions.includes('operation.withdrawn') && actions.includes('operation.deleted'));
+  for (const { details } of entries) assert.match(String(details?.digest), /^sha256:/);
+});
+
+test('switches a built-in operation off, and sets its approval and price', async () => {
+  const before = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf');
+  assert.deepEqual(
+    [before.body.kind, before.body.status, before.body.enabled, before.headers.etag],
+    ['managed', 'published', true, '"1"'],
+  );
+  assert.equal((await owner.configure('browser.pdf', { enabled: false })).status, 428);
+  const refused = await owner.configure('browser.pdf', { title: 'Mine' }, '"1"');
+  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  const off = await owner.configure('browser.pdf', { enabled: false }, '"1"');
+  assert.deepEqual([off.status, off.body.enabled, off.body.revision], [200, false, 2]);
+  assert.equal((await invoke(server, key, 'browser.pdf', { url: upstream.url })).status, 404);
+  const approved = await owner.configure('browser.pdf', { approval: 'member', price: { microCredits: 7 } }, '"2"');
+  assert.equal(approved.status, 200, approved.text);
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
+  const pdf = body.data.find(({ id }) => id === 'browser.pdf');
+  assert.deepEqual([pdf?.approval, pdf?.price], ['member', { microCredits: 7 }]);
+  const unapproved = await invoke(server, key, 'browser.pdf', { url: upstream.url });
+  assert.deepEqual([unapproved.status, unapproved.body.code], [409, 'approval_required']);
+  assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, before.body.digest);
+  for (const [method, path] of [
+    ['POST', 'browser.pdf/publish'],
+    ['POST', 'browser.pdf/withdraw'],
+    ['DELETE', 'browser.pdf'],
+  ] as const)
+    assert.equal((await owner.send(method, `operations/${path}`, { ifMatch: '*' })).status, 403, path);
+  for (const id of ['browser.mine', 'session', 'memory_x', 'berth-y'])
+    assert.equal((await owner.configure(id, cancelOrder(upstream))).status, 403, id);
+});
+
+test('refuses operations that cannot work or that are not safe, and names the field', async () => {
+  const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
+    const answer = await owner.configure('orders.wrong', body);
+    assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text);
+    if (path !== '') assert.ok(answer.text.includes(`"${path}`), `${path}: ${answer.text}`);
+  };
+  const binding = (changed: object) => cancelOrder(upstream, { binding: changed });
+  await refused({ ...cancelOrder(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
+  await refused({}, 'invalid_request', 'title');
+  await refused(cancelOrder(upstream, { effect: 'irreversible' }), 'invalid_request', 'acknowledgeUnattended');
+  await refused(cancelOrder(upstream, { inputSchema: { type: 'array' } }), 'invalid_schema', 'inputSchema');
+  await refused(
+    cancelOrder(upstream, { outputSchema: { $ref: 'https://x.example/s' } }),
+    'invalid_schema',
+    'outputSchema.$ref',
+  );
+  await refused(binding({ sign: true }), 'feature_unavailable', '', 422);
+  await refused(binding({ headers: { Host: '/orderId' } }), 'invalid_request', 'binding.headers.Host');
+  await refused(
+    binding({ headers: { Authorization: '/orderId' } }),
+    'invalid_request',
+    'binding.headers.Authorization',
+  );
+  await refused(binding({ fixedHeaders: { 'x-a': 'a\r\nb: c' } }), 'invalid_request', 'binding.fixedHeaders.x-a');
+  await refused(
+    binding({ auth: { credentialId: 'nobody', as: 'bearer' } }),
+    'invalid_request',
+    'binding.auth.credentialId',
+  );
+  await refused(binding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
+  await refused(
+    cancelOrder(upstream, { display: { summary: 'Cancel {{orderId}}' } }),
+    'invalid_request',
+    'display.summary',
+  );
+  await refused(cancelOrder(upstream, { examples: [{ input: { order: 1 } }] }), 'invalid_request', 'examples[0].input');
+  const addresses = [
+    'https://127.0.0.1/x',
+    'http://127.0.0.1:9/x',
+    'https://169.254.169.254/x',
+    'https://[::1]/x',
+    `${server.url}/v1/config`,
+  ];
+  for (const url of addresses) await refused(binding({ url }), 'invalid_request', 'binding.url');
+  assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
+});
+
+test('gives input to path, query, headers and body, and nothing else', async () => {
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      orderId: { type: 'string' },
+      page: { type: 'integer' },
+      trace: { type: 'string' },
+      all: { type: 'boolean' },
+    },
+  };
+  const body = readOrder({
+    inputSchema,
+    binding: {
+      url: `${upstream.url}/orders/{orderId}?all={all}`,
+      query: { 'page no': '/page', missing: '/trace' },
+      headers: { 'x-trace': '/trace' },
+      fixedHeaders: { accept: 'application/vnd.shop+json', 'x-version': '2' },
+    },
+  });
+  await owner.publish('orders.read', body);
+  const done = await call('orders.read', { orderId: 'a/b?c#d é', page: 3, all: true });
+  assert.equal(done.body.status, 'succeeded', done.text);
+  const sent = upstream.received('/orders/a%2F').at(-1);
+  assert.equal(sent?.url, '/orders/a%2Fb%3Fc%23d%20%C3%A9?all=true&page%20no=3');
+  assert.deepEqual(
+    [sent?.headers.accept, sent?.headers['x-version'], sent?.headers['x-trace']],
+    ['application/vnd.shop+json', '2', undefined],
+  );
+  assert.equal(sent?.headers['accept-encoding'], 'identity');
+  const before = upstream.received().length;
+  for (const orderId of ['..', '.', '']) {
+    const { status, body: refusal } = await call('orders.read', { orderId, all: true });
+    assert.deepEqual([status, refusal.code], [400, 'invalid_request'], orderId);
+  }
+  for (const trace of ['a\r\nx-injected: 1', 'a\nb', 'a\0b', 'é']) {
+    const { status, body: refusal } = await call('orders.read', { orderId: 'A-1', all: true, trace });
+    assert.deepEqual([status, refusal.code], [400, 'invalid_request'], trace);
+  }
+  assert.equal(upstream.received().length, before);
+});
+
+test('a call that changes something needs an idempotency key, and a hundred equal calls are one', async () => {
+  await owner.publish('orders.cancel', cancelOrder(upstream));
+  const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
+  assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
+  const hundred = await Promise.all(
+    Array.from({ length: 100 }, () =>
+      invoke(server, key, 'orders.cancel', { orderId: 'A-3' }, { headers: { 'idempotency-key': 'one' } }),
+    ),
+  );
+  assert.deepEqual(new Set(hundred.map(({ status }) => status)), new Set([200]));
+  assert.equal(new Set(hundred.map(({ body }) => body.id)).size, 1);
+  assert.equal(upstream.received('/orders/A-3/').length, 1);
+  const other = await invoke(
+    server,
+    key,
+    'orders.cancel',
+    { orderId: 'A-4' },
+    { headers: { 'idempotency-key': 'one' } },
+  );
+  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
+});
+
+test('says failed where nothing happened or the service refused, and ambiguous where the effect is unknown', async () => {
+  await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
+  await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
+  const cases: ReadonlyArray<
+    readonly [name: string, answering: Parameters<typeof upstream.answer>[1], write: string, read: string]
+  > = [
+    [
+      '404',
+      (_, response) => sendJson(response, 404, { error: 'none' }),
+      'failed upstream_failed',
+      'failed upstream_failed',
+    ],
+    ['503', (_, response) => sendJson(response, 503, {}), 'ambiguous upstream_ambiguous', 'failed upstream_failed'],
+    ['500', (_, response) => sendJson(response, 500, {}), 'ambiguous upstream_ambiguous', 'failed upstream_failed'],
+    [
+      '302',
+      (_, response) => void response.writeHead(302, { location: `${upstream.url}/elsewhere` }).end(),
+      'ambiguous upstream_ambiguous',
+      'failed upstream_failed',
+    ],
+    ['cut', (_, response) => void response.destroy(), 'ambiguous upstream_ambiguous', 'failed upstream_failed'],
+    [
+      'half',
+      (_, response) => void response.writeHead(200, { 'content-length': '99' }).write('{', () => response.destroy()),
+      'ambiguous upstream_ambiguous',
+      'failed upstream_failed',
+    ],
+    ['slow', () => {}, 'ambiguous timeout_ambiguous', 'failed timeout'],
+    [
+      'bad',
+      (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{'),
+      'ambiguous upstream_ambiguous',
+      'failed upstream_failed',
+    ],
+    [
+      'zip',
+      (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.alloc(99)),
+      'ambiguous upstream_ambiguous',
+      'failed upstream_failed',
+    ],
+    [
+      'big',
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(2_000_000)),
+      'ambiguous upstream_ambiguous',
+      'failed upstream_failed',
+    ],
+    ['other', (_, response) => sendJson(response, 200, { state: 7 }), 'succeeded invalid', 'failed output_invalid'],
+    ['list', (_, response) => sendJson(response, 200, [1]), 'succeeded', 'succeeded'],
+    ['empty', (_, response) => void response.writeHead(204).end(), 'succeeded', 'succeeded'],
+  ];
+  for (const [name, answering, write, read] of cases) {
+    upstream.answer(`/orders/${name}`, answering);
+    for (const [id, expected] of [
+      ['orders.cancel', write],
+      ['orders.read', read],
+    ] as const) {
+      const { status, body, text } = await call(id, { orderId: name });
+      assert.equal(status, 200, text);
+      const said = [body.status, body.error?.code, ...(body.outputInvalid ? ['invalid'] : [])].filter(
+        word => word !== undefined,
+      );
+      assert.equal(said.join(' '), expected, `${id} ${name}: ${text}`);
+      const [, payload = ''] = body.receipt?.split('.') ?? [];
+      const { berth }: { berth: { status: string; upstream: object } } = JSON.parse(
+        Buffer.from(payload, 'base64url').toString(),
+      );
+      assert.equal(berth.status, body.status);
+      assert.deepEqual(Object(berth.upstream).host, upstream.host);
+    }
+  }
+  assert.equal(upstream.received('/elsewhere').length, 0);
+  assert.deepEqual((await call('orders.read', { orderId: 'list' })).body.output, { value: [1] });
+});
+
+test('a service that cannot be reached means failed, also for a write, because nothing was sent', async () => {
+  await owner.publish('orders.flaky', cancelOrder(closed));
+  closed.close();
+  const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
+  assert.deepEqual([body.status, body.error?.phase, body.error?.retryable], ['failed', 'before', true], text);
+  assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
+});
+
+test('keeps an output only as long as the operation says', async () => {
+  await owner.publish('orders.list', readOrder({ retention: { output: 'full', days: 3 } }));
+  const kept = (await call('orders.list', { orderId: 'A-1' })).body;
+  const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
+  assert.equal(days, 3);
+  const brief = (await call('orders.read', { orderId: 'A-1' })).body;
+  assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
+});
+
+test('another application sees nothing of it, and two operations cannot be the same tool', async () => {
+  const stranger = await foreignKey(server, { scopes: ['operations:discover'] });
+  const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
+  assert.equal(status, 404);
+  const same = await owner.configure('orders_read', readOrder());
+  assert.deepEqual([same.status, same.body.code], [409, 'name_taken']);
+  const { body } = await owner.send<ConfiguredOperationPage>('GET', 'operations?kind=http&limit=2');
+  assert.deepEqual(
+    body.data.map(({ id }) => id),
+    ['orders.cancel', 'orders.flaky'],
+  );
+  const next = await owner.send<ConfiguredOperationPage>(
+    'GET',
+    `operations?kind=http&limit=2&cursor=${body.nextCursor}`,
+  );
+  assert.deepEqual(
+    next.body.data.map(({ id }) => id),
+    ['orders.list', 'orders.read'],
+  );
+});

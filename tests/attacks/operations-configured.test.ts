@@ -1,0 +1,233 @@
+// Attacks on configured operations and credentials: schemas that take for ever, headers and hosts chosen by input, services that
+// echo secrets or answer without end, sealed values in other rows, and secrets searched for everywhere after their use.
+import assert from 'node:assert/strict';
+import { lstatSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Invocation } from '../../contract/invocations.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { filesUnder } from '../harness/files-under.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const SECRET = 'zq8-s3cret/of+the"shop-4711';
+const PASSWORD = 'p4ss-9f31-of-the-shop';
+const upstream = await openUpstream();
+const server = await startServer({ env: { BERTH_WARM: '0', ...upstream.settings } });
+const owner = await Owner.of(server);
+const { key } = await keyWith(server, { grants: ['shop.call', 'shop.read'].map(operationId => ({ operationId })) });
+let calls = 0;
+const call = (id: string, orderId: string) => {
+  calls += 1;
+  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
+};
+const hosts = [upstream.host];
+const auth = { credentialId: 'shop-api', as: 'bearer' };
+
+test('a schema that would take for ever is refused with its path, and others are served meanwhile', async () => {
+  const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
+  const doubled = Object.fromEntries(
+    Array.from({ length: 20 }, (_, n) => [
+      `d${n}`,
+      { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
+    ]),
+  );
+  const bombs: ReadonlyArray<readonly [what: string, schema: object]> = [
+    ['a pattern', { properties: { orderId: { pattern: '^(a+)+$' } } }],
+    ['a pattern of names', { patternProperties: { '^([a-z]+)*$': {} }, properties: { orderId: {} } }],
+    ['lookaround', { properties: { orderId: { pattern: '(?=a)b' } } }],
+    ['depth', deep(13)],
+    ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doubled, d20: {} } }],
+    ['a circle', { properties: { orderId: { $ref: '#/$defs/a' } }, $defs: { a: { items: { $ref: '#/$defs/a' } } } }],
+    ['another document', { properties: { orderId: { $ref: `${upstream.url}/schema` } } }],
+    ['$dynamicRef', { properties: { orderId: { $dynamicRef: '#a' } } }],
+    ['many values', { properties: { orderId: { enum: Array.from({ length: 20_000 }, (_, n) => n) } } }],
+  ];
+  for (const [what, schema] of bombs) {
+    const refused = owner.configure('shop.bomb', cancelOrder(upstream, { inputSchema: { type: 'object', ...schema } }));
+    const beside = await owner.send('GET', 'operations/browser.pdf');
+    assert.equal(beside.status, 200);
+    const { status, body, text } = await refused;
+    assert.deepEqual([status, body.code], [400, 'invalid_schema'], `${what}: ${text.slice(0, 300)}`);
+    assert.match(text, /inputSchema/);
+  }
+  const million = JSON.stringify(cancelOrder(upstream)).replace(
+    '"orderId":{',
+    `"orderId":{"enum":[${'0,'.repeat(1_000_000)}0],`,
+  );
+  assert.equal((await owner.configure('shop.bomb', million)).status, 413);
+  assert.equal(upstream.received('/schema').length, 0);
+  assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
+});
+
+test('a credential cannot be sent to another host: not by an operation, a template, or a rotation of hosts', async () => {
+  const wrote = await owner.write('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
+  assert.equal(wrote.status, 201, wrote.text);
+  const other = await openUpstream();
+  for (const url of [
+    `${other.url}/x`,
+    `http://localhost:${upstream.port}/x`,
+    'https://shop.example/x',
+    `${upstream.url}.evil.example/x`,
+  ]) {
+    const refused = await owner.configure('shop.call', cancelOrder(upstream, { binding: { url, auth } }));
+    assert.equal(refused.status, 400, `${url}: ${refused.text}`);
+  }
+  await owner.publish('shop.call', cancelOrder(upstream, { binding: { auth } }));
+  const moved = await owner.write(
+    'shop-api',
+    { type: 'api_key', value: { key: SECRET }, hosts: ['shop.example'] },
+    '*',
+  );
+  assert.equal(moved.status, 200, moved.text);
+  const before = upstream.received().length;
+  const refused = await call('shop.call', 'A-1');
+  assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
+  assert.equal(upstream.received().length, before);
+  const withoutValue = await owner.write('shop-api', { type: 'api_key', hosts }, '*');
+  assert.deepEqual([withoutValue.status, withoutValue.body.code], [400, 'invalid_request']);
+  assert.equal((await owner.write('shop-api', { type: 'api_key', value: { key: SECRET }, hosts }, '*')).status, 200);
+  assert.equal(other.received().length, 0);
+});
+
+test('a redirect is not followed, so a secret goes nowhere else', async () => {
+  const other = await openUpstream();
+  for (const location of [
+    `${other.url}/stolen`,
+    'http://169.254.169.254/latest/meta-data',
+    `${server.url}/v1/config`,
+  ]) {
+    upstream.answer('/orders/away/', (_, response) => void response.writeHead(307, { location }).end());
+    const { body } = await call('shop.call', 'away');
+    assert.deepEqual([body.status, body.error?.code], ['ambiguous', 'upstream_ambiguous']);
+  }
+  assert.equal(other.received().length, 0);
+});
+
+test('a service that echoes the secret does not make it readable', async () => {
+  const basic = Buffer.from(`me:${PASSWORD}`).toString('base64');
+  const echoes = [
+    SECRET,
+    encodeURIComponent(SECRET),
+    Buffer.from(SECRET).toString('base64'),
+    Buffer.from(`x${SECRET}`).toString('base64url'),
+    Buffer.from(SECRET).toString('hex'),
+  ];
+  for (const [status, id] of [
+    [200, 'shop.call'],
+    [400, 'shop.call'],
+    [500, 'shop.call'],
+  ] as const)
+    for (const echo of echoes) {
+      upstream.answer('/orders/echo/', ({ headers }, response) =>
+        sendJson(response, status, { echo, [echo]: [headers.authorization], nested: { text: `before ${echo} after` } }),
+      );
+      const { body, text } = await call(id, 'echo');
+      assert.notEqual(body.status, 'running');
+      assert.ok(!text.includes(JSON.stringify(echo).slice(1, -1)), text);
+      assert.match(text, /\*\*\*/);
+    }
+  upstream.answer(
+    '/orders/echo/',
+    (_, response) => void response.writeHead(401, { 'content-type': 'text/html' }).end(`<p>Wrong: ${SECRET}</p>`),
+  );
+  const asText = await call('shop.call', 'echo');
+  assert.match(asText.text, /Wrong: \*\*\*/);
+  await owner.write('shop-login', { type: 'basic', value: { username: 'me', password: PASSWORD }, hosts });
+  await owner.publish(
+    'shop.read',
+    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-login', as: 'basic' } } }),
+  );
+  upstream.answer('/orders/basic/', ({ headers }, response) =>
+    sendJson(response, 200, { got: headers.authorization, state: 'x' }),
+  );
+  const done = await call('shop.read', 'basic');
+  assert.equal(upstream.received('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basic}`);
+  assert.ok(!done.text.includes(basic), done.text);
+});
+
+test('a slow or endless answer ends with the time limit, and a compressed one is not unpacked', async () => {
+  await owner.publish('shop.read', cancelOrder(upstream, { effect: 'read', timeoutMs: 1500 }));
+  upstream.answer('/orders/drip/', (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const drip = setInterval(() => response.write(' '), 100);
+    response.on('close', () => clearInterval(drip));
+  });
+  const drip = await call('shop.read', 'drip');
+  assert.deepEqual([drip.body.status, drip.body.error?.code], ['failed', 'timeout'], drip.text);
+  upstream.answer(
+    '/orders/bomb/',
+    (_, response) =>
+      void response
+        .writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
+        .end(Buffer.alloc(1000)),
+  );
+  const bomb = await call('shop.read', 'bomb');
+  assert.deepEqual([bomb.body.status, bomb.body.error?.code], ['failed', 'upstream_failed'], bomb.text);
+  assert.equal(upstream.received('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
+});
+
+test('a sealed value does not open in another row or as another version', async () => {
+  await owner.write('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
+  await owner.publish(
+    'shop.read',
+    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'bait', as: 'bearer' } } }),
+  );
+  assert.equal((await call('shop.read', 'bait')).body.status, 'succeeded');
+  const move = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
+    where bait.credential_id = 'bait' and shop.credential_id = 'shop-api' and shop.destroy_at is null`;
+  await rowsOf(server, move);
+  const before = upstream.received('/orders/moved/').length;
+  const moved = await call('shop.read', 'moved');
+  assert.ok(moved.status >= 500, moved.text);
+  assert.equal(upstream.received('/orders/moved/').length, before);
+  assert.ok(!moved.text.includes(SECRET));
+});
+
+test('no secret is found in database, logs, files, receipts or answers after its use', async () => {
+  const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations?limit=100'), {
+    key,
+  });
+  assert.ok(body.data.length > 10);
+  const tables = (await rowsOf(server, `select tablename from pg_tables where schemaname = 'public'`)).map(row =>
+    String(Object(row).tablename),
+  );
+  assert.ok(tables.includes('stored_credential_versions'));
+  const receipts = body.data.map(({ receipt = '' }) =>
+    receipt
+      .split('.')
+      .map(part => Buffer.from(part, 'base64url').toString())
+      .join(' '),
+  );
+  const places: Record<string, string> = {
+    database: await databaseText(server, tables),
+    logs: server.log().join('\n'),
+    receipts: receipts.join('\n'),
+    invocations: text,
+    audit: (await owner.send('GET', 'audit?limit=100')).text,
+    credentials: (await owner.send('GET', 'credentials')).text,
+    operations: (await owner.send('GET', 'operations')).text,
+    discovery: (await server.api('GET', agentPath(server, 'operations'), { key })).text,
+  };
+  const files = filesUnder(server.dataDir);
+  assert.ok(files.length > 100);
+  for (const secret of [SECRET, PASSWORD, 'a-key-of-the-thief']) {
+    const forms = [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      Buffer.from(secret).toString('base64'),
+      Buffer.from(secret).toString('hex'),
+      encodeURIComponent(secret),
+    ];
+    for (const [place, content] of Object.entries(places))
+      for (const form of forms) assert.ok(!content.includes(form), `${form} is in ${place}`);
+    for (const file of files) assert.ok(!contentOf(file).includes(secret), file);
+  }
+});
+
+/** Files of the database may disappear meanwhile. */
+function contentOf(file: string): Buffer {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  return found?.isFile() ? readFileSync(file) : Buffer.alloc(0);
+}

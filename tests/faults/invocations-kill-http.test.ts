@@ -1,0 +1,199 @@
+// The server is killed before, at and after the dispatch line of HTTP calls. The upstream counts requests: a write arrives once
+// or not at all, or again with the same key, and the state of the invocation says which.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import type { Invocation } from '../../contract/invocations.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { startForeignServer } from '../engines/store-fixtures.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const HOLD_SECONDS = 4;
+const KEY_HEADER = 'idempotency-key';
+const upstream = await openUpstream();
+const scope = new Scope();
+after(() => scope.close());
+/** It goes on when the server is killed, as the database of an operator does. */
+const database = await startForeignServer(scope);
+const server = await startServer({
+  env: {
+    ...{ BERTH_SLOTS: '0', DATABASE_URL: database.url.reveal(), ...upstream.settings },
+    BERTH_SECRET: randomBytes(32).toString('hex'),
+    BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
+  },
+});
+
+async function rowsOf(query: string, values: readonly unknown[] = []): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: database.url.reveal() });
+  await client.connect();
+  try {
+    return (await client.query(query, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const owner = await Owner.of(server);
+const KINDS = {
+  read: { effect: 'read' },
+  write: { effect: 'write' },
+  keyed: { effect: 'write', binding: { idempotencyHeader: KEY_HEADER } },
+} as const;
+type Kind = keyof typeof KINDS;
+const idOf = (kind: Kind): string => `orders.${kind}`;
+for (const kind of ['read', 'write', 'keyed'] as const)
+  await owner.publish(idOf(kind), cancelOrder(upstream, { ...KINDS[kind] }));
+const { key } = await keyWith(server, {
+  grants: [
+    { operationId: '*', effect: 'read' },
+    ...(['write', 'keyed'] as const).map(kind => ({ operationId: idOf(kind) })),
+  ],
+});
+
+const start = (kind: Kind, orderId: string) =>
+  invoke(
+    server,
+    key,
+    idOf(kind),
+    { orderId },
+    { headers: { 'idempotency-key': orderId, prefer: 'respond-async' } },
+  ).catch(() => undefined);
+
+const rowOf = async (orderId: string): Promise<{ id: string; state: string } | undefined> => {
+  const [row] = await rowsOf('select id, state from invocations where idempotency_key = $1', [orderId]);
+  return row === undefined ? undefined : Object(row);
+};
+
+const arrived = (orderId: string) => upstream.received(`/orders/${orderId}/`);
+
+async function ended(orderId: string): Promise<Invocation> {
+  const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no row`);
+  const read = async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body;
+  const done = await eventually(`${orderId} to end`, read, ({ endedAt }) => endedAt !== undefined);
+  const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
+  const claims = verifyReceipt(done.receipt ?? '', { keys, input: { orderId }, audience: server.applicationId });
+  assert.deepEqual([claims.berth.status, claims.berth.attempts], [done.status, done.attempts]);
+  return done;
+}
+
+/** Delays the statement that dispatches, so that the server can be killed while it is under way. */
+async function hold(): Promise<void> {
+  await rowsOf(
+    `create or replace function hold() returns trigger language plpgsql as $$
+    begin perform pg_sleep(${HOLD_SECONDS}); return new; end $$`,
+  );
+  await rowsOf(
+    `create trigger hold before update on invocations for each row
+    when (old.state = 'accepted' and new.state = 'dispatched') execute function hold()`,
+  );
+}
+
+/** Waits for the delayed statement, then kills the server. */
+async function killAtDispatch(): Promise<void> {
+  const held = () => rowsOf(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
+  await eventually('the dispatch to be under way', held, rows => rows.length === 1);
+  await server.kill('SIGKILL');
+}
+
+const dropHold = () => rowsOf('drop trigger hold on invocations');
+
+const BEFORE: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
+  read: ['succeeded', 1, 1],
+  write: ['succeeded', 1, 1],
+  keyed: ['succeeded', 1, 1],
+};
+const AT: typeof BEFORE = { read: ['succeeded', 2, 1], write: ['ambiguous', 1, 0], keyed: ['succeeded', 2, 1] };
+const AFTER: typeof BEFORE = { read: ['succeeded', 2, 2], write: ['ambiguous', 1, 1], keyed: ['succeeded', 2, 2] };
+
+async function assertEnd(orderId: string, [status, attempts, hits]: readonly [string, number, number]): Promise<void> {
+  const done = await ended(orderId);
+  assert.deepEqual(
+    [done.status, done.attempts, arrived(orderId).length],
+    [status, attempts, hits],
+    JSON.stringify(done.error),
+  );
+  if (status === 'ambiguous') assert.equal(done.error?.code, 'upstream_ambiguous');
+}
+
+for (const kind of ['read', 'write', 'keyed'] as const) {
+  test(`${kind}: killed before the dispatch is committed, it starts anew and arrives once`, async () => {
+    const orderId = `before-${kind}`;
+    await hold();
+    const sent = start(kind, orderId);
+    await killAtDispatch();
+    await rowsOf(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'`);
+    await dropHold();
+    await sent;
+    assert.deepEqual([(await rowOf(orderId))?.state, arrived(orderId).length], ['accepted', 0]);
+    await server.start();
+    await assertEnd(orderId, BEFORE[kind]);
+  });
+
+  test(`${kind}: killed when the dispatch is committed and nothing is sent`, async () => {
+    const orderId = `at-${kind}`;
+    await hold();
+    const sent = start(kind, orderId);
+    await killAtDispatch();
+    await eventually(
+      'the dispatch to be committed',
+      () => rowOf(orderId),
+      row => row?.state === 'dispatched',
+    );
+    await dropHold();
+    await sent;
+    assert.equal(arrived(orderId).length, 0);
+    await server.start();
+    await assertEnd(orderId, AT[kind]);
+  });
+
+  test(`${kind}: killed when the request has arrived and is not answered`, async () => {
+    const orderId = `after-${kind}`;
+    let isHeld = true;
+    upstream.answer(`/orders/${orderId}/`, (_, response) => {
+      if (!isHeld) sendJson(response, 200, { state: 'cancelled' });
+    });
+    void start(kind, orderId);
+    await eventually(
+      'the request to arrive',
+      () => arrived(orderId).length,
+      hits => hits === 1,
+    );
+    isHeld = false;
+    await server.restart('SIGKILL');
+    await assertEnd(orderId, AFTER[kind]);
+    const keys = new Set(arrived(orderId).map(({ headers }) => headers[KEY_HEADER]));
+    const { id } = (await rowOf(orderId)) ?? assert.fail('no row');
+    assert.deepEqual([...keys], [kind === 'keyed' ? id : undefined]);
+  });
+}
+
+test('a request that is repeated after the kill finds the same invocation, and sends nothing', async () => {
+  const again = await start('write', 'after-write');
+  assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
+  assert.equal(again?.headers['idempotency-replayed'], 'true');
+});
+
+test('SIGTERM lets a write under way end', async () => {
+  const answers: Array<() => void> = [];
+  upstream.answer(
+    '/orders/term/',
+    (_, response) => void answers.push(() => sendJson(response, 200, { state: 'cancelled' })),
+  );
+  void start('write', 'term');
+  await eventually(
+    'the request to arrive',
+    () => arrived('term').length,
+    hits => hits === 1,
+  );
+  const stopped = server.restart('SIGTERM');
+  setTimeout(() => answers[0]?.(), 500);
+  await stopped;
+  const done = await ended('term');
+  assert.deepEqual([done.status, arrived('term').length], ['succeeded', 1], JSON.stringify(done.error));
+});

@@ -1,0 +1,69 @@
+// A service on loopback that operations call: it counts requests and answers as a test says. A server under test may reach it
+// with `settings`.
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { after } from 'node:test';
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export type Answering = (request: Received, response: ServerResponse) => void;
+
+export interface Upstream {
+  readonly port: number;
+  /** `127.0.0.1:PORT`. */
+  readonly host: string;
+  readonly url: string;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Requests so far, oldest first. `path`: only those whose path begins with it. */
+  received(path?: string): readonly Received[];
+  /** Requests whose path begins with this are answered so. The longest such path decides. */
+  answer(path: string, answering: Answering): void;
+  /** No longer accepts connections. */
+  close(): void;
+}
+
+export async function openUpstream(): Promise<Upstream> {
+  const received: Received[] = [];
+  const answers = new Map<string, Answering>([['/', (_, response) => void sendJson(response, 200, {})]]);
+  const server = createServer((request, response) => void serve(request, response));
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.on('error', () => {});
+    response.on('error', () => {});
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method = '', url = '', headers } = request;
+    const one = { method, url, headers, body: Buffer.concat(chunks).toString() };
+    received.push(one);
+    const [path = '/'] = [...answers.keys()]
+      .filter(prefix => url.startsWith(prefix))
+      .sort((a, b) => b.length - a.length);
+    answers.get(path)?.(one, response);
+  }
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the upstream has no port');
+  const { port } = address;
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  after(close);
+  return {
+    ...{ port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}` },
+    settings: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` },
+    received: (path = '/') => received.filter(({ url }) => url.startsWith(path)),
+    answer: (path, answering) => void answers.set(path, answering),
+    close,
+  };
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
