@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
+import { boxOf, kill } from '../faults/victims.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SAVE_MS = 5_000;
+const SAVE_MS = 2_000;
 
 const pages = await openPages({
   '/checkout': '<!doctype html><title>Checkout of 100%_done</title>',
@@ -60,6 +61,15 @@ test('sessions are found by words of the title and the address of their last pag
   assert.deepEqual(await found('100%_'), [first.id]);
   assert.deepEqual(await found('b.test /next'), [second.id]);
   assert.deepEqual(await found('checkout b.test'), []);
+});
+
+test('a session whose browser has crashed keeps the address of its last page', async () => {
+  const session = await server.createSession();
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  await browser.contexts()[0]?.pages()[0]?.goto(`${pages.a}/checkout`);
+  kill(boxOf(server, session.id).browser);
+  await eventually('the session to end', async () => (await server.read(session.id)).status === 'ERROR');
+  assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
 
 test('a hostile title is bounded text, and changes nothing else', async () => {

@@ -11,9 +11,9 @@ import type { Attendance } from './attendance.ts';
 import type { Watcher } from './watchers.ts';
 
 /** A process that is killed loses the changes of this interval. */
-export const LAST_PAGE_SAVE_MS = 5_000;
+export const LAST_PAGE_SAVE_MS = 2_000;
 /** How often a title is read after a new address: most pages set it within the first seconds. */
-const TITLE_READS = 2;
+const TITLE_READS = 3;
 const TITLE_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
 
@@ -30,6 +30,8 @@ interface Reading {
   page?: ChangedPage;
   readsLeft: number;
   saved?: LastPageRow;
+  /** As the browser reported it. */
+  savedUrl?: string;
 }
 
 export class LastPages implements Watcher {
@@ -41,12 +43,17 @@ export class LastPages implements Watcher {
     this.#rows = rows;
   }
 
+  /** The address of a browser that has died is still known; its title is not. */
   async attend(live: Watched): Promise<Attendance> {
     const reading: Reading = { live, readsLeft: 0 };
     this.#readings.set(live.id, reading);
     return {
       beforeShutDown: () => this.#save([reading]),
-      leave: end => void (end && this.#readings.delete(live.id)),
+      leave: async end => {
+        if (!end) return;
+        this.#readings.delete(live.id);
+        if (live.browser.changedPage && live.browser.changedPage.url !== reading.savedUrl) await this.#save([reading]);
+      },
     };
   }
 
@@ -58,15 +65,23 @@ export class LastPages implements Watcher {
   }
 
   async #save(readings: readonly Reading[]): Promise<void> {
-    const pages = await Promise.all(readings.map(async reading => ({ reading, page: await pageOf(reading.live) })));
-    const changed = pages.flatMap(({ reading, page }) =>
-      page && (page.pageUrl !== reading.saved?.pageUrl || page.pageTitle !== reading.saved.pageTitle)
-        ? [{ reading, page }]
+    const pages = await Promise.all(
+      readings.map(async reading => {
+        const shown = reading.live.browser.changedPage;
+        return { reading, shown, page: shown && (await pageOf(reading.live, shown)) };
+      }),
+    );
+    const changed = pages.flatMap(({ reading, shown, page }) =>
+      page && shown && (page.pageUrl !== reading.saved?.pageUrl || page.pageTitle !== reading.saved.pageTitle)
+        ? [{ reading, shown, page }]
         : [],
     );
     if (changed.length === 0) return;
     await this.#rows.setLastPages(changed.map(({ page }) => page));
-    for (const { reading, page } of changed) reading.saved = page;
+    for (const { reading, shown, page } of changed) {
+      reading.saved = page;
+      reading.savedUrl = shown.url;
+    }
   }
 }
 
@@ -83,9 +98,7 @@ function isDue(reading: Reading): boolean {
 }
 
 /** PostgreSQL stores no NUL in a text. */
-async function pageOf({ id, browser }: Watched): Promise<LastPageRow | undefined> {
-  const page = browser.changedPage;
-  if (!page) return undefined;
+async function pageOf({ id, browser }: Watched, page: ChangedPage): Promise<LastPageRow> {
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page.targetId));
   const title = await read.catch(() => undefined);
   const pageTitle = title === undefined || isAddress(title, page.url) ? '' : boundedText(title, TITLE_CHARACTERS_MAX);

@@ -1,0 +1,262 @@
+// Tasks of a first-time user, each from the start page and with its number of steps: a click, a choice, or a text with Enter.
+// A task that needs more steps than here fails.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { type Browser, chromium, type FrameLocator, type Locator, type Page } from 'playwright-core';
+import type { Session } from '../../contract/sessions.ts';
+import { boxOf, kill } from '../faults/victims.ts';
+import { consoleIsBuilt, consoleLink, DESK, openWatched } from '../harness/console.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { rowsOf } from '../harness/other-person.ts';
+import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
+import { inventPast, inventSessions } from '../harness/past.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const pages = await openPages({
+  '/shop': `<!doctype html><title>Harbour Shop</title><script>console.error('the card was refused')</script>`,
+  '/sign-in-with': `<!doctype html><title>Sign in</title><style>body{margin:0}button{position:absolute;left:20px;top:40px;width:300px;height:40px}</style>
+    <button onclick="window.open('/provider', '', 'width=500,height=400')">Sign in with a provider</button>`,
+  '/provider': `<!doctype html><title>Provider</title><style>body{margin:0}input,button{position:absolute;left:20px;width:300px;height:40px}
+    input{top:40px}button{top:140px}</style><input id="name"><button onclick="opener.document.title = 'Hello ' + document.querySelector('input').value; window.close()">Allow</button>`,
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });
+await inventSessions(server, 2_000);
+await inventPast(server);
+const link = consoleLink(server);
+const start = `${server.url}/console/`;
+
+/** Counts what the user does. Waiting and reading are no steps. */
+class User {
+  readonly page: Page;
+  steps = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  async click(on: Locator): Promise<void> {
+    this.steps += 1;
+    await on.click();
+  }
+
+  async choose(from: Locator, option: string): Promise<void> {
+    this.steps += 1;
+    await from.selectOption(option);
+  }
+
+  async type(into: Locator, text: string): Promise<void> {
+    this.steps += 1;
+    await into.fill(text);
+    await into.press('Enter');
+  }
+
+  /** Opens the palette, types, waits for the result and presses Enter. */
+  async goTo(words: string, found: string): Promise<void> {
+    this.steps += 2;
+    await this.page.keyboard.press('Control+k');
+    await this.page.getByRole('combobox').fill(words);
+    await this.page.getByRole('option', { selected: true }).filter({ hasText: found }).waitFor();
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** Clicks into the page of a live view, whose size is in CSS pixels. */
+  async clickInside(view: FrameLocator, x: number, y: number, size = { width: 1280, height: 720 }): Promise<void> {
+    const canvas = view.locator('#canvas');
+    const box = (await canvas.boundingBox()) ?? assert.fail('there is no picture');
+    this.steps += 1;
+    await canvas.click({ position: { x: (x * box.width) / size.width, y: (y * box.height) / size.height } });
+  }
+}
+
+function task(name: string, stepsMax: number, work: (user: User) => Promise<void>): void {
+  test(`${name}: ${stepsMax} steps`, async t => {
+    const watched = await openWatched(DESK, server.url);
+    try {
+      await watched.page.goto(link);
+      await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+      await watched.page.goto(start);
+      await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+      const user = new User(watched.page);
+      await work(user);
+      assert.ok(user.steps <= stepsMax, `${user.steps} steps`);
+      t.diagnostic(`${user.steps} steps`);
+      assert.deepEqual(watched.faults, []);
+    } finally {
+      await watched.close();
+    }
+  });
+}
+
+const browsers: Browser[] = [];
+after(() => Promise.all(browsers.map(browser => browser.close().catch(() => {}))));
+
+async function visit(session: CreatedSession, path: string) {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  browsers.push(browser);
+  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('the session has no page');
+  await page.goto(`${pages.a}${path}`);
+  return page;
+}
+
+const titled = (session: CreatedSession, title: string): Promise<unknown> =>
+  eventually(
+    'the title of the session',
+    async () => ((await server.read(session.id)) as Session).lastPage?.title === title,
+  );
+
+async function failedYesterday(): Promise<string> {
+  const session = await server.createSession({ userMetadata: { customer: 'harbour-42' } });
+  const page = await visit(session, '/shop');
+  await titled(session, 'Harbour Shop');
+  await page.waitForTimeout(1_000);
+  kill(boxOf(server, session.id).browser);
+  await eventually('the session to end', async () => (await server.read(session.id)).status === 'ERROR');
+  const back = `interval '1 day'`;
+  await rowsOf(server, 'alter table sessions disable trigger sessions_guard');
+  await rowsOf(
+    server,
+    `update sessions set created_at = created_at - ${back}, ended_at = ended_at - ${back} where id = $1`,
+    [session.id],
+  );
+  await rowsOf(server, 'alter table sessions enable trigger sessions_guard');
+  return session.id;
+}
+
+const crashed = await failedYesterday();
+
+task('find the session of customer 42 that failed yesterday, and why', 2, async user => {
+  await user.goTo('harbour-42 crashed', 'Harbour Shop');
+  const why = user.page.getByRole('region', { name: 'Why the session ended' });
+  await why.getByText('The browser crashed').waitFor();
+  assert.match(user.page.url(), new RegExp(crashed));
+});
+
+task('hand somebody the link to the second when it failed', 3, async user => {
+  await user.goTo('harbour-42 crashed', 'Harbour Shop');
+  await user.click(user.page.getByRole('button', { name: 'Copy link at this time' }));
+  const copied = await user.page.evaluate<string>('navigator.clipboard.readText()');
+  assert.ok(Number(new URL(copied).searchParams.get('at')) > 0, copied);
+});
+
+task('find out what the page said before it failed', 3, async user => {
+  await user.goTo('harbour-42 crashed', 'Harbour Shop');
+  await user.click(user.page.getByRole('tab', { name: 'Console' }));
+  await user.page.getByText('the card was refused').waitFor();
+});
+
+task('revoke the key named nightly', 3, async user => {
+  const { page } = user;
+  const token = await ownerToken(server);
+  const path = `/v1/applications/${server.applicationId}/agent-keys`;
+  const issued = await server.api<{ id: string }>('POST', path, { key: token, body: { name: 'nightly' } });
+  assert.equal(issued.status, 201, issued.text);
+  await user.click(page.getByRole('link', { name: 'Agent keys' }));
+  await user.click(page.getByRole('button', { name: 'Revoke nightly' }));
+  await user.click(page.getByRole('dialog').getByRole('button', { name: 'Revoke' }));
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { body } = await server.api<{ status: string }>('GET', `${path}/${issued.body.id}`, { key: token });
+  assert.equal(body.status, 'revoked');
+});
+
+task('take over, sign in through a popup, give back', 7, async user => {
+  const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'needs-a-human' } });
+  const agent = await visit(session, '/sign-in-with');
+  await titled(session, 'Sign in');
+  await user.goTo('needs-a-human', 'Sign in');
+  const view = user.page.frameLocator('iframe[title="Live view of the session"]');
+  await user.click(view.getByRole('button', { name: 'Take control' }));
+  await view.getByRole('button', { name: 'Give back' }).waitFor();
+  await user.clickInside(view, 100, 60);
+  const current = view.locator('[aria-current="true"]');
+  await current.filter({ hasText: 'Provider' }).waitFor();
+  const canvas = view.locator('#canvas');
+  const ratio = (): Promise<number> =>
+    canvas.evaluate(it => Number(it.getAttribute('width')) / Number(it.getAttribute('height')));
+  await eventually('the picture of the popup', async () => (await ratio()) < 1.5);
+  const size = { width: 500, height: 400 };
+  await user.clickInside(view, 100, 60, size);
+  await user.page.keyboard.type('anna');
+  const popup = agent.context().pages().at(-1);
+  await eventually('the name in the popup', async () => (await popup?.inputValue('#name')) === 'anna');
+  await user.clickInside(view, 100, 160, size);
+  await current.filter({ hasText: 'Hello anna' }).waitFor();
+  await user.click(view.getByRole('button', { name: 'Give back' }));
+  await view.getByRole('button', { name: 'Take control' }).waitFor();
+  assert.equal(await agent.title(), 'Hello anna');
+  await server.release(session.id);
+});
+
+task('release everything that runs', 4, async user => {
+  const { page } = user;
+  const made = [await server.createSession({ keepAlive: true }), await server.createSession({ keepAlive: true })];
+  await user.click(page.getByRole('link', { name: 'Sessions', exact: true }));
+  await user.click(page.getByRole('checkbox', { name: 'Select the 2 running sessions of the list' }));
+  await user.click(page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }));
+  await user.click(page.getByRole('dialog').getByRole('button', { name: 'Release' }));
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  for (const { id } of made) assert.equal((await server.read(id)).endReason, 'released');
+});
+
+task('save the file that a session has downloaded', 4, async user => {
+  const { page } = user;
+  const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'export-7' } });
+  const agent = await visit(session, '/download-page');
+  await agent.click('#get');
+  await eventually('the download', async () => {
+    const { body } = await server.api<{ downloads: readonly unknown[] }>(
+      'GET',
+      `/v1/browsers/downloads?sessionId=${session.id}`,
+    );
+    return JSON.stringify(body).includes(FILE_NAME);
+  });
+  await titled(session, 'Download');
+  await user.goTo('export-7', 'Download');
+  await user.click(page.getByRole('tab', { name: 'Files' }));
+  const saving = page.waitForEvent('download');
+  await user.click(page.getByRole('link', { name: `Save ${FILE_NAME}` }));
+  assert.equal(readFileSync((await (await saving).path()) ?? '', 'utf8'), FILE_TEXT);
+  await server.release(session.id);
+});
+
+task('open a browser by hand, and see it', 2, async user => {
+  const { page } = user;
+  await user.click(page.getByRole('link', { name: 'New session' }).first());
+  await user.click(page.getByRole('button', { name: 'Create' }));
+  await page
+    .frameLocator('iframe[title="Live view of the session"]')
+    .getByRole('button', { name: 'Take control' })
+    .waitFor();
+  const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  await server.release(id);
+});
+
+task('see which requests failed, and send the HAR file to a colleague', 5, async user => {
+  const { page } = user;
+  await user.goTo('harbour-42 crashed', 'Harbour Shop');
+  await user.click(page.getByRole('tab', { name: 'Network' }));
+  await user.choose(page.getByLabel('Status'), 'Failed or 4xx, 5xx');
+  await page.getByRole('button', { name: /404 GET.*favicon/ }).waitFor();
+  const saving = page.waitForEvent('download');
+  await user.click(page.getByRole('button', { name: 'HAR file' }));
+  assert.equal((await saving).suggestedFilename(), `${crashed}.har`);
+});
+
+task('see who released a session, and when', 3, async user => {
+  const session = await server.createSession({ userMetadata: { job: 'who-did-it' } });
+  await server.release(session.id);
+  await user.goTo('who-did-it', session.id.slice(-6));
+  await user.click(user.page.getByRole('tab', { name: 'Events' }));
+  await user.page.getByRole('list', { name: 'Events' }).getByText('Release requested').waitFor();
+});
+
+task('say what application B used this week', 1, async user => {
+  const token = await ownerToken(server);
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'B' } });
+  await user.page.reload();
+  await user.choose(user.page.getByLabel('Application', { exact: true }), made.body.id);
+  await user.page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
+  await user.page.getByText('No sessions in this period').waitFor();
+});
