@@ -1,9 +1,11 @@
-// `npm run bench:operations [-- --quick]`: an operation beside the same work by hand, and a tool call over MCP beside its CDP work.
+// `npm run bench:operations [-- --quick]`: an operation beside the same work by hand, a tool call over MCP beside its CDP work, and
+// an HTTP operation beside the call itself.
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { systemClock } from '../server/kit/clock.ts';
 import { within } from '../server/kit/wait.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
+import { Owner } from '../tests/harness/configured.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../tests/harness/operations.ts';
@@ -15,8 +17,8 @@ import { inWords, thisMachine } from './machine.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
 const END_MS = 600_000;
-const ROUNDS = { screenshots: 15, calls: 300 };
-const QUICK_ROUNDS = { screenshots: 4, calls: 50 };
+const ROUNDS = { screenshots: 15, calls: 300, invokes: 300 };
+const QUICK_ROUNDS = { screenshots: 4, calls: 50, invokes: 50 };
 const VIEWPORT = { width: 1280, height: 720 };
 const EXPRESSION = '1 + 1';
 const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
@@ -107,6 +109,32 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   return comparison(cdp, mcp);
 }
 
+/** A read with one member of the input in its address, beside the same GET by `fetch`. */
+async function measureInvokes(rounds: number): Promise<Comparison> {
+  const owner = await Owner.of(server);
+  await owner.publish('bench.read', {
+    ...{ title: 'Read', description: 'Reads a page.', kind: 'http', effect: 'read' },
+    inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+    binding: { method: 'GET', url: `${url}?id={id}` },
+  });
+  const { key } = await keyWith(server);
+  const itself = async (): Promise<void> => {
+    const answer = await fetch(`${url}?id=a`);
+    if (!answer.ok || (await answer.text()) === '') throw new Error('there is no answer');
+  };
+  const ours = async (): Promise<void> => {
+    const { status, body, text } = await invoke(server, key, 'bench.read', { id: 'a' });
+    if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
+  };
+  for (let round = 0; round < rounds / 5; round += 1) await ours();
+  const [alone, invoked]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    alone.push(await msOf(itself));
+    invoked.push(await msOf(ours));
+  }
+  return comparison(alone, invoked);
+}
+
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const spread = (values: { median: number; min: number; max: number }): string =>
   `${values.median.toFixed(2)} (${values.min.toFixed(2)}–${values.max.toFixed(2)})`;
@@ -117,6 +145,7 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   const { key } = await keyWith(server);
   const screenshots = await measureScreenshots(key, rounds.screenshots);
   const calls = await measureCalls(rounds.calls);
+  const invokes = await measureInvokes(rounds.invokes);
   const added = calls.ours.median - calls.base.median;
   process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
   process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
@@ -125,6 +154,9 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   process.stdout.write(row(['screenshot of an address', hand, ours, `ratio ${spread(screenshots.ratio)}`, '≤ 0.5']));
   const [cdp, mcp] = [calls.base.median.toFixed(2), calls.ours.median.toFixed(2)];
   process.stdout.write(row(['tool call over MCP beside CDP', cdp, mcp, `${added.toFixed(2)} ms more`, '≤ 5 ms more']));
+  const [alone, invoked] = [invokes.base.median, invokes.ours.median];
+  const more = `${(invoked - alone).toFixed(2)} ms more`;
+  process.stdout.write(row(['http invoke on loopback', alone.toFixed(2), invoked.toFixed(2), more, '≤ 8 ms more']));
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
