@@ -20,7 +20,7 @@ export const COMPILE: Job<CompileInput, CompileOutput> = {
 };
 
 /** Patterns that take exponential time need seconds for these repetitions, and others microseconds. */
-const REPEATED = 30;
+const REPEATED = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
 const SAMPLES_OF_PATTERN_MAX = 16;
 
