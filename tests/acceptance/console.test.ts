@@ -113,7 +113,7 @@ test('refuses an invalid token with the message of the API', async () => {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   const alert = page.getByRole('alert').filter({ hasText: 'Request req_' });
   await alert.waitFor();
-  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.deepEqual(await watched.findings(), []);
   assert.deepEqual(watched.faults, []);
   await watched.close();
 });

@@ -77,7 +77,7 @@ async function approve(watched: Watched, address: string): Promise<void> {
   const code = address.split('#')[1] ?? '';
   await page.getByText(code, { exact: true }).waitFor();
   assert.ok(!page.url().includes(code), 'the code stays in the address');
-  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.deepEqual(await watched.findings(), []);
   await page.getByRole('button', { name: 'Yes, it shows this code' }).click();
   await page.getByText('berth-cli').waitFor();
   await page.getByText('(not verified)').waitFor();

@@ -11,7 +11,6 @@ import type { TestServer } from './server.ts';
 import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const SERIOUS = new Set(['serious', 'critical']);
 
 export interface Look {
   readonly width: number;
@@ -72,22 +71,22 @@ export class Watched {
     });
   }
 
-  /** Serious accessibility problems of the page as it is now. */
-  async seriousFindings(): Promise<string[]> {
+  /** What axe finds wrong with the page as it is now. */
+  async findings(): Promise<string[]> {
     // The page's policy forbids foreign scripts, so the engine is injected through the debugger, which is exempt.
     await this.page.evaluate(AXE);
     const found = await this.page.evaluate(async () => {
       const engine = Reflect.get(globalThis, 'axe') as { run(): Promise<{ violations: AxeFinding[] }> };
       return (await engine.run()).violations;
     });
-    return found
-      .filter(({ impact }) => impact !== null && SERIOUS.has(impact))
-      .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+    return found.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    );
   }
 
-  /** No serious accessibility problem, and nothing wider than the window. */
+  /** No finding of axe, and nothing wider than the window. */
   async assertSound(): Promise<void> {
-    assert.deepEqual(await this.seriousFindings(), []);
+    assert.deepEqual(await this.findings(), []);
     assert.equal(await this.overflows(), false);
   }
 
@@ -167,6 +166,5 @@ export async function signedIn(
 
 interface AxeFinding {
   readonly id: string;
-  readonly impact: string | null;
   readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>;
 }

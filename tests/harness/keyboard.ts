@@ -27,14 +27,19 @@ const BEGIN = `(() => {
   document.activeElement?.blur?.();
   getSelection()?.removeAllRanges();
   globalThis.stops = new Set();
+  globalThis.rounds = 0;
 })()`;
 
-/** The end is the body, or the first element again. A frame is a stop for each element in it. */
+/** The end is the first element again, or the body twice, as the first Tab need not be at the top of the page. A frame or a video is a stop for each element in it. */
 const STOP = `(() => {
   const element = document.activeElement;
   const { stops } = globalThis;
-  const isFrame = element instanceof HTMLIFrameElement;
-  if (!element || element === document.body || (stops.has(element) && !isFrame)) return { isEnd: stops.size > 0 };
+  const isFrame = element instanceof HTMLIFrameElement || element instanceof HTMLVideoElement;
+  if (!element || element === document.body) {
+    globalThis.rounds += 1;
+    return { isEnd: globalThis.rounds > 2 };
+  }
+  if (stops.has(element) && !isFrame) return { isEnd: true };
   stops.add(element);
   const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
   const isMarked = isFrame || (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';

@@ -42,7 +42,11 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
   });
   markdown.renderer.rules.fence = (all, index) => codeField(all[index]?.content ?? '', all[index]?.info ?? '');
   // A wide table scrolls by itself, also by keyboard.
-  markdown.renderer.rules.table_open = () => '<div class="table" role="region" aria-label="Table" tabindex="0"><table>';
+  // Each table can be scrolled, and is a landmark whose name must be its own.
+  markdown.renderer.rules.table_open = (tokens, at) => {
+    const number = tokens.slice(0, at + 1).filter(({ type }) => type === 'table_open').length;
+    return `<div class="table" role="region" aria-label="Table ${number}" tabindex="0"><table>`;
+  };
   markdown.renderer.rules.table_close = () => '</table></div>';
   const title = headings.find(({ level }) => level === 1)?.text ?? file;
   return { title, html: markdown.renderer.render(tokens, markdown.options, {}), headings, texts };
