@@ -510,6 +510,8 @@ async function assertForeignApplication(method: string, path: string, other: Oth
 function bodyFor(method: string, path: string): object {
   if (path.endsWith('/invitations')) return { email: 'a@example.com', role: 'viewer' };
   if (path.endsWith('/webhooks')) return { name: 'mine', url: 'https://hooks.example.com/' };
+  if (path.endsWith('/credentials/{id}'))
+    return { type: 'api_key', value: { key: 'long-enough' }, hosts: ['a.example.com'] };
   return method === 'PUT' ? {} : { name: 'mine' };
 }
 

@@ -161,7 +161,6 @@ export const foundSessionsQuery = (app: string, words: string) =>
     queryKey: ['sessions', app, 'found', words],
     queryFn: ({ signal }) =>
       call('listSessions', { app, query: { limit: SESSIONS_FOUND_MAX, q: searchQuery(words) ?? words }, signal }),
-    placeholderData: keepPreviousData,
     retry: false,
   });
 

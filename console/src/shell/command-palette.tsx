@@ -2,7 +2,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type KeyboardEvent, useDeferredValue, useEffect, useId, useRef, useState } from 'react';
+import { type KeyboardEvent, useDeferredValue, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { offers } from '../api/call.ts';
 import { applicationsQuery, foundSessionsQuery } from '../api/queries.ts';
 import { isSessionId } from '../pages/session-filters.ts';
@@ -66,6 +66,7 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
   const [at, setAt] = useState(0);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
   const { commands, isSearching } = useCommands(app, text);
   const current = commands[Math.min(at, commands.length - 1)];
   const choose = (command: Command | undefined): void => {
@@ -80,6 +81,8 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
     else return;
     event.preventDefault();
   };
+  // At once: a person who presses Ctrl+K goes on typing.
+  useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   });
@@ -88,6 +91,7 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
       <div className="flex items-center gap-2 border-b border-line pr-2 pl-4">
         <Icon name="search" />
         <input
+          ref={field}
           role="combobox"
           aria-label="Page, session id or words"
           aria-expanded
@@ -139,11 +143,14 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
 const optionId = (id: string, { key }: Command): string => `${id}-${key.replaceAll(/\W/g, '_')}`;
 
 function useCommands(app: string | undefined, text: string) {
-  const words = useDeferredValue(text.trim());
+  const words = text.trim();
+  const searched = useDeferredValue(words);
   const navigate = useNavigate();
   const { data: applications } = useQuery(applicationsQuery);
   const searches = app !== undefined && words.length >= SEARCHED_FROM;
-  const { data: sessions, isFetching } = useQuery({ ...foundSessionsQuery(app ?? '', words), enabled: searches });
+  const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: searches });
+  // Enter must never open what was found for an earlier text.
+  const isSearching = searches && (searched !== words || isPending);
   const pages: Command[] = [
     ...(app === undefined
       ? []
@@ -168,13 +175,14 @@ function useCommands(app: string | undefined, text: string) {
   const openSession = (id: string): void => {
     if (app !== undefined) void navigate({ to: '/a/$app/sessions/$id', params: { app, id } });
   };
-  const found: Command[] = !searches
-    ? []
-    : (sessions ?? []).map(({ id, lastPage, status }) => ({
-        ...{ key: id, icon: 'sessions', name: lastPage?.title || lastPage?.url || id },
-        about: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
-        run: () => openSession(id),
-      }));
+  const found: Command[] =
+    !searches || isSearching
+      ? []
+      : (sessions ?? []).map(({ id, lastPage, status }) => ({
+          ...{ key: id, icon: 'sessions', name: lastPage?.title || lastPage?.url || id },
+          about: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
+          run: () => openSession(id),
+        }));
   const isId = app !== undefined && isSessionId(words) && found.length === 0;
   const named = pages.filter(({ name }) => containsAll(name, words));
   const all: Command[] = [
@@ -182,7 +190,7 @@ function useCommands(app: string | undefined, text: string) {
     ...named,
     ...found.filter(({ key }) => !named.some(page => page.key === key)),
   ];
-  return { commands: all.slice(0, words === '' ? all.length : SHOWN_MAX), isSearching: searches && isFetching };
+  return { commands: all.slice(0, words === '' ? all.length : SHOWN_MAX), isSearching };
 }
 
 const newSession = (run: () => void): Command => ({
