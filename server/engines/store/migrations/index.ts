@@ -56,6 +56,6 @@ export const migrations: Record<string, Migration> = {
   '0026-invocations': { up: invocations },
   '0027-webhooks': { up: webhooks },
   '0028-credits': { up: credits },
-  '0030-last-page': { up: lastPage },
   '0029-operations': { up: operations },
+  '0030-last-page': { up: lastPage },
 };
