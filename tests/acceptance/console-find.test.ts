@@ -25,6 +25,8 @@ async function visit(session: CreatedSession, ...urls: readonly string[]): Promi
   for (const [at, url] of urls.entries()) {
     const page = at === 0 ? context?.pages()[0] : await context?.newPage();
     await page?.goto(url, { waitUntil: 'networkidle' });
+    // Each is in front for a second of the recording.
+    await page?.waitForTimeout(1_000);
   }
   await browser.close();
 }

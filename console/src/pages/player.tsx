@@ -6,6 +6,8 @@ import { Failed } from '../ui/states.tsx';
 
 /** To show the last picture, seek this far before the end. */
 const LAST_PICTURE_SECONDS = 0.2;
+/** A seek ends at the picture before the time. */
+const NEAR_SECONDS = 0.5;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
 
 export interface Position {
@@ -36,6 +38,8 @@ export function Player({
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
   const firstAt = useRef(openAt);
+  /** Until the first picture is shown, the position is where the replay will start. */
+  const isOpened = useRef(false);
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
@@ -47,12 +51,17 @@ export function Player({
     return () => gone.abort();
   }, [app, url]);
   useEffect(() => {
-    if (video.current && seekTo && startedMs.current > 0) video.current.currentTime = seekTo.seconds;
+    if (!video.current || !seekTo || startedMs.current === 0) return;
+    isOpened.current = true;
+    video.current.currentTime = seekTo.seconds;
   }, [seekTo]);
   const tell = (): void => {
     const element = video.current;
     if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
-    onPosition({ startedMs: startedMs.current, seconds: element.currentTime, durationSeconds: element.duration });
+    const first = firstAt.current === 'end' ? 0 : Math.min(firstAt.current, element.duration);
+    isOpened.current ||= element.currentTime + NEAR_SECONDS >= first;
+    const seconds = isOpened.current ? element.currentTime : first;
+    onPosition({ startedMs: startedMs.current, seconds, durationSeconds: element.duration });
   };
   if (error) return <Failed error={error} />;
   return (
