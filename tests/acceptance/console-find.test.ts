@@ -145,6 +145,9 @@ test('hidden columns stay hidden after a reload', () =>
     assert.equal(await words.count(), 0);
   }));
 
+/** Seconds in the replay of the second page, which is in front for longer. */
+const MOMENT = 0.6;
+
 const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
@@ -162,21 +165,30 @@ test('one timeline leads through the replays of all pages, and a copied link ope
       page.getByRole('button', { name: /^b\.test.*next/ }),
     ];
     assert.equal(await first.getAttribute('aria-pressed'), 'true');
-    await slider.focus();
-    await page.keyboard.press('End');
-    await eventually('the second page to be shown', async () => (await second.getAttribute('aria-pressed')) === 'true');
+    await second.click();
+    const value = async (): Promise<number> => Number(await slider.inputValue());
+    await eventually('the time when the second page was opened', value, seconds => seconds > 0.2);
+    const opened = await value();
+    await page.locator('video').evaluate((video, seconds) => Reflect.set(video, 'currentTime', seconds), MOMENT);
+    await eventually('the moment on the timeline', value, seconds => Math.abs(seconds - opened - MOMENT) < 0.3);
     await page.getByRole('button', { name: 'Copy link at this time' }).click();
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     const { searchParams } = new URL(copied);
     assert.deepEqual([searchParams.get('tab'), searchParams.get('page')], ['replay', '1']);
     const seconds = Number(searchParams.get('at'));
-    assert.ok(seconds > 0, copied);
+    assert.ok(Math.abs(seconds - MOMENT) < 0.2, copied);
     await page.goto('about:blank');
     await page.goto(copied);
     await slider.waitFor();
     assert.equal(await second.getAttribute('aria-pressed'), 'true');
     const shown = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'currentTime'));
     await eventually('the moment of the link', shown, time => Math.abs(time - seconds) < 0.3);
+    await slider.focus();
+    await page.keyboard.press('Home');
+    await eventually(
+      'the first page at the beginning',
+      async () => (await first.getAttribute('aria-pressed')) === 'true',
+    );
   }));
 
 test('the logs are filtered by level, status and page, and saved as files', () =>

@@ -50,19 +50,24 @@ export function Player({
     }).catch(problem => gone.signal.aborted || setError(problem));
     return () => gone.abort();
   }, [app, url]);
-  useEffect(() => {
-    if (!video.current || !seekTo || startedMs.current === 0) return;
-    isOpened.current = true;
-    video.current.currentTime = seekTo.seconds;
-  }, [seekTo]);
   const tell = (): void => {
     const element = video.current;
     if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
-    const first = firstAt.current === 'end' ? 0 : Math.min(firstAt.current, element.duration);
+    const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);
+    const first = firstAt.current === 'end' ? last : Math.min(firstAt.current, last);
     isOpened.current ||= element.currentTime + NEAR_SECONDS >= first;
     const seconds = isOpened.current ? element.currentTime : first;
     onPosition({ startedMs: startedMs.current, seconds, durationSeconds: element.duration });
   };
+  const newest = useRef(tell);
+  newest.current = tell;
+  // The new position is told at once: the next step of the slider counts from it.
+  useEffect(() => {
+    if (!video.current || !seekTo || startedMs.current === 0) return;
+    isOpened.current = true;
+    video.current.currentTime = seekTo.seconds;
+    newest.current();
+  }, [seekTo]);
   if (error) return <Failed error={error} />;
   return (
     <div className="bg-code">
