@@ -143,7 +143,7 @@ test('stop without a running server succeeds, and reports that nothing was stopp
 test('stop ends the process recorded in the data folder, and removes the session folder it left', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
-  writeServerRecord(dataDir, child.pid);
+  writeServerRecord(dataDir, { url: 'http://127.0.0.1:1', publicUrl: 'http://127.0.0.1:1' }, child.pid);
   const left = '01a1fa50-5319-7450-a6b3-c787ada50631';
   mkdirSync(join(dataDir, 'sessions', left), { recursive: true });
   const exited = once(child, 'exit');

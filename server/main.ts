@@ -31,7 +31,9 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   surviveStrays(log);
   try {
     const service = await openService(config, clock, log);
-    writeServerRecord(config.dataDir, process.pid, service.operatorUrl);
+    const { url, operatorUrl } = service;
+    const { publicUrl } = config;
+    writeServerRecord(config.dataDir, { url, publicUrl, ...(operatorUrl ? { operatorUrl } : {}) });
     process.stderr.write(greeting(config, service));
     const how = await stopAsked;
     log.info('service.stopping', { how });

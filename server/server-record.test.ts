@@ -7,6 +7,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { removeServerRecord, runningServer, writeServerRecord } from './server-record.ts';
 
+function runningRecord(folder: string): object {
+  writeServerRecord(folder, ADDRESSES);
+  return JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
+}
+
+const ADDRESSES = { url: 'http://127.0.0.1:1', publicUrl: 'https://berth.example' };
+
 function dataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-record-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -16,8 +23,9 @@ function dataFolder(t: TestContext): string {
 test('finds a running server by its record, until it removes the record', t => {
   const folder = dataFolder(t);
   assert.equal(runningServer(folder), undefined);
-  writeServerRecord(folder);
+  writeServerRecord(folder, ADDRESSES);
   assert.equal(runningServer(folder)?.pid, process.pid);
+  assert.deepEqual(runningServer(folder)?.addresses, ADDRESSES);
   removeServerRecord(folder);
   assert.equal(runningServer(folder), undefined);
 });
@@ -26,7 +34,7 @@ test('reports a server whose process has ended as not running, whatever its reco
   const folder = dataFolder(t);
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
-  writeServerRecord(folder, child.pid);
+  writeServerRecord(folder, ADDRESSES, child.pid);
   assert.equal(runningServer(folder)?.pid, child.pid);
   child.kill('SIGKILL');
   await once(child, 'exit');
@@ -35,7 +43,7 @@ test('reports a server whose process has ended as not running, whatever its reco
 
 test('another process under the same id is not the server', t => {
   const folder = dataFolder(t);
-  writeServerRecord(folder);
+  writeServerRecord(folder, ADDRESSES);
   const record: { pid: number; startTicks: string } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
   writeFileSync(join(folder, 'server.json'), JSON.stringify({ ...record, startTicks: `${record.startTicks}1` }));
   assert.equal(runningServer(folder), undefined);
@@ -50,6 +58,7 @@ test('ignores an invalid server record, and signals no process', t => {
     '{"pid":0,"startTicks":"1"}',
     '{"pid":-1,"startTicks":"1"}',
     '{"pid":1,"startTicks":"1"}',
+    JSON.stringify({ ...runningRecord(folder), addresses: { url: 1, publicUrl: '' } }),
   ]) {
     writeFileSync(join(folder, 'server.json'), text);
     assert.equal(runningServer(folder), undefined, text);
@@ -58,7 +67,7 @@ test('ignores an invalid server record, and signals no process', t => {
 
 test('removes only its own record', t => {
   const folder = dataFolder(t);
-  writeServerRecord(folder);
+  writeServerRecord(folder, ADDRESSES);
   removeServerRecord(folder, process.pid + 1);
   assert.equal(runningServer(folder)?.pid, process.pid);
 });

@@ -1,4 +1,4 @@
-// A file in the data folder by which a running server is found: process id, start time and the operator's address. Whether that process still runs is
+// A file in the data folder by which a running server is found: process id, start time and its addresses. Whether that process still runs is
 // read from /proc each time, because the process id may have been reused.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,15 +7,24 @@ export interface ServerRecord {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat. */
   readonly startTicks: string;
-  /** Where its metrics and readiness are. */
+  /** Absent in the record of a server that is older than 24 November 2026. */
+  readonly addresses?: ServerAddresses;
+}
+
+export interface ServerAddresses {
+  /** Where it listens. */
+  readonly url: string;
+  /** `BERTH_PUBLIC_URL`, or what stands in for it. */
+  readonly publicUrl: string;
+  /** Where its metrics and readiness are. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
   readonly operatorUrl?: string;
 }
 
 const fileOf = (dataDir: string): string => join(dataDir, 'server.json');
 
 /** Replaces the file atomically. */
-export function writeServerRecord(dataDir: string, pid = process.pid, operatorUrl?: string): void {
-  const record: ServerRecord = { pid, startTicks: startTicksOf(pid) ?? '', ...(operatorUrl ? { operatorUrl } : {}) };
+export function writeServerRecord(dataDir: string, addresses: ServerAddresses, pid = process.pid): void {
+  const record: ServerRecord = { pid, startTicks: startTicksOf(pid) ?? '', addresses };
   const fresh = `${fileOf(dataDir)}.${pid}`;
   writeFileSync(fresh, `${JSON.stringify(record)}\n`, { mode: 0o600 });
   renameSync(fresh, fileOf(dataDir));
@@ -45,8 +54,14 @@ function readRecord(dataDir: string): ServerRecord | undefined {
 
 function isRecord(value: unknown): value is ServerRecord {
   if (typeof value !== 'object' || value === null || !('pid' in value) || !('startTicks' in value)) return false;
-  if ('operatorUrl' in value && typeof value.operatorUrl !== 'string') return false;
+  if ('addresses' in value && !areAddresses(value.addresses)) return false;
   return Number.isSafeInteger(value.pid) && Number(value.pid) > 1 && /^\d+$/.test(String(value.startTicks));
+}
+
+function areAddresses(value: unknown): value is ServerAddresses {
+  if (typeof value !== 'object' || value === null || !('url' in value) || !('publicUrl' in value)) return false;
+  if ('operatorUrl' in value && typeof value.operatorUrl !== 'string') return false;
+  return typeof value.url === 'string' && typeof value.publicUrl === 'string';
 }
 
 /** Undefined if the process has ended, which includes zombies. */

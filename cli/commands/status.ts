@@ -8,7 +8,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 /** Readiness asks the database, which may be slow. */
 const ANSWER_MS = 15_000;
 /** Addresses that mean every interface: the command asks on loopback. */
-const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
+const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 interface Check {
   readonly name: string;
@@ -39,15 +39,21 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
     if (json) printJson(terminal, { running: false, ready: false });
     throw new CommandFailed(EXIT.unreachable, `no server is running in ${config.dataDir}. Start one with berth serve.`);
   }
-  const { host, port } = config.listen;
-  const url = `http://${ANYWHERE[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}`;
-  if (!server.operatorUrl)
+  if (!server.addresses)
+    throw new CommandFailed(EXIT.failed, 'the server is of an older version, which did not record where it listens.');
+  const { operatorUrl, publicUrl } = server.addresses;
+  if (!operatorUrl)
     throw new CommandFailed(EXIT.failed, 'the server has no address for its operator: BERTH_OPERATOR_LISTEN is `off`.');
-  const found = await read(url, server.operatorUrl, server.pid, config.publicUrl);
+  const found = await read(reachable(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, found);
   else terminal.print(shown(found));
   const failed = found.checks.filter(({ ok }) => !ok);
   if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
+}
+
+function reachable(listening: string): string {
+  const { hostname, port } = new URL(listening);
+  return `http://${ANYWHERE[hostname] ?? hostname}:${port || 80}`;
 }
 
 async function read(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {

@@ -96,6 +96,8 @@ test('status says what the service does, and its exit code whether it is ready',
   const { running, ready, url, sessions, checks } = JSON.parse(stdout);
   assert.deepEqual([running, ready, url, sessions.running], [true, true, server.url, 1]);
   assert.ok(checks.some(({ name, ok }: { name: string; ok: boolean }) => name === 'database' && ok));
+  const elsewhere = await runBerth(['status', '--json'], { ...server.env, BERTH_LISTEN: '127.0.0.1:1' });
+  assert.equal(JSON.parse(elsewhere.stdout).url, server.url, 'the record of the server decides');
   const words = await server.berth('status');
   assert.match(words.stdout, /^service +ready, version \d+\.\d+\.\d+, process \d+\n/);
   assert.match(words.stdout, /\nsessions +1 running, 0 starting, of \d+ slots; 0 clients\n/);

@@ -24,9 +24,10 @@ export async function otherPerson(server: TestServer, email: string, role?: stri
   return person;
 }
 
-/** All rows of these tables as text. */
+/** All rows of these tables as text, read one after the other, since the embedded database has few connections. */
 export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
-  const texts = await Promise.all(tables.map(table => rowsOf(server, `select ${table}::text from ${table}`)));
+  const texts: unknown[] = [];
+  for (const table of tables) texts.push(await rowsOf(server, `select ${table}::text from ${table}`));
   return JSON.stringify(texts);
 }
 

@@ -239,7 +239,7 @@ export class TestServer {
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
     if (record.pid !== this.pid) throw new Error('the record is that of another server');
-    return record.operatorUrl;
+    return record.addresses.operatorUrl;
   }
 
   /** `/metrics` or `/readyz` of the operator's listener. */
