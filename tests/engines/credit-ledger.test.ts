@@ -25,6 +25,7 @@ import {
   type SessionId,
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { meteredCost, startedSeconds } from '../../server/kit/metered-cost.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { generator } from '../harness/random.ts';
 import { soon } from '../harness/until.ts';
@@ -82,8 +83,7 @@ function aHold(applicationId: ApplicationId, amount: number): NewHold {
   return { id, applicationId, hostId: HOST, purposeKind: 'session', purposeId: id, amount, rates: RATES, at };
 }
 
-const settled = (trx: Db, purposeId: string, cost: number) =>
-  lockHeld(trx, purposeId).then(found => found && settle(trx, found, { cost, at: new Date() }));
+const settled = (trx: Db, purposeId: string, cost: number) => settle(trx, purposeId, { cost, at: new Date() });
 
 const balanceOf = (account: AccountId) =>
   db.selectFrom('creditBalances').selectAll().where('accountId', '=', account).executeTakeFirstOrThrow();
@@ -167,8 +167,7 @@ test(`${STEPS} random holds, captures, releases and crashes keep every sum at ze
       const cost = below(3) === 0 ? 0 : below(80);
       const mayExceed = below(2) === 0;
       const done = await perform(crash, async trx => {
-        const found = await lockHeld(trx, id);
-        if (found) await settle(trx, found, { cost, mayExceed, at: new Date() });
+        await settle(trx, id, { cost, mayExceed, at: new Date() });
       });
       if (done) counts.settled += 1;
       else open.push(id);
@@ -260,10 +259,7 @@ test('a session that used more than it held pays what else is available, and no 
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
   await inTrx(trx => hold(trx, asked));
-  const captured = await inTrx(async trx => {
-    const found = await lockHeld(trx, asked.id);
-    return found && settle(trx, found, { cost: 5000, mayExceed: true, at: new Date() });
-  });
+  const captured = await inTrx(trx => settle(trx, asked.id, { cost: 5000, mayExceed: true, at: new Date() }));
   assert.equal(captured, 1000);
   const { available, reserved, revenue } = await balanceOf(account);
   assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
@@ -343,6 +339,110 @@ test('a session that holds nothing is placed and ended while the balance of its 
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
     assert.equal((await store.sessions.finish(id, new Date(), 0))?.status, 'COMPLETED');
   });
+});
+
+/** A session of this application that holds this much, or undefined if that was not available. */
+async function aMeteredSession(
+  applicationId: ApplicationId,
+  amount: number,
+  rates = RATES,
+): Promise<SessionId | undefined> {
+  const at = new Date();
+  await store.hosts.announce({ id: HOST, region: 'local', slots: 500, startedAt: at });
+  const id = newId<SessionId>(at);
+  const row = {
+    ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
+    ...{ createdAt: at, expiresAt: plus(at, 60_000) },
+  };
+  const placed = await store.sessions.place(row, {
+    ...{ createdAfter: at, decide: () => ({ admitted: { expiresAt: row.expiresAt } }) },
+    hold: () => ({ id: newId<ReservationId>(at), hostId: HOST, amount, rates, at }),
+  });
+  if ('placed' in placed) return id;
+  assert.deepEqual(placed, { short: { required: amount, available: (await availableOf(applicationId)) ?? 0 } });
+  return undefined;
+}
+
+const availableOf = async (applicationId: ApplicationId): Promise<number | undefined> => {
+  const { billingAccountId } = await db
+    .selectFrom('applications')
+    .select('billingAccountId')
+    .where('id', '=', applicationId)
+    .executeTakeFirstOrThrow();
+  return (await balanceOf(billingAccountId)).available;
+};
+
+test('the end of a session captures what kit/metered-cost.ts counts, whatever it used at whatever rates', async () => {
+  const random = generator(33);
+  const upTo = (end: number): number => Math.floor(random() * end);
+  const { account, applications } = await anAccount(8_000_000_000_000_000);
+  const [application = assert.fail()] = applications;
+  for (let run = 0; run < 150; run += 1) {
+    const rates = { browserSecond: upTo(3) * upTo(5_000_000), egressMegabyte: 1 + upTo(10 ** upTo(7)) };
+    const id = (await aMeteredSession(application, 1, rates)) ?? assert.fail();
+    const startedAt = new Date();
+    await store.sessions.run(id, startedAt);
+    const bytes = upTo(10 ** (1 + upTo(9)));
+    await store.sessions.countTraffic(id, { proxyBytes: 0, egressBytes: bytes });
+    await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
+    const endedAt = plus(startedAt, run % 3 === 0 ? 1000 * upTo(100) : upTo(100_000));
+    const before = await balanceOf(account);
+    assert.equal((await store.sessions.finish(id, endedAt, 0))?.status, 'COMPLETED');
+    const after = await balanceOf(account);
+    const counted = meteredCost(rates, { seconds: startedSeconds(startedAt, endedAt), bytes });
+    const expected = Math.min(counted, before.available + 1);
+    assert.equal(after.revenue - before.revenue, expected, JSON.stringify({ rates, bytes, startedAt, endedAt }));
+    assert.equal(after.reserved, 0);
+  }
+});
+
+test('a session that was lost with the service is charged up to its last metering', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const id = (await aMeteredSession(application, 100)) ?? assert.fail();
+  const startedAt = new Date();
+  await store.sessions.run(id, startedAt);
+  const at = plus(startedAt, 10_000);
+  const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
+  await inTrx(async trx => {
+    const found = (await lockHeld(trx, id)) ?? assert.fail();
+    await meter(trx, found, use);
+  });
+  await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'service_restart' }, new Date());
+  await store.sessions.finish(id, plus(startedAt, 90_000), 0);
+  assert.equal((await balanceOf(account)).revenue, 10);
+});
+
+test('a session whose end is not decided holds its credit, and ten concurrent ends settle it once', async () => {
+  const { account, applications } = await anAccount(1000);
+  const [application = assert.fail()] = applications;
+  const id = (await aMeteredSession(application, 100)) ?? assert.fail();
+  const startedAt = new Date();
+  await store.sessions.run(id, startedAt);
+  assert.equal(await store.sessions.finish(id, new Date(), 0), undefined);
+  assert.equal((await balanceOf(account)).reserved, 100);
+  await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
+  const ends = Array.from({ length: 10 }, (_, at) => store.sessions.finish(id, plus(startedAt, 1000 * (at + 1)), 0));
+  for (const row of await Promise.all(ends)) assert.equal(row?.status, 'COMPLETED');
+  const { revenue, reserved } = await balanceOf(account);
+  assert.ok(revenue >= 1 && revenue <= 10, String(revenue));
+  assert.equal(reserved, 0);
+  const { rows } = await admin.query(`select count(*)::integer as count from credit_entries
+    join credit_reservations on credit_reservations.id = reservation_id where purpose_id = '${id}'`);
+  assert.equal(rows[0].count, 2, 'one entry for the hold, one for the end');
+});
+
+test('of 20 concurrent creates with credit for five, five are placed, and no row is left of the others', async () => {
+  const { account, applications } = await anAccount(500);
+  const [application = assert.fail()] = applications;
+  const ids = await Promise.all(Array.from({ length: 20 }, () => aMeteredSession(application, 100)));
+  assert.equal(ids.filter(id => id !== undefined).length, 5);
+  const { rows } = await admin.query(
+    `select count(*)::integer as count from sessions where application_id = '${application}'`,
+  );
+  assert.equal(rows[0].count, 5);
+  assert.equal((await balanceOf(account)).reserved, 500);
+  await assertBooks();
 });
 
 test('the database refuses the role of the server to change or remove entries, and to set a balance or a settled reservation', async () => {

@@ -58,8 +58,8 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
 }
 
 interface Running {
-  /** Resolves when the end is written. */
-  readonly ended: Promise<void>;
+  /** Resolves when the end is written, with the ended row; undefined if it was not written, or not by this process. */
+  readonly ended: Promise<InvocationRow | undefined>;
   readonly abort: AbortController;
   readonly effect: InvocationRow['effect'];
 }
@@ -103,11 +103,11 @@ export class Executions {
    */
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
-    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const { promise: ended, resolve } = Promise.withResolvers<InvocationRow | undefined>();
     this.#running.set(row.id, { ended, abort, effect: row.effect });
-    const done = (): void => {
+    const done = (end?: InvocationRow): void => {
       this.#running.delete(row.id);
-      resolve();
+      resolve(end);
     };
     try {
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
@@ -115,8 +115,8 @@ export class Executions {
         await this.#release(prepared);
         throw error;
       });
-      if (dispatched) void this.#run(dispatched, prepared, abort).finally(done);
-      else await this.#release(prepared).finally(done);
+      if (dispatched) void this.#run(dispatched, prepared, abort).then(done, () => done());
+      else await this.#release(prepared).finally(() => done());
     } catch (error) {
       done();
       throw error;
@@ -140,9 +140,9 @@ export class Executions {
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
-  /** Resolves when the invocation has ended, or at once if it does not run in this process. */
-  ended(id: InvocationId): Promise<void> {
-    return this.#running.get(id)?.ended ?? Promise.resolve();
+  /** Resolves when the invocation has ended, with its row if it was written here; at once if it does not run in this process. */
+  ended(id: InvocationId): Promise<InvocationRow | undefined> {
+    return this.#running.get(id)?.ended ?? Promise.resolve(undefined);
   }
 
   isRunning(id: InvocationId): boolean {
@@ -209,7 +209,8 @@ export class Executions {
     }
   }
 
-  async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<void> {
+  /** Returns the ended row if it was written. */
+  async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
     const { signal } = abort;
     const over = new AbortController();
@@ -217,11 +218,12 @@ export class Executions {
     try {
       const outcome = await this.#kept(row, await abortable(signal, prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
-      await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
+      return await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
     } catch (error) {
-      if (this.#isClosed) return;
+      if (this.#isClosed) return undefined;
       const state = row.effect === 'read' || error instanceof Cancelled ? 'failed' : 'ambiguous';
-      await this.#end({ row, end: this.#endOf(row, { state, error: this.#failure(error) }, prepared), ...recorded });
+      const end = this.#endOf(row, { state, error: this.#failure(error) }, prepared);
+      return await this.#end({ row, end, ...recorded });
     } finally {
       over.abort();
       // A service that is stopping leaves the session to the next one, as it leaves the invocation.
@@ -281,13 +283,13 @@ export class Executions {
     }
   }
 
-  async #end(ending: Ending): Promise<void> {
+  #end(ending: Ending): Promise<InvocationRow | undefined> {
     this.#unwritten.set(ending.row.id, ending);
-    await this.#write(ending);
+    return this.#write(ending);
   }
 
-  /** Tried again by the task if it fails. */
-  async #write({ row, end, recorded, upstream }: Ending): Promise<void> {
+  /** Tried again by the task if it fails. Returns the ended row if it was written now. */
+  async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
     const { rows, sign, issuer, log, clock } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
@@ -301,10 +303,12 @@ export class Executions {
         ...(recorded === undefined ? {} : { recorded }),
         ...(upstream === undefined ? {} : { upstream }),
       });
-      await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
+      const ended = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
       this.#unwritten.delete(row.id);
+      return ended;
     } catch (error) {
       log.warn('invocation.end_not_written', { invocationId: row.id, reason: reason(error) });
+      return undefined;
     }
   }
 

@@ -131,7 +131,7 @@ export class Invocations {
       if (!inserted.existing) await this.#start(caller, granted, inserted.row, request.input);
       return inserted;
     });
-    const ended = await this.#waited(caller, row.id, options.waitSeconds, options.signal);
+    const ended = await this.#waited(caller, row.id, options.waitSeconds, options.signal, !existing);
     return { invocation: this.#view(ended), isReplayed: existing };
   }
 
@@ -263,23 +263,41 @@ export class Invocations {
     }
   }
 
-  /** The invocation when it has ended, when the time is up, or when the caller has disconnected. */
-  async #waited(caller: AgentCaller, id: string, seconds: number, signal: AbortSignal): Promise<InvocationRow> {
+  /**
+   * The invocation when it has ended, when the time is up, or when the caller has disconnected. `isOwn`: it was started here for
+   * this caller, so its row is not read before its end.
+   */
+  async #waited(
+    caller: AgentCaller,
+    id: string,
+    seconds: number,
+    signal: AbortSignal,
+    isOwn = false,
+  ): Promise<InvocationRow> {
     const { clock, executions } = this.#parts;
     const until = clock.monotonicMs() + 1000 * seconds;
+    if (isOwn && seconds > 0 && executions.isRunning(id as InvocationId)) {
+      const ended = await this.#ends(id as InvocationId, 1000 * seconds, signal);
+      if (ended) return ended;
+    }
     for (;;) {
       const row = await this.#own(caller, id);
       const leftMs = until - clock.monotonicMs();
       if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
-      const woken = new AbortController();
-      const pause = clock.sleep(
-        Math.min(leftMs, executions.isRunning(row.id) ? leftMs : LOOK_MS),
-        AbortSignal.any([signal, woken.signal]),
-      );
-      const ended = executions.isRunning(row.id) ? [executions.ended(row.id)] : [];
-      await Promise.race([pause.catch(() => {}), ...ended]);
-      woken.abort();
+      await this.#ends(row.id, leftMs, signal);
     }
+  }
+
+  /** Waits until the invocation may have ended. Its row, if this process has just written the end. */
+  async #ends(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
+    const { clock, executions } = this.#parts;
+    const isHere = executions.isRunning(id);
+    const woken = new AbortController();
+    const pause = clock.sleep(isHere ? atMostMs : Math.min(atMostMs, LOOK_MS), AbortSignal.any([signal, woken.signal]));
+    const late = pause.then(() => undefined).catch(() => undefined);
+    const ended = await Promise.race([late, ...(isHere ? [executions.ended(id)] : [])]);
+    woken.abort();
+    return ended;
   }
 
   /** Invocations of other keys are not found. */

@@ -28,6 +28,7 @@ import { up as webhooks } from './0027-webhooks.ts';
 import { up as credits } from './0028-credits.ts';
 import { up as operations } from './0029-operations.ts';
 import { up as lastPage } from './0030-last-page.ts';
+import { up as creditFunctions } from './0033-credit-functions.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -58,4 +59,5 @@ export const migrations: Record<string, Migration> = {
   '0028-credits': { up: credits },
   '0029-operations': { up: operations },
   '0030-last-page': { up: lastPage },
+  '0033-credit-functions': { up: creditFunctions },
 };

@@ -1,6 +1,6 @@
 // The ledger. Its functions take a transaction and never open one. The row of the account's balance is locked before a
 // reservation is read, so that all changes of one account happen one after the other. A trigger adds each entry to the balance.
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type AccountId, type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { BalanceRow, EntryRow, Legs, Metering, NewHold, ReservationRow, Shortage } from '../rows/credits.ts';
@@ -34,31 +34,26 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
  * transaction. Returns what is short, and then changes nothing.
  */
 export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> {
+  const { rows } = await sql<{ available: number | null }>`select ${holding(asked)} as available`.execute(trx);
+  const available = rows[0]?.available ?? undefined;
+  return available === undefined ? 'held' : { required: asked.amount, available };
+}
+
+/** The same as a part of another statement. Null: it is held. Otherwise what is available. Throws as `assertAmount`. */
+export function holding(asked: NewHold): RawBuilder<number | null> {
   assertAmount(asked.amount);
   const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = asked;
-  const { rows } = await sql<{ available: number; held: number }>`
-    with account as (
-      select account_id, available from credit_balances
-        where account_id = (select billing_account_id from applications where id = ${applicationId}) for update),
-    held as (
-      insert into credit_reservations (id, account_id, application_id, host_id, purpose_kind, purpose_id, key_id,
-          operation_id, amount, status, rate_browser_second, rate_egress_megabyte, created_at, due_at)
-        select ${id}::uuid, account_id, ${applicationId}::uuid, ${hostId}::uuid, ${purposeKind}, ${purposeId}::uuid,
-            ${asked.keyId ?? null}::uuid, ${asked.operationId ?? null}::text, ${amount}::bigint, 'held',
-            ${rates.browserSecond}::bigint, ${rates.egressMegabyte}::bigint, ${at}::timestamptz,
-            ${asked.dueAt ?? null}::timestamptz
-          from account where available >= ${amount}::bigint
-        returning account_id),
-    booked as (
-      insert into credit_entries (id, account_id, application_id, type, available, reserved, reservation_id, at)
-        select ${newId(at)}::uuid, account_id, ${applicationId}::uuid, 'hold', -${amount}::bigint, ${amount}::bigint,
-            ${id}::uuid, ${at}::timestamptz
-          from held
-        returning id)
-    select coalesce((select available from account), 0)::bigint as available,
-      (select count(*) from booked) as held`.execute(trx);
-  const { available = 0, held = 0 } = rows[0] ?? {};
-  return held === 1 ? 'held' : { required: amount, available };
+  return sql`hold_credit(
+    ${id}::uuid, ${applicationId}::uuid, ${hostId}::uuid, ${purposeKind}::text, ${purposeId}::uuid,
+    ${asked.keyId ?? null}::uuid, ${asked.operationId ?? null}::text, ${amount}::bigint, ${rates.browserSecond}::bigint,
+    ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${asked.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
+}
+
+/** What the account has available that the application bills. */
+export async function availableTo(trx: Db, application: ApplicationId): Promise<number> {
+  const account = trx.selectFrom('applications').select('billingAccountId').where('id', '=', application);
+  const balance = trx.selectFrom('creditBalances').select('available').where('accountId', '=', account);
+  return (await balance.executeTakeFirst())?.available ?? 0;
 }
 
 /** Locks the balance, then the held reservation for this purpose. Undefined if there is none, or it was settled. */
@@ -98,36 +93,26 @@ export async function meter(
 }
 
 /**
- * Ends a reservation: captures `cost` and gives the rest back. `mayExceed`: a cost above the hold takes what else is
- * available; otherwise it is captured up to the hold. Returns what was captured in all.
+ * Ends the reservation for this purpose: captures `cost` and gives the rest back. `mayExceed`: a cost above the hold takes what
+ * else is available; otherwise it is captured up to the hold. Returns what was captured in all; undefined if nothing is held.
  */
-export async function settle(
-  trx: Db,
-  { balance, reservation }: { readonly balance: BalanceRow; readonly reservation: ReservationRow },
-  { cost, at, mayExceed = false, metered = reservation, as }: SettleOptions,
-): Promise<number> {
-  assertAmount(cost, 0);
-  const most = mayExceed ? reservation.amount + balance.available : reservation.amount;
-  const captured = Math.max(reservation.captured, Math.min(cost, most));
-  const amount = Math.max(reservation.amount, captured);
-  const status = captured > 0 ? 'captured' : (as ?? 'released');
-  const { seconds, bytes } = metered;
-  await change(trx, reservation, {
-    ...{ amount, captured, status, seconds, bytes, meteredAt: at, settledAt: at, dueAt: null, expiresAt: null },
-  });
-  const legs: Legs = {
-    available: reservation.amount - captured,
-    reserved: reservation.captured - reservation.amount,
-    revenue: captured - reservation.captured,
-  };
-  const type = as === 'expired' ? 'expire' : captured > reservation.captured ? 'capture' : 'release';
-  if (legs.available !== 0 || legs.reserved !== 0) await enter(trx, reservation, type, legs, at);
-  return captured;
+export async function settle(trx: Db, purposeId: string, options: SettleOptions): Promise<number | undefined> {
+  const { rows } = await sql<{ captured: number | null }>`select ${settling(purposeId, options)} as captured`.execute(
+    trx,
+  );
+  return rows[0]?.captured ?? undefined;
 }
 
-/** Keeps a reservation whose outcome is unknown, until it is settled or this time comes. */
-export const keepHeld = (trx: Db, reservation: ReservationRow, until: Date): Promise<void> =>
-  change(trx, reservation, { expiresAt: until });
+/** The same as a part of another statement. Null: nothing is held. Throws as `assertAmount`. */
+export function settling(
+  purposeId: string,
+  { cost, at, mayExceed = false, metered, as }: SettleOptions,
+): RawBuilder<number | null> {
+  assertAmount(cost, 0);
+  return sql`settle_credit(
+    ${purposeId}::uuid, ${cost}::bigint, ${mayExceed}::boolean, ${metered?.seconds ?? null}::bigint,
+    ${metered?.bytes ?? null}::bigint, ${as === 'expired'}::boolean, ${at}::timestamptz, ${newId(at)}::uuid)`;
+}
 
 export interface SettleOptions {
   readonly cost: number;

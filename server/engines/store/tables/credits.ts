@@ -3,16 +3,12 @@
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
-import { meteredCost, startedSeconds } from '../../../kit/metered-cost.ts';
 import type { Announcer } from '../announcer.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { CreditGrants, CreditRows, MeteredSession, ReservationRow } from '../rows/credits.ts';
+import type { CreditGrants, CreditRows, MeteredSession } from '../rows/credits.ts';
 import type { SessionEventType } from '../rows/events.ts';
 import { addCredit, lockHeld, meter, reservationRow, settle } from './credit-ledger.ts';
 import { recorded, SERVICE } from './events.ts';
-
-/** The browser ended with the service at an unknown time, so the time after the last metering is not charged. */
-const LOST: ReadonlySet<string> = new Set(['service_restart']);
 
 export const credits = (db: Db, announcer: Announcer): CreditRows => ({
   due: async (host, now, batch) => {
@@ -77,36 +73,13 @@ export const creditGrants = (db: Db): CreditGrants => ({
   expire: (purposeId, at) =>
     inTransaction(db, async trx => {
       const found = await lockHeld(trx, purposeId);
-      if (found) await settle(trx, found, { cost: 0, at, as: 'expired' });
+      if (found) await settle(trx, purposeId, { cost: 0, at, as: 'expired' });
       return found?.reservation;
     }),
 });
 
-/**
- * Settles what a session held, in the transaction that ends it. Does nothing for one that holds nothing, or whose end is not
- * decided.
- */
-export async function settleSession(trx: Db, id: SessionId, endedAt: Date): Promise<void> {
-  const found = await lockHeld(trx, id);
-  const used = found && (await usedBy(trx, id));
-  if (!found || !used?.isEnding) return;
-  const { reservation } = found;
-  const isLost = used.endReason !== undefined && LOST.has(used.endReason);
-  const until = isLost ? (reservation.meteredAt ?? used.startedAt ?? endedAt) : endedAt;
-  const metered = { seconds: startedSeconds(used.startedAt, until), bytes: used.bytes };
-  await settle(trx, found, { cost: meteredCost(ratesOf(reservation), metered), metered, at: endedAt, mayExceed: true });
-}
-
-export const ratesOf = ({ rateBrowserSecond, rateEgressMegabyte }: ReservationRow) => ({
-  browserSecond: rateBrowserSecond,
-  egressMegabyte: rateEgressMegabyte,
-});
-
 /** The time of a session and its bytes, as last written. */
-export async function usedBy(
-  trx: Db,
-  session: string,
-): Promise<(MeteredSession & { readonly endReason?: string }) | undefined> {
+export async function usedBy(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;
     expiresAt: Date;
@@ -123,7 +96,6 @@ export async function usedBy(
   return {
     ...{ expiresAt, bytes, isEnding: endReason !== null },
     ...(startedAt ? { startedAt } : {}),
-    ...(endReason === null ? {} : { endReason }),
   };
 }
 

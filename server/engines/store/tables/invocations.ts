@@ -1,5 +1,5 @@
 // Invocations of operations. Each change of state is one conditional statement.
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { newId, type ReservationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
@@ -7,21 +7,25 @@ import { type Db, inTransaction } from '../database.ts';
 import type { NewHold, Shortage } from '../rows/credits.ts';
 import type { Inserted, InvocationEnd, InvocationRow, InvocationRows } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
-import { hold, keepHeld, lockHeld, settle } from './credit-ledger.ts';
+import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db): InvocationRows => ({
-  insert: (row, rates, limit) => inTransaction(db, trx => insert(trx, row, rates, limit)),
+  // Without a limit and a price it is one statement, which commits itself.
+  insert: (row, rates, limit) =>
+    limit || row.reserved > 0
+      ? inTransaction(db, trx => insert(trx, row, rates, limit))
+      : insert(db, row, rates, undefined),
 
   withdraw: (id, at) =>
     inTransaction(db, async trx => {
-      const found = await lockHeld(trx, id);
+      await lockHeld(trx, id);
       const one = trx.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted');
       const [withdrawn] = await one.returning('id').execute();
-      if (withdrawn && found) await settle(trx, found, { cost: 0, at });
+      if (withdrawn) await settle(trx, id, { cost: 0, at });
     }),
 
   get: async (application, id) => {
@@ -60,7 +64,7 @@ export const invocations = (db: Db): InvocationRows => ({
     return (await dispatched.execute()).map(rowOf)[0];
   },
 
-  end: (id, end) => inTransaction(db, trx => endOne(trx, id, end)),
+  end: (id, end) => endOne(db, id, end),
 
   open: async (host, batch) => {
     const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN);
@@ -138,14 +142,10 @@ async function heldFor(
   return held === 'held' ? held : { short: held };
 }
 
-/** The balance is locked before the row, as everywhere. */
-async function endOne(
-  trx: Db,
-  id: InvocationRow['id'],
-  { output, error, meters, captured, heldUntil, ...end }: InvocationEnd,
-): Promise<InvocationRow | undefined> {
-  const found = await lockHeld(trx, id);
-  const ended = trx
+/** One statement. The balance is locked before the row, as everywhere. */
+async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): Promise<InvocationRow | undefined> {
+  const { output, error, meters, captured, heldUntil: _, ...end } = ending;
+  const ended = db
     .updateTable('invocations')
     .set({
       ...end,
@@ -157,12 +157,25 @@ async function endOne(
     })
     .where('id', '=', id)
     .where('state', 'in', OPEN)
+    .where(creditDone(id, ending))
     .returningAll();
-  const [row] = (await ended.execute()).map(rowOf);
-  if (!row || !found) return row;
-  if (captured !== undefined) await settle(trx, found, { cost: captured, at: end.endedAt, metered: meteredIn(meters) });
-  else if (heldUntil) await keepHeld(trx, found.reservation, heldUntil);
-  return row;
+  return (await ended.execute()).map(rowOf)[0];
+}
+
+/**
+ * A condition that settles or keeps what the invocation holds before its row is locked, and only if this statement sees that
+ * the row is open. A concurrent end has settled it already; then this one finds nothing to settle, and no open row.
+ */
+function creditDone(
+  id: InvocationRow['id'],
+  { captured, heldUntil, meters, endedAt }: InvocationEnd,
+): RawBuilder<boolean> {
+  const metered = meteredIn(meters);
+  const done =
+    captured === undefined
+      ? sql`keep_credit(invocations.id, ${heldUntil ?? null}::timestamptz)`
+      : sql`coalesce(${settling(id, { cost: captured, at: endedAt, metered })}, 0) >= 0`;
+  return sql`case when invocations.id = ${id}::uuid and state in ('accepted', 'dispatched') then ${done} else false end`;
 }
 
 const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({

@@ -6,7 +6,7 @@ import type { Db } from '../database.ts';
 import type { IdempotencyRun } from '../rows/idempotency.ts';
 import type { ApplicationUse, PlaceOptions } from '../rows/place.ts';
 import type { NewSession, Placed } from '../rows/sessions.ts';
-import { hold } from './credit-ledger.ts';
+import { availableTo, holding } from './credit-ledger.ts';
 import { isOf } from './idempotency.ts';
 import { writeRecorded } from './recorder.ts';
 import { created } from './session-events.ts';
@@ -22,10 +22,16 @@ export async function place<Admitted, Refusal>(
   if (host.used >= host.slots) return { full: host };
   const toInsert = { ...row, ...(decision ? { expiresAt: decision.admitted.expiresAt } : {}) };
   const asked = decision && options?.hold?.(decision.admitted.expiresAt);
-  const held = asked ? await hold(trx, { ...asked, ...purposeOf(row) }) : 'held';
-  if (held !== 'held') return { short: held };
-  const insert = trx.insertInto('sessions').values(columns(toInsert)).returningAll();
+  const values = columns(toInsert);
+  const isHeld = asked ? sql`where ${holding({ ...asked, ...purposeOf(row) })} is null` : sql``;
+  const insert = trx
+    .insertInto('sessions')
+    .columns(namesOf(values))
+    .expression(sql`select ${sql.join(Object.values(values))} ${isHeld}`)
+    .returningAll();
   const [placed] = await writeRecorded(trx, insert, created(toInsert));
+  if (!placed && asked)
+    return { short: { required: asked.amount, available: await availableTo(trx, row.applicationId) } };
   if (!placed) throw new Error('an insert returned no row');
   if (options?.run) await noteSession(trx, options.run, row);
   return { placed, ...decision };
@@ -106,6 +112,9 @@ async function noteSession(trx: Db, run: IdempotencyRun, row: NewSession): Promi
   const noted = trx.updateTable('idempotency').set({ sessionId: row.id }).where(isOf(run)).returning('run');
   if ((await noted.execute()).length === 0) throw new Error('the idempotency key was taken over by another request');
 }
+
+/** In the order of `Object.values`. */
+const namesOf = <Values extends object>(values: Values) => Object.keys(values) as Array<keyof Values>; // TypeScript widens the keys.
 
 const columns = (row: NewSession) => ({
   id: row.id,

@@ -1,8 +1,8 @@
 // Sessions. Each statement that changes a status contains the condition of the change, so that processes cannot race.
 // The same statement writes the event.
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { type Clock, plus } from '../../../kit/clock.ts';
-import { type ApplicationId, firstIdAt, type SessionId } from '../../../kit/ids.ts';
+import { type ApplicationId, firstIdAt, newId, type SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import {
   type LastPageRow,
@@ -13,10 +13,9 @@ import {
   type SessionStatus,
 } from '../rows/sessions.ts';
 import type { Tables } from '../schema.ts';
-import { settleSession } from './credits.ts';
 import { hasWord, metadataTerm } from './metadata-term.ts';
 import { countOf, place } from './place.ts';
-import { type Recorder, writeRecorded } from './recorder.ts';
+import type { Recorder } from './recorder.ts';
 import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
@@ -139,34 +138,26 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   finish: async (id, endedAt, proxyBytes, kept) => {
-    const finished = (on: Db) =>
-      on
-        .updateTable('sessions')
-        .set(eb => ({
-          status: eb.ref('endStatus').$notNull(),
-          endedAt,
-          updatedAt: endedAt,
-          // Bytes that were counted after the decision are kept.
-          proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
-          box: null,
-          attached: false,
-          connectBy: null,
-          releaseAt: null,
-          ...kept,
-        }))
-        .where('id', '=', id)
-        .where(isLiving)
-        .where('endStatus', 'is not', null)
-        .returningAll();
-    if (!(await holdsCredit(db, id))) {
-      const [moved] = await recorder.write(finished(db), event.ended(endedAt));
-      return moved ?? ended(db, id);
-    }
-    const moved = await db.transaction().execute(async trx => {
-      await settleSession(trx, id, endedAt);
-      return (await writeRecorded(trx, finished(trx), event.ended(endedAt)))[0];
-    });
-    if (moved) recorder.announce(moved);
+    const finished = db
+      .updateTable('sessions')
+      .set(eb => ({
+        status: eb.ref('endStatus').$notNull(),
+        endedAt,
+        updatedAt: endedAt,
+        // Bytes that were counted after the decision are kept.
+        proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
+        box: null,
+        attached: false,
+        connectBy: null,
+        releaseAt: null,
+        ...kept,
+      }))
+      .where('id', '=', id)
+      .where(isLiving)
+      .where('endStatus', 'is not', null)
+      .where(settled(id, endedAt))
+      .returningAll();
+    const [moved] = await recorder.write(finished, event.ended(endedAt));
     return moved ?? ended(db, id);
   },
 
@@ -300,11 +291,13 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
   )[0];
 }
 
-/** Whether there is credit to settle. Most installations have none, and end sessions with one statement. */
-async function holdsCredit(db: Db, id: SessionRow['id']): Promise<boolean> {
-  const held = db.selectFrom('creditReservations').select('id').where('purposeId', '=', id);
-  return (await held.where('status', '=', 'held').execute()).length > 0;
-}
+/**
+ * A condition that settles what the session holds of credit before its row is locked, and only if this statement sees that the
+ * row is to be ended. A concurrent end has settled it already; then this one finds nothing to settle, and no living row.
+ */
+const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
+  case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null
+    then settle_session(sessions.id, ${endedAt}::timestamptz, ${newId(endedAt)}::uuid) else false end`;
 
 /** An end is final: if the row has ended now, it had already ended when the update matched nothing. */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {

@@ -1,0 +1,80 @@
+// Stands between a server and its PostgreSQL and notes every statement that is sent, as PostgreSQL's protocol frames them. Without TLS.
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+const HEADER_BYTES = 5;
+const QUERY = 'Q'.charCodeAt(0);
+const PARSE = 'P'.charCodeAt(0);
+
+export interface StatementCounter {
+  /** The connection string of the server under test. */
+  readonly url: string;
+  /** The statements that were sent while the work ran, those of background tasks among them. */
+  during(work: () => Promise<unknown>): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** `url`: of the PostgreSQL, with host and port. */
+export async function countStatements(url: string): Promise<StatementCounter> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  const seen: string[] = [];
+  const server = createServer(client => {
+    const database = connect({ host: target.hostname, port: Number(target.port) });
+    const read = reader(text => seen.push(text));
+    client.on('data', read);
+    client.pipe(database);
+    database.pipe(client);
+    for (const socket of [client, database]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        database.destroy();
+      });
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the counter has no port');
+  const through = new URL(url);
+  through.host = `127.0.0.1:${address.port}`;
+  return {
+    url: through.href,
+    during: async work => {
+      const from = seen.length;
+      await work();
+      return seen.slice(from);
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Takes what a client sends, in pieces of any length. */
+function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
+  let left = Buffer.alloc(0);
+  let hasStarted = false;
+  return chunk => {
+    left = Buffer.concat([left, chunk]);
+    for (;;) {
+      // The first message has no type.
+      const typeBytes = hasStarted ? 1 : 0;
+      if (left.length < HEADER_BYTES) return;
+      const bytes = typeBytes + left.readUInt32BE(typeBytes);
+      if (left.length < bytes) return;
+      const type = hasStarted ? left[0] : undefined;
+      const content = left.subarray(HEADER_BYTES, bytes).toString('latin1');
+      left = left.subarray(bytes);
+      hasStarted = true;
+      // A query has its text; a statement with parameters has its name, then its text.
+      if (type === QUERY) onStatement(content.split('\0')[0] ?? '');
+      if (type === PARSE) onStatement(content.split('\0')[1] ?? '');
+    }
+  };
+}
