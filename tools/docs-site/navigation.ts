@@ -41,6 +41,7 @@ const SECTIONS: readonly Section[] = [
       doc('guides/browser-use', 'browser-use'),
       doc('guides/mcp', 'MCP clients'),
       doc('operations', 'Operations'),
+      doc('guides/operation-receipt', 'A call and its receipt'),
       doc('credentials', 'Credentials'),
       doc('connecting'),
       doc('not-offered', 'What is not offered'),
