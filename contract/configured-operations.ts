@@ -90,7 +90,13 @@ export const HttpBinding = Type.Object(
         'Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key.',
       ),
     ),
-    sign: Type.Optional(Type.Boolean({ description: 'Signed requests are not available; only `false` is accepted.' })),
+    sign: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.',
+      }),
+    ),
     successStatus: Type.Optional(
       Type.Array(Type.Integer({ minimum: 200, maximum: 299 }), {
         minItems: 1,

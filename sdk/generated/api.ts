@@ -6885,7 +6885,10 @@ export interface operations {
                                 };
                                 /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                                 idempotencyHeader?: string;
-                                /** @description Signed requests are not available; only `false` is accepted. */
+                                /**
+                                 * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                                 * @default false
+                                 */
                                 sign?: boolean;
                                 /** @description Statuses that mean success. Default: 200 to 299. */
                                 successStatus?: number[];
@@ -7064,7 +7067,10 @@ export interface operations {
                             };
                             /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                             idempotencyHeader?: string;
-                            /** @description Signed requests are not available; only `false` is accepted. */
+                            /**
+                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @default false
+                             */
                             sign?: boolean;
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
@@ -7249,7 +7255,10 @@ export interface operations {
                         };
                         /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                         idempotencyHeader?: string;
-                        /** @description Signed requests are not available; only `false` is accepted. */
+                        /**
+                         * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                         * @default false
+                         */
                         sign?: boolean;
                         /** @description Statuses that mean success. Default: 200 to 299. */
                         successStatus?: number[];
@@ -7390,7 +7399,10 @@ export interface operations {
                             };
                             /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                             idempotencyHeader?: string;
-                            /** @description Signed requests are not available; only `false` is accepted. */
+                            /**
+                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @default false
+                             */
                             sign?: boolean;
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
@@ -7538,7 +7550,10 @@ export interface operations {
                             };
                             /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                             idempotencyHeader?: string;
-                            /** @description Signed requests are not available; only `false` is accepted. */
+                            /**
+                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @default false
+                             */
                             sign?: boolean;
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
@@ -7749,7 +7764,10 @@ export interface operations {
                             };
                             /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                             idempotencyHeader?: string;
-                            /** @description Signed requests are not available; only `false` is accepted. */
+                            /**
+                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @default false
+                             */
                             sign?: boolean;
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
@@ -7925,7 +7943,10 @@ export interface operations {
                             };
                             /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
                             idempotencyHeader?: string;
-                            /** @description Signed requests are not available; only `false` is accepted. */
+                            /**
+                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @default false
+                             */
                             sign?: boolean;
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];

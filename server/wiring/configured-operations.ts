@@ -20,7 +20,7 @@ export interface ConfiguredOperationsDeps {
 
 export function openConfiguredOperations(
   { clock, log }: Runtime,
-  { store, audit, secret, workers, outbound }: Foundation,
+  { store, audit, secret, workers, outbound, signingKeys }: Foundation,
   { applications, credentials }: ConfiguredOperationsDeps,
 ) {
   const compile = async (schemas: Readonly<Record<string, object>>, of: string) => {
@@ -43,6 +43,7 @@ export function openConfiguredOperations(
     http: new HttpOperations({
       ...{ outbound, credentials, clock, log },
       readAnswer: (input, of) => workers.run(READ_ANSWER, input, { of }),
+      signer: () => signingKeys.messageSigner(),
     }),
     tasks: [],
   };

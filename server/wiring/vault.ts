@@ -9,7 +9,7 @@ import type { Store } from '../engines/store/store.ts';
 import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from '../engines/vault/former-seal.ts';
 import { masterKeySource } from '../engines/vault/master-key-source.ts';
 import { INSTALLATION } from '../engines/vault/rows.ts';
-import { newSigningKey, publicKeyOf, sign, verified } from '../engines/vault/signing.ts';
+import { newSigningKey, publicKeyOf, sign, signBytes, verified } from '../engines/vault/signing.ts';
 import { type Place, Vault, type VaultParts } from '../engines/vault/vault.ts';
 import type { Clock } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -27,7 +27,7 @@ export const openVault = (
   clock: Clock,
 ): Promise<Vault> => Vault.open(vaultParts(config, store, clock));
 
-const ENGINE = { newSigningKey, publicKeyOf, sign, verified } as const;
+const ENGINE = { newSigningKey, publicKeyOf, sign, signBytes, verified } as const;
 
 export const signingKeys = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,

@@ -145,7 +145,13 @@ test('refuses operations that cannot work or that are not safe, and names the fi
     'invalid_schema',
     'outputSchema.$ref',
   );
-  await refused(binding({ sign: true }), 'feature_unavailable', '', 422);
+  const taken = { sign: true, fixedHeaders: { Date: 'x' } };
+  await refused(binding(taken), 'invalid_request', 'binding.fixedHeaders.Date');
+  await refused(
+    binding({ sign: true, idempotencyHeader: 'Signature' }),
+    'invalid_request',
+    'binding.idempotencyHeader',
+  );
   await refused(binding({ headers: { Host: '/orderId' } }), 'invalid_request', 'binding.headers.Host');
   await refused(
     binding({ headers: { Authorization: '/orderId' } }),

@@ -3,6 +3,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import { headerNameProblem, headerValueProblem } from './http-headers.ts';
 import { isPointer, stepsOf } from './json-pointer.ts';
+import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
 /** `properties`: the members that the input may have, if its schema names them. */
@@ -49,18 +50,25 @@ function pointerIssues(
   });
 }
 
-function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader }: HttpBinding): Issue[] {
+function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader, sign }: HttpBinding): Issue[] {
   const named = [
     ...Object.keys(headers).map(name => [`binding.headers.${name}`, name] as const),
     ...Object.keys(fixedHeaders).map(name => [`binding.fixedHeaders.${name}`, name] as const),
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
     ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
   ];
+  // The service sets these itself; as idempotencyHeader the name means the same.
+  const isTaken = (path: string, name: string): boolean =>
+    sign === true &&
+    SIGNATURE_HEADERS.has(name.toLowerCase()) &&
+    !(path === 'binding.idempotencyHeader' && name.toLowerCase() === IDEMPOTENCY_KEY);
   const seen = new Set<string>();
   const issues = named.flatMap(([path, name]) => {
     const isRepeated = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
-    const problem = headerNameProblem(name) ?? (isRepeated ? 'is set twice' : undefined);
+    const problem =
+      headerNameProblem(name) ??
+      (isRepeated ? 'is set twice' : isTaken(path, name) ? 'is set by the service in a signed call' : undefined);
     return problem === undefined ? [] : [{ path, message: problem }];
   });
   const values = Object.entries(fixedHeaders).flatMap(([name, value]) => {

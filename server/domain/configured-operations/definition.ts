@@ -58,14 +58,13 @@ export function overlayOf(request: ConfigureOperation): OverlayDefinition {
   return { enabled, approval, price };
 }
 
-/** @throws Fault `invalid_request`, `invalid_schema` or `feature_unavailable`. */
+/** @throws Fault `invalid_request` or `invalid_schema`. */
 export function definitionOf(request: ConfigureOperation): OperationDefinition {
   const { title, description, kind, effect, inputSchema, binding } = request;
   const needed = { title, description, kind, effect, inputSchema, binding };
   const missing = Object.entries(needed).flatMap(([path, value]) => (value === undefined ? [path] : []));
   if (!title || !description || !effect || !inputSchema || !binding || missing.length > 0)
     throw invalidRequest(missing.map(path => ({ path, message: 'is missing' })));
-  if (binding.sign === true) throw notSigned();
   const { approval = 'none', acknowledgeUnattended, outputSchema, display, retention = {}, examples = [] } = request;
   const definition: OperationDefinition = {
     ...{ title, description, effect, approval, inputSchema, binding, examples },
@@ -136,8 +135,3 @@ export function digestOfDefinition(id: string, { price: _, examples: __, ...defi
 }
 
 export const isSameContent = (one: object, other: object): boolean => canonicalJson(one) === canonicalJson(other);
-
-const notSigned = (): Error =>
-  fault('feature_unavailable', 'Signed requests (binding.sign) are not available.', {
-    advice: 'Omit sign, and authenticate the call by a credential.',
-  });

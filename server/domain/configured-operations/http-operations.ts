@@ -13,6 +13,7 @@ import type { CallCredential, CallCredentials } from '../stored-credentials/call
 import type { HttpCallable } from './callable.ts';
 import { endOfFailure, endOfInvalid, endOfStatus, endOfUnreadable } from './http-outcome.ts';
 import { type PlainRequest, requestOf } from './http-request.ts';
+import { IDEMPOTENCY_KEY, type MessageSigner, signatureHeaders } from './message-signature.ts';
 import type { Outbound, OutboundAnswer } from './outbound.ts';
 import { readTemplate } from './url-template.ts';
 
@@ -20,6 +21,8 @@ export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
   readonly credentials: Pick<CallCredentials, 'forCall' | 'count'>;
   readonly readAnswer: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
+  /** Of the key that is active now. */
+  readonly signer: () => Promise<MessageSigner>;
 }
 
 /** Calls of one application that run at once in this process. */
@@ -58,9 +61,11 @@ export class HttpOperations {
       const credential = auth
         ? await this.#parts.credentials.forCall(applicationId, auth, template.host)
         : NO_CREDENTIAL;
+      // Before the dispatch, so that a key that cannot be read is a refusal.
+      const signer = binding.sign ? await this.#parts.signer() : undefined;
       const run = async (dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
         if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
-        const outcome = await this.#send(definition, dispatched, request, credential, signal);
+        const outcome = await this.#send(definition, dispatched, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
       return { run, release: async () => release() };
@@ -73,15 +78,18 @@ export class HttpOperations {
   async #send(
     { binding, effect, outputSchema, timeoutMs, retention }: HttpCallable['definition'],
     row: InvocationRow,
-    request: PlainRequest,
+    { signer, ...request }: PlainRequest & { readonly signer: MessageSigner | undefined },
     { headers, secrets }: CallCredential,
     signal: AbortSignal,
   ): Promise<Outcome & { readonly upstream?: { readonly status: number } }> {
     const { idempotencyHeader, maxResponseBytes = RESPONSE_BYTES_DEFAULT, successStatus } = binding;
     const { outbound, clock } = this.#parts;
     const key = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
+    const isCovered = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
+    const signed = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
+    const allHeaders = { ...request.headers, ...headers, ...(isCovered ? {} : key), ...signed };
     const answer = await outbound.send(
-      { ...request, headers: { ...request.headers, ...headers, ...key }, deadlineMs: timeoutMs, maxResponseBytes },
+      { ...request, headers: allHeaders, deadlineMs: timeoutMs, maxResponseBytes },
       signal,
     );
     if (answer.kind === 'failed') {

@@ -3,7 +3,15 @@
 import type { JsonWebKeySet } from '../../../contract/signing-keys.ts';
 import type { SigningKeyRow } from '../../engines/store/rows/vault.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { newSigningKey, PublicKey, publicKeyOf, Signer, sign, verified } from '../../engines/vault/signing.ts';
+import type {
+  newSigningKey,
+  PublicKey,
+  publicKeyOf,
+  Signer,
+  sign,
+  signBytes,
+  verified,
+} from '../../engines/vault/signing.ts';
 import type { Place, Vault } from '../../engines/vault/vault.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -21,6 +29,7 @@ export interface SigningKeysParts {
     readonly newSigningKey: typeof newSigningKey;
     readonly publicKeyOf: typeof publicKeyOf;
     readonly sign: typeof sign;
+    readonly signBytes: typeof signBytes;
     readonly verified: typeof verified;
   };
   /** The owner, in the vault, of data of no application. */
@@ -42,6 +51,12 @@ export class SigningKeys {
   /** Signs with the active key. */
   async sign(typ: string, payload: Uint8Array): Promise<string> {
     return this.#parts.engine.sign(await this.#current(), typ, payload);
+  }
+
+  /** Signs messages with the key that is active now. */
+  async messageSigner(): Promise<{ readonly kid: string; sign(bytes: Uint8Array): Buffer }> {
+    const signer = await this.#current();
+    return { kid: signer.kid, sign: bytes => this.#parts.engine.signBytes(signer, bytes) };
   }
 
   /** The signed payload. Undefined if none of our keys signed it as this type. */

@@ -1,5 +1,5 @@
 // Ed25519 keys and compact JWS (RFC 7515) signed with them. The id of a key is its thumbprint (RFC 7638).
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signWith } from 'node:crypto';
 import { CompactSign, calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import type { JsonObject } from '../../kit/json.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -42,6 +42,10 @@ export interface Signer {
 export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Array): Promise<string> {
   return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(privateKeyOf(privateKey));
 }
+
+/** A plain Ed25519 signature. The bytes must begin as no JWS does, so that a signature of one is never one of the other. */
+export const signBytes = ({ privateKey }: Signer, bytes: Uint8Array): Buffer =>
+  signWith(null, bytes, privateKeyOf(privateKey));
 
 /** The payload. Undefined if none of these keys signed it as this type. `jwks` by kid. */
 export async function verified(

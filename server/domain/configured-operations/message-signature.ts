@@ -1,0 +1,55 @@
+// HTTP Message Signatures (RFC 9421) of calls whose operation asks for them. Pure. All components are always sent and covered, so that
+// a receiver can require this fixed list.
+import { createHash } from 'node:crypto';
+
+/** The components, in the order in which they are signed. */
+const COVERED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'] as const;
+/** Names the purpose of the signature, so that one for another purpose is not taken for it. */
+const TAG = 'berth-operation';
+const LABEL = 'berth';
+
+/** Lower case: headers of a signed call that only the service sets. */
+export const SIGNATURE_HEADERS: ReadonlySet<string> = new Set([
+  ...['content-digest', 'date', 'idempotency-key', 'berth-invocation-id', 'signature', 'signature-input'],
+]);
+export const IDEMPOTENCY_KEY = 'idempotency-key';
+
+/** Signs with Ed25519. `kid`: of the key in the published key set. */
+export interface MessageSigner {
+  readonly kid: string;
+  sign(bytes: Uint8Array): Buffer;
+}
+
+export interface SignedMessage {
+  readonly method: string;
+  readonly url: string;
+  readonly body?: Uint8Array;
+  readonly invocationId: string;
+}
+
+/** The headers to add. Without a body the digest is that of no bytes. */
+export function signatureHeaders(message: SignedMessage, at: Date, signer: MessageSigner): Record<string, string> {
+  const { method, url, body = Buffer.alloc(0), invocationId } = message;
+  const digest = createHash('sha256').update(body).digest('base64');
+  const sent = {
+    'content-digest': `sha-256=:${digest}:`,
+    date: at.toUTCString(),
+    'idempotency-key': invocationId,
+    'berth-invocation-id': invocationId,
+  };
+  const values = { ...sent, '@method': method, '@target-uri': targetUri(url) };
+  const created = Math.floor(at.getTime() / 1000);
+  const parameters = `(${COVERED.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${TAG}"`;
+  const base = [...COVERED.map(name => `"${name}": ${values[name]}`), `"@signature-params": ${parameters}`].join('\n');
+  return {
+    ...sent,
+    'signature-input': `${LABEL}=${parameters}`,
+    signature: `${LABEL}=:${signer.sign(Buffer.from(base)).toString('base64')}:`,
+  };
+}
+
+/** As the receiver sees it: without a fragment, the standard port, or the mark of an empty query. */
+function targetUri(text: string): string {
+  const { origin, pathname, search } = new URL(text);
+  return `${origin}${pathname}${search}`;
+}

@@ -1,0 +1,134 @@
+// Calls of operations with `sign`, verified as a receiver does that knows only RFC 9421, RFC 9530 and the published key set.
+import assert from 'node:assert/strict';
+import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
+import { test } from 'node:test';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, type Received } from '../harness/upstream.ts';
+
+const REQUIRED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'];
+
+const upstream = await openUpstream();
+const server = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const { key } = await keyWith(server, {
+  grants: ['orders.cancel', 'orders.read'].map(operationId => ({ operationId })),
+});
+const call = (id: string, input: object, idempotencyKey: string) =>
+  invoke(server, key, id, input, { headers: { 'idempotency-key': idempotencyKey } });
+
+interface Keys {
+  readonly keys: ReadonlyArray<JsonWebKey & { readonly kid: string }>;
+}
+const keySet = async (): Promise<Keys> => (await server.api<Keys>('GET', '/.well-known/jwks.json')).body;
+
+const text = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '');
+
+/** The key that has signed the request. Throws if it is not signed so, or changed since. */
+function signerOf(request: Received, { keys }: Keys): string {
+  const [, list = '', parameters = ''] =
+    /^berth=\(([^)]*)\)((?:;[a-z]+=(?:"[^"]*"|\d+))*)$/.exec(text(request.headers['signature-input'])) ?? [];
+  const covered = list.split(' ').map(item => item.replaceAll('"', ''));
+  assert.deepEqual(covered, REQUIRED);
+  const {
+    keyid = '',
+    alg,
+    tag,
+    created,
+  } = Object.fromEntries(
+    [...parameters.matchAll(/;([a-z]+)=(?:"([^"]*)"|(\d+))/g)].map(([, name, quoted, plain]) => [
+      name,
+      quoted ?? plain,
+    ]),
+  );
+  assert.deepEqual([alg, tag], ['ed25519', 'berth-operation']);
+  assert.ok(Math.abs(Number(created) - Date.now() / 1000) < 60, 'created now');
+  const componentOf = (name: string): string => {
+    if (name === '@method') return request.method;
+    if (name === '@target-uri') return `http://${request.headers.host}${request.url}`;
+    return text(request.headers[name]);
+  };
+  const lines = covered.map(name => `"${name}": ${componentOf(name)}`);
+  const base = [...lines, `"@signature-params": (${list})${parameters}`].join('\n');
+  const [, signature = ''] = /^berth=:([A-Za-z0-9+/=]+):$/.exec(text(request.headers.signature)) ?? [];
+  const jwk = keys.find(({ kid }) => kid === keyid) ?? assert.fail('the key is not published');
+  const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
+  assert.ok(verify(null, Buffer.from(base), publicKey, Buffer.from(signature, 'base64')), 'the signature matches');
+  const digest = createHash('sha256').update(request.body).digest('base64');
+  assert.equal(request.headers['content-digest'], `sha-256=:${digest}:`);
+  return keyid;
+}
+
+const last = (path: string): Received => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
+
+test('a signed write verifies against the published keys, and any change of it does not', async () => {
+  await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));
+  const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
+  assert.equal(body.status, 'succeeded', said);
+  const request = last('/orders/');
+  const keys = await keySet();
+  signerOf(request, keys);
+  const { headers } = request;
+  assert.deepEqual([headers['idempotency-key'], headers['berth-invocation-id']], [body.id, body.id]);
+  assert.ok(Math.abs(Date.parse(text(headers.date)) - Date.now()) < 60_000);
+  for (const changed of [
+    { ...request, method: 'PUT' },
+    { ...request, url: `${request.url}?more=1` },
+    { ...request, body: request.body.replace('late', 'soon') },
+    { ...request, headers: { ...headers, host: 'other.example' } },
+    { ...request, headers: { ...headers, date: new Date(0).toUTCString() } },
+    { ...request, headers: { ...headers, 'berth-invocation-id': 'other' } },
+    { ...request, headers: { ...headers, 'idempotency-key': 'other' } },
+    { ...request, headers: { ...headers, 'content-digest': 'sha-256=:AAAA:' } },
+    {
+      ...request,
+      headers: { ...headers, 'signature-input': text(headers['signature-input']).replace('created=1', 'created=2') },
+    },
+  ])
+    assert.throws(() => signerOf(changed, keys), assert.AssertionError);
+});
+
+test('a signed read without a body is signed with its query, beside the idempotency header of its binding', async () => {
+  await owner.publish('orders.read', {
+    ...cancelOrder(upstream, { effect: 'read' }),
+    binding: {
+      ...{ method: 'GET', url: `${upstream.url}/read/{orderId}?view=a%2Fb`, query: { why: '/reason' } },
+      ...{ sign: true, idempotencyHeader: 'X-Request-Id' },
+    },
+  });
+  const { body, text: said } = await call('orders.read', { orderId: 'A-1', reason: 'a&b=c d' }, 'two');
+  assert.equal(body.status, 'succeeded', said);
+  const request = last('/read/');
+  signerOf(request, await keySet());
+  assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
+});
+
+test('the idempotency header of a binding may be the one that is signed', async () => {
+  await owner.publish(
+    'orders.cancel',
+    cancelOrder(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
+  );
+  const { body, text: said } = await call('orders.cancel', { orderId: 'A-2' }, 'three');
+  assert.equal(body.status, 'succeeded', said);
+  signerOf(last('/orders/A-2'), await keySet());
+});
+
+test('after a rotation calls are signed with the new key, and earlier calls still verify', async () => {
+  const earlier = last('/orders/A-2');
+  const rotated = await server.berth('keys', 'rotate-signing');
+  assert.equal(rotated.code, 0, rotated.stderr);
+  assert.equal((await call('orders.cancel', { orderId: 'A-3' }, 'four')).body.status, 'succeeded');
+  const keys = await keySet();
+  assert.notEqual(signerOf(last('/orders/A-3'), keys), signerOf(earlier, keys));
+});
+
+test('a call without sign has none of these headers', async () => {
+  await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: false } }));
+  assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
+  const { headers } = last('/orders/A-4');
+  for (const name of ['signature', 'signature-input', 'content-digest', 'berth-invocation-id'])
+    assert.equal(headers[name], undefined);
+});
