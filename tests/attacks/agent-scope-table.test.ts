@@ -1,0 +1,103 @@
+// Every operation of the agent's side of operations and invocations, with each scope of a key alone, with keys of other
+// applications and with keys without a grant. Operations and scopes come from the contract.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import { OPERATION_IDS, type OperationId, operation } from '../../contract/operations.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { agentPath, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const TABLE = OPERATION_IDS.filter(id => {
+  const { tag, credential } = operation(id);
+  return credential === 'agentKey' && (tag === 'Operations' || tag === 'Invocations');
+});
+const OPERATION = 'orders.look';
+
+const upstream = await openUpstream();
+upstream.answer('/orders/slow', () => {}); // Never answers.
+upstream.answer('/orders/quick', (_, response) => void response.end('{}'));
+const server = await startServer({ env: upstream.settings });
+await liftLimits(server);
+const token = await ownerToken(server);
+const owner = await Owner.of(server);
+await owner.publish(OPERATION, { ...cancelOrder(upstream), effect: 'read' });
+
+const INVOKE = 'operations:invoke';
+
+/** Keys with one scope each. */
+const keys = new Map<string, string>();
+
+before(async () => {
+  for (const scope of AGENT_KEY_SCOPES)
+    keys.set(scope, (await keyWith(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
+});
+
+/** An invocation that runs, of the key that can call. */
+async function running(): Promise<string> {
+  const { body, status, text } = await server.api<Invocation>('POST', agentPath(server, pathTo('invoke')), {
+    ...{ key: keys.get(INVOKE) ?? null, body: { input: { orderId: 'slow' } }, headers: { prefer: 'respond-async' } },
+  });
+  assert.equal(status, 202, text);
+  return body.id;
+}
+
+const pathTo = (verb: string): string => `operations/${OPERATION}/${verb}`;
+
+function ask(id: OperationId, key: string, invocationId: string, applicationId = server.applicationId) {
+  const { method, path: pattern, body } = operation(id);
+  const values: Readonly<Record<string, string>> = { appId: applicationId, operationId: OPERATION, id: invocationId };
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
+  return server.api<ErrorBody>(method, path, { key, ...(body ? { body: { input: { orderId: 'quick' } } } : {}) });
+}
+
+for (const id of TABLE)
+  test(`${id}: each scope alone, another application and another key get what the contract says`, async () => {
+    const { scopes = assert.fail(`${id} names no scope`) } = operation(id);
+    const foreign = await foreignKey();
+    const invocationId = await running();
+    for (const [scope, key] of keys) {
+      const outside = await ask(id, foreign.key, invocationId);
+      assert.deepEqual([outside.status, outside.body.code], [404, 'not_found'], outside.text);
+      const isAboutOne = operation(id).path.includes('{id}');
+      if (isAboutOne) {
+        const beside = await ask(id, foreign.key, invocationId, foreign.applicationId);
+        assert.deepEqual([beside.status, beside.body.code], [404, 'not_found'], beside.text);
+      }
+      const { status, body, text } = await ask(id, key, invocationId);
+      // Keys see their own invocations only.
+      if (scopes.includes(scope) && isAboutOne && scope !== INVOKE) assert.equal(status, 404, `${scope}: ${text}`);
+      else if (scopes.includes(scope)) assert.ok(status === 200 || status === 202, `${scope}: ${text}`);
+      else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${scope}: ${text}`);
+    }
+  });
+
+test('a key without a grant does not see the operation, and may not call it', async () => {
+  const { key } = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
+  const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
+  assert.deepEqual(
+    listed.body.data.map(({ id }) => id),
+    ['browser.pdf'],
+  );
+  assert.equal((await ask('readAgentOperation', key, '')).status, 404);
+  const called = await ask('invokeOperation', key, '');
+  assert.deepEqual([called.status, called.body.code], [403, 'operation_not_granted'], called.text);
+});
+
+async function foreignKey(): Promise<{ key: string; applicationId: string }> {
+  const { body } = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  const scopes = AGENT_KEY_SCOPES;
+  const grants = [{ operationId: '*', effect: 'read' }];
+  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${body.id}/agent-keys`, {
+    ...{ key: token, body: { name: 'foreign', scopes, grants } },
+  });
+  assert.equal(issued.status, 201, issued.text);
+  return { key: issued.body.key, applicationId: body.id };
+}

@@ -1,0 +1,205 @@
+// Every operation on operations, credentials, webhooks and credit, with each role, each scope of a token, and from outside of the
+// application. Operations, scopes and the role that each names in its description come from the contract, so that a new
+// one is a case here, or fails for want of something to work on.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { Tag } from '../../contract/operation.ts';
+import { OPERATION_IDS, type OperationId, operation } from '../../contract/operations.ts';
+import { isAtLeast, ROLES, type Role } from '../../contract/roles.ts';
+import { MANAGE_TOKENS_SCOPE, TOKEN_SCOPES, type TokenScope } from '../../contract/tokens.ts';
+import type { Checkout, Quote } from '../../contract/topups.ts';
+import type { WebhookDelivery } from '../../contract/webhooks.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { stepUp } from '../harness/members.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+import { createWebhook, deliveryWhen, testWebhook, webhooksPath } from '../harness/webhooks.ts';
+
+const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations'];
+const TABLE = OPERATION_IDS.filter(id => {
+  const { tag, credential } = operation(id);
+  return TABLE_TAGS.includes(tag) && (credential === 'account' || credential === 'human');
+});
+/** Those that a token can have. */
+const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
+const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
+const CHECKOUTS = '/v1/topups/manual/checkouts';
+/** Where the permitted answer is an error, because nobody can have more. */
+const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
+
+const upstream = await openUpstream();
+const server = await startServer({
+  env: {
+    ...upstream.settings,
+    BERTH_REGISTRATION: 'open',
+    BERTH_CREDIT_PACKS: '[{"id":"p50","credits":50,"price":4500,"currency":"EUR"}]',
+    BERTH_PAYMENT_TEXT: 'Transfer it.',
+  },
+});
+const { applicationId } = server;
+const token = await ownerToken(server);
+const owner = await Owner.of(server);
+await liftLimits(server);
+
+type Who = Role | 'no member';
+const people = new Map<Who, Person>();
+/** Of each person, with every scope that can be passed on. */
+const tokens = new Map<Who, string>();
+/** Of the owner, with one scope each. */
+const narrow = new Map<TokenScope, string>();
+let elsewhere = '';
+let made = 0;
+
+before(async () => {
+  people.set('owner', await Person.owner(server));
+  for (const role of ROLES.filter(one => one !== 'owner'))
+    people.set(role, await otherPerson(server, `${role}@example.com`, role));
+  people.set('no member', await otherPerson(server, 'nobody@example.com'));
+  for (const [who, person] of people) {
+    await stepUp(person);
+    tokens.set(who, await issued(person, { scopes: SCOPES }));
+  }
+  for (const scope of SCOPES) narrow.set(scope, await issued(personOf('owner'), { scopes: [scope] }));
+  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
+  elsewhere = await issued(personOf('owner'), {
+    scopes: SCOPES,
+    applicationIds: [other.body.id],
+  });
+});
+
+const personOf = (who: Who): Person => people.get(who) ?? assert.fail(who);
+
+async function issued(person: Person, fields: object): Promise<string> {
+  const { status, body, text } = await person.post<{ token: string }>('/v1/account/tokens', { name: 'x', ...fields });
+  assert.equal(status, 201, text);
+  return body.token;
+}
+
+// ---- what there is to work on ----------------------------------------------------------------------------------------
+
+type Subject = Readonly<Record<string, string>>;
+
+/** Something new for the variables of a path, by what stands before them. */
+const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
+  '/v1/applications/{appId}/operations/{': async id => {
+    const name = `orders.n${++made}`;
+    const { status, text } = await owner.configure(name, cancelOrder(upstream));
+    assert.equal(status, 201, text);
+    if (id === 'withdrawOperation') await owner.send('POST', `operations/${name}/publish`);
+    return { id: name };
+  },
+  '/v1/applications/{appId}/credentials/{': async () => {
+    const name = `shop-${++made}`;
+    assert.equal((await owner.write(name, CREDENTIAL)).status, 201);
+    const rotated = await owner.write(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
+    assert.equal(rotated.status, 200, rotated.text);
+    return { id: name };
+  },
+  '/v1/applications/{appId}/webhooks/{': async id => {
+    const { id: webhookId } = await createWebhook(server, token, { url: `${upstream.url}/hook` });
+    if (!operation(id).path.includes('{deliveryId}')) return { webhookId };
+    const sent: WebhookDelivery = await testWebhook(server, token, webhookId);
+    const { id: deliveryId } = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+    return { webhookId, deliveryId };
+  },
+  [`${CHECKOUTS}/{`]: async () => {
+    const body = await order();
+    const key = { 'idempotency-key': `order ${++made}` };
+    const answer = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
+    assert.equal(answer.status, 201, answer.text);
+    return { id: answer.body.id };
+  },
+};
+
+async function order(): Promise<object> {
+  const { body } = await personOf('owner').get<Quote>(`/v1/topups/applications/${applicationId}/quote`);
+  return { applicationId, packId: 'p50', quoteId: body.quoteId };
+}
+
+/** Bodies that work here. Default: the example of the contract. */
+const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
+  configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
+  createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
+  openCheckout: order,
+  replaceAutoTopUp: () => ({ ...Object(operation('replaceAutoTopUp').bodyExample), applicationId }),
+};
+
+async function subjectOf(id: OperationId): Promise<Subject> {
+  const { path } = operation(id);
+  const rest = path.replace('{appId}', '');
+  if (!rest.includes('{')) return {};
+  const prefix =
+    Object.keys(SUBJECTS).find(start => path.startsWith(start)) ?? assert.fail(`${id}: nothing for ${path}`);
+  return (await SUBJECTS[prefix]?.(id)) ?? {};
+}
+
+/** Webhooks and orders are few at a time. */
+async function tidyUp(): Promise<void> {
+  const { body: hooks } = await server.api<{ data: Array<{ id: string }> }>('GET', webhooksPath(server), {
+    key: token,
+  });
+  for (const { id } of hooks.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
+  const person = personOf('owner');
+  const { body: orders } = await person.get<{ data: Checkout[] }>(`${CHECKOUTS}?applicationId=${applicationId}`);
+  for (const { id, status } of orders.data) if (status === 'open') await person.post(`${CHECKOUTS}/${id}/cancel`);
+}
+
+// ---- the table -------------------------------------------------------------------------------------------------------
+
+type Bearer = Person | string;
+
+async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<number> {
+  const { method, path: pattern, bodyExample, body: schema } = operation(id);
+  const values: Subject = { appId: applicationId, ...subject };
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
+  const query = id === 'listCheckouts' ? `?applicationId=${applicationId}` : '';
+  const body = schema && (await (BODIES[id]?.() ?? bodyExample ?? assert.fail(`${id} has no example`)));
+  const headers = {
+    ...(typeof by === 'string' ? { authorization: `Bearer ${by}` } : by.headers),
+    ...(method === 'POST' ? { 'idempotency-key': `cell ${++made}` } : {}),
+    ...(method === 'PUT' || method === 'PATCH' || method === 'DELETE' ? { 'if-match': '*' } : {}),
+  };
+  return (await server.api(method, path + query, { key: null, headers, body })).status;
+}
+
+/** The role that the description names. Who only reads needs the weakest. */
+function roleOf(id: OperationId): Role {
+  const { description, isWrite } = operation(id);
+  const named = /Requires the role (\w+)/.exec(description)?.[1];
+  const role = ROLES.find(one => one === named);
+  assert.equal(role, named, `${id} names a role that does not exist`);
+  assert.ok(role || !isWrite, `${id} changes something, and its description names no role`);
+  return role ?? 'viewer';
+}
+
+const isForPeople = (id: OperationId): boolean => operation(id).credential === 'human' || operation(id).stepUp === true;
+const permitted = (id: OperationId, status: number): boolean =>
+  status === (PERMITTED[id] ?? (status < 300 ? status : 0));
+
+for (const id of TABLE)
+  test(`${id}: each role, each scope and who is outside get what the contract says`, async () => {
+    const least = roleOf(id);
+    const untouched = await subjectOf(id);
+    for (const who of [...ROLES, 'no member'] as const) {
+      const may = who !== 'no member' && isAtLeast(who, least);
+      const refusal = who === 'no member' ? 404 : 403;
+      const byCookie = await ask(id, personOf(who), may ? await subjectOf(id) : untouched);
+      assert.ok(may ? permitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);
+      const byToken = await ask(id, tokens.get(who) ?? '', may && !isForPeople(id) ? await subjectOf(id) : untouched);
+      if (isForPeople(id)) assert.ok([401, 403, 404].includes(byToken), `${who} with a token: ${byToken}`);
+      else assert.ok(may ? permitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
+    }
+    if (isForPeople(id)) return;
+    const { scopes = assert.fail(`${id} takes tokens and names no scope`) } = operation(id);
+    const live = await subjectOf(id);
+    assert.equal(await ask(id, elsewhere, live), 404, 'a token for another application');
+    for (const [scope, narrowed] of narrow) {
+      const may = scopes.includes(scope);
+      const status = await ask(id, narrowed, may ? await subjectOf(id) : live);
+      assert.ok(may ? permitted(id, status) : status === 403, `a token with ${scope} alone: ${status}`);
+    }
+    await tidyUp();
+  });
