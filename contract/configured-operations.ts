@@ -123,7 +123,7 @@ export const Price = Type.Object(
   },
   {
     description:
-      'Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents.',
+      'Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds.',
   },
 );
 

@@ -7,7 +7,7 @@ export const CONTENT_BYTES_MAX = 1_048_576;
 const CONTENT_BYTES_DEFAULT = 262_144;
 export const OPERATION_TIMEOUT_MS_MAX = 120_000;
 export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
-/** Micro-credits for a call, besides its meters: the built-in operations have no price of their own. */
+/** Micro-credits for a call, besides its meters, unless the application sets another price. */
 export const MANAGED_PRICE = 0;
 const FIELDS_MAX = 50;
 const VALUES_MAX = 100;

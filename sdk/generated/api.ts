@@ -6917,7 +6917,7 @@ export interface operations {
                                  */
                                 days?: number;
                             };
-                            /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                            /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
@@ -7099,7 +7099,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -7287,7 +7287,7 @@ export interface operations {
                          */
                         days?: number;
                     };
-                    /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                    /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                     price?: {
                         /** @description Price of one call. */
                         microCredits: number;
@@ -7431,7 +7431,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -7582,7 +7582,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -7796,7 +7796,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -7975,7 +7975,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits. Of an `http` operation it is held and captured if the operator charges credit; of a built-in one it is only shown to agents. */
+                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;

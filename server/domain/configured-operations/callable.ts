@@ -5,6 +5,7 @@ import { ANY_OPERATION } from '../../../contract/grants.ts';
 import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
 import {
   MANAGED_OPERATIONS,
+  MANAGED_PRICE,
   type ManagedOperation,
   type ManagedOperationId,
   plainSchema,
@@ -58,7 +59,7 @@ function builtIn(id: ManagedOperationId, { input, output, example: _, ...managed
     ...{ id, kind: 'managed', ...managed },
     ...{ inputSchema: plainSchema(input) as JsonObject, outputSchema: plainSchema(output) as JsonObject },
   };
-  const more = { kind: 'managed', approval: 'none', price: { microCredits: 0 } } as const;
+  const more = { kind: 'managed', approval: 'none', price: { microCredits: MANAGED_PRICE } } as const;
   return { ...definition, ...more, digest: digestOf(definition) };
 }
 

@@ -8,22 +8,31 @@ const NONE = { browserSecond: 0, egressMegabyte: 0 };
 const metered = { seconds: 6, bytes: 1_500_000 };
 const METERS = 615;
 
-for (const [what, input, maxCost, amount] of [
-  ['the time limit of its session and 50 megabytes', { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
-  ['the same with the default time limit', {}, undefined, 90 * 100 + 500],
-  ['maxCost, if that is less', {}, 700, 700],
-  ['the estimate, if maxCost is more', {}, 1_000_000, 9500],
-  ['nothing in a session that pays for itself', { sessionId: 's' }, undefined, 0],
+for (const [what, price, input, maxCost, amount] of [
+  ['the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
+  ['the same with the default time limit', 0, {}, undefined, 90 * 100 + 500],
+  ['its price besides', 40, {}, undefined, 90 * 100 + 540],
+  ['maxCost, if that is less', 40, {}, 700, 700],
+  ['the estimate, if maxCost is more', 0, {}, 1_000_000, 9500],
+  ['nothing in a session that pays for itself', 0, { sessionId: 's' }, undefined, 0],
+  ['only its price in a session that pays for itself', 40, { sessionId: 's' }, 50, 40],
+  ['no more than the ledger can', Number.MAX_SAFE_INTEGER, {}, undefined, Number.MAX_SAFE_INTEGER],
 ] as const)
-  test(`a call holds ${what}`, () => assert.equal(reservationOf(RATES, input, maxCost), amount));
+  test(`a call holds ${what}`, () => assert.equal(reservationOf(RATES, price, input, maxCost), amount));
 
-test('a call holds nothing with rates of 0, whatever its maxCost', () => assert.equal(reservationOf(NONE, {}, 0), 0));
+test('a call holds nothing with rates of 0, whatever its price and maxCost', () =>
+  assert.equal(reservationOf(NONE, 40, {}, 0), 0));
 
-test('a maxCost that allows no second is refused', () =>
-  assert.throws(
-    () => reservationOf(RATES, {}, 99),
-    error => isFault(error, 'invalid_request'),
-  ));
+for (const [what, price, input, maxCost] of [
+  ['no second', 0, {}, 99],
+  ['no second besides the price', 40, {}, 139],
+  ['less than the price in a named session', 40, { sessionId: 's' }, 39],
+] as const)
+  test(`a maxCost that allows ${what} is refused`, () =>
+    assert.throws(
+      () => reservationOf(RATES, price, input, maxCost),
+      error => isFault(error, 'invalid_request'),
+    ));
 
 for (const [what, ended, captured] of [
   ['a success captures price and meters', { state: 'succeeded' }, METERS + 50],

@@ -1,5 +1,5 @@
 // What an invocation holds before it starts, and what is captured at its end. Pure.
-import { MANAGED_PRICE, OPERATION_TIMEOUT_MS_DEFAULT } from '../../../contract/managed-operations.ts';
+import { OPERATION_TIMEOUT_MS_DEFAULT } from '../../../contract/managed-operations.ts';
 import type { InvocationEnd } from '../../engines/store/rows/invocations.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type CreditRates, isEnforced, type Metered, meteredCost } from '../../kit/metered-cost.ts';
@@ -13,17 +13,22 @@ const ESTIMATED_BYTES = 50_000_000;
  * Micro-credits to hold: price and rate times time limit, or `maxCost` if it is less. A call in a session that the caller
  * names holds nothing but the price, because that session pays for itself. Throws if `maxCost` allows no second.
  */
-export function reservationOf(rates: CreditRates, input: JsonObject, maxCost: number | undefined): number {
+export function reservationOf(
+  rates: CreditRates,
+  price: number,
+  input: JsonObject,
+  maxCost: number | undefined,
+): number {
   if (!isEnforced(rates)) return 0;
   const { timeoutMs = OPERATION_TIMEOUT_MS_DEFAULT, sessionId } = input;
-  if (sessionId !== undefined) return Math.min(MANAGED_PRICE, maxCost ?? MANAGED_PRICE);
-  const least = MANAGED_PRICE + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
+  if (sessionId !== undefined) return priceOf(rates, price, maxCost);
+  const least = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
   if (maxCost !== undefined && maxCost < least)
     throw invalidRequest([
       { path: 'maxCost', message: `is ${maxCost}; the first second costs ${least} micro-credits` },
     ]);
   const metered = { seconds: sessionSeconds(Number(timeoutMs)), bytes: ESTIMATED_BYTES };
-  const estimate = MANAGED_PRICE + meteredCost(rates, metered);
+  const estimate = Math.min(price + meteredCost(rates, metered), Number.MAX_SAFE_INTEGER);
   return Math.min(estimate, maxCost ?? estimate);
 }
 
@@ -41,14 +46,14 @@ export interface Ended {
   readonly phase?: string;
   readonly metered: Metered;
   readonly reserved: number;
-  readonly price?: number;
+  readonly price: number;
 }
 
 /**
  * Micro-credits to capture: price and meters of a success; the meters, without the price, of a failure after the start; 0
  * if nothing was started. Never more than was held. Undefined: the outcome is unknown, and all stays held.
  */
-export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price = MANAGED_PRICE }: Ended) {
+export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: Ended) {
   if (state === 'ambiguous') return undefined;
   if (state === 'cancelled' || phase === 'before') return 0;
   const cost = meteredCost(rates, metered) + (state === 'succeeded' ? price : 0);

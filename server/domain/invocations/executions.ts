@@ -249,9 +249,8 @@ export class Executions {
     const endedAt = clock.now();
     const metered = this.#meteredOf(session, endedAt);
     const phase = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
-    // Without a session the price is all that is held.
-    const price = session ? {} : { price: row.reserved };
-    const captured = capturedOf(rates, { state, metered, reserved: row.reserved, ...phase, ...price });
+    const { reserved, price } = row;
+    const captured = capturedOf(rates, { state, metered, reserved, price, ...phase });
     return {
       ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
       ...(captured === undefined ? { heldUntil: plus(endedAt, HELD_UNKNOWN_MS) } : { captured }),
@@ -267,7 +266,7 @@ export class Executions {
     return { seconds: startedSeconds(session.ownSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
 
-  /** Stops the call as soon as it costs more than it holds. */
+  /** Stops the call as soon as its meters cost more than it holds besides its price. */
   async #watchCost(
     row: InvocationRow,
     { session }: Prepared,
@@ -277,7 +276,7 @@ export class Executions {
     const { clock, rates } = this.#parts;
     if (row.reserved === 0 || !session?.ownSince) return;
     while (!over.aborted) {
-      if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved)
+      if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
         return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
       await clock.sleep(COST_LOOK_MS, over).catch(() => {}); // Rejects when the call is over.
     }

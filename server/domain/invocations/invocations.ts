@@ -233,7 +233,7 @@ export class Invocations {
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, state: 'accepted', attempts: 0, meters: {} },
-      ...{ reserved: reservedFor(operation, rates, request), captured: 0 },
+      ...{ price: operation.price.microCredits, reserved: reservedFor(operation, rates, request), captured: 0 },
       ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
       sealedInput: await sealInput({ id, applicationId }, request.input),
@@ -334,7 +334,10 @@ const reservedFor = (
   { kind, price }: CallableOperation,
   rates: CreditRates,
   { input, maxCost }: InvokeOperation,
-): number => (kind === 'http' ? priceOf(rates, price.microCredits, maxCost) : reservationOf(rates, input, maxCost));
+): number =>
+  kind === 'http'
+    ? priceOf(rates, price.microCredits, maxCost)
+    : reservationOf(rates, price.microCredits, input, maxCost);
 
 const CANCEL_SECONDS = 5;
 

@@ -73,6 +73,7 @@ export interface Tables {
       metadata: JsonbOrNull;
       meters: Jsonb;
       attempts: Generated<number>;
+      price: Generated<number>;
       reserved: Generated<number>;
       captured: Generated<number>;
     }

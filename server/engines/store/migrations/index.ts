@@ -29,6 +29,7 @@ import { up as credits } from './0028-credits.ts';
 import { up as operations } from './0029-operations.ts';
 import { up as lastPage } from './0030-last-page.ts';
 import { up as creditFunctions } from './0033-credit-functions.ts';
+import { up as invocationPrice } from './0034-invocation-price.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -60,4 +61,5 @@ export const migrations: Record<string, Migration> = {
   '0029-operations': { up: operations },
   '0030-last-page': { up: lastPage },
   '0033-credit-functions': { up: creditFunctions },
+  '0034-invocation-price': { up: invocationPrice },
 };

@@ -35,6 +35,8 @@ export interface InvocationRow {
   readonly attempts: number;
   /** The most micro-credits that the caller allows. */
   readonly maxCost?: number;
+  /** Micro-credits of a success besides its meters, as they were at the admission. */
+  readonly price: number;
   /** Micro-credits that were held at the start, and that were captured at the end. */
   readonly reserved: number;
   readonly captured: number;

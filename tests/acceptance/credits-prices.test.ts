@@ -1,0 +1,151 @@
+// Prices of operations: held by the admission, captured by a success in the transaction of its end, given back or kept otherwise.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const RATE = 1000;
+const PRICE = 700;
+/** 90 seconds: the time limit of 30 and the start of the browser. */
+const HOLD = 90 * RATE;
+
+const SLOW_MS = 30_000;
+const pages = await openPages({
+  '/plain': '<!doctype html><title>Plain</title>',
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+  '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
+});
+const upstream = await openUpstream();
+const closed = await openUpstream();
+closed.close();
+const hosts = [upstream.host, closed.host, new URL(pages.url).host];
+const addresses = hosts.map(host => host.replace(':', '/32:')).join(',');
+const server = await startServer({
+  pages,
+  env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '3', BERTH_EGRESS_ALLOW: addresses },
+});
+await liftLimits(server);
+const owner = await Owner.of(server);
+const token = await ownerToken(server);
+const { key } = await keyWith(server, {
+  scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
+  grants: ['browser.content', 'orders.cancel', 'orders.read', 'orders.gone'].map(operationId => ({ operationId })),
+});
+const CREDITS = `/v1/applications/${server.applicationId}/credits`;
+const credits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
+const granted = await server.berth('credits', 'grant', '-', '10', '--reason', 'for the test');
+assert.equal(granted.code, 0, granted.stderr);
+const overlay = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
+assert.equal(overlay.status, 200, overlay.text);
+
+const input = { url: `${pages.url}/plain`, as: 'text' };
+let calls = 0;
+const order = (id: string, orderId: string, more: object = {}) => {
+  calls += 1;
+  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` }, more });
+};
+const priced = { price: { microCredits: PRICE } };
+await owner.publish('orders.cancel', cancelOrder(upstream, priced));
+await owner.publish('orders.read', {
+  ...cancelOrder(upstream, { effect: 'read', ...priced }),
+  binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}` },
+});
+await owner.publish('orders.gone', cancelOrder(closed, priced));
+for (const path of ['/orders/refused', '/orders/broken'])
+  upstream.answer(path, (_, response) => sendJson(response, path.endsWith('refused') ? 409 : 500, {}));
+
+const released = () => eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+
+test('a success of a built-in operation captures its price and its meters', async () => {
+  const before = await credits();
+  const { body, text } = await invoke(server, key, 'browser.content', input);
+  assert.equal(body.status, 'succeeded', text);
+  assert.equal(body.cost.reserved, HOLD + PRICE);
+  assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE + PRICE);
+  const after = await released();
+  assert.equal(before.balance - after.balance, body.cost.captured);
+});
+
+test('a failure of a built-in operation captures its meters, and not its price', async () => {
+  const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
+  assert.equal(body.error?.code, 'page_failed');
+  assert.ok(body.cost.captured > 0);
+  assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
+});
+
+test('in a session that the caller names a call holds and captures its price alone', async () => {
+  const { id } = await server.createSession({ keepAlive: true }, key);
+  const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual([body.cost.reserved, body.cost.captured], [PRICE, PRICE]);
+  await server.release(id);
+  await released();
+});
+
+test('maxCost bounds price and meters, and a call is stopped before its price could not be paid', async () => {
+  const slow = { url: `${pages.url}/slow` };
+  const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
+  assert.equal(body.error?.code, 'cost_limit', text);
+  assert.equal(body.cost.reserved, 2 * RATE + PRICE);
+  assert.ok(body.cost.captured <= 2 * RATE + PRICE, String(body.cost.captured));
+  const refused = await invoke(server, key, 'browser.content', input, { more: { maxCost: RATE + PRICE - 1 } });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  await released();
+});
+
+test('the price of a call is that of its admission', async () => {
+  const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
+  const running = invoke(server, key, 'browser.content', slow);
+  await eventually('it to be held', credits, ({ reserved }) => reserved > 0);
+  const dearer = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
+  assert.equal(dearer.status, 200, dearer.text);
+  const { body } = await running;
+  assert.equal(body.cost.reserved % RATE, PRICE, 'not the price that was set meanwhile');
+  await owner.configure('browser.content', priced, '*');
+  await released();
+});
+
+for (const [what, id, orderId, status, captured] of [
+  ['a success captures', 'orders.cancel', 'A-1', 'succeeded', PRICE],
+  ['a read that the service refuses costs nothing', 'orders.read', 'refused', 'failed', 0],
+  ['a read that the service fails costs nothing', 'orders.read', 'broken', 'failed', 0],
+  ['a write that the service refuses costs nothing', 'orders.cancel', 'refused', 'failed', 0],
+  ['a write that was not sent costs nothing', 'orders.gone', 'A-1', 'failed', 0],
+] as const)
+  test(`of an HTTP operation, ${what}`, async () => {
+    const before = await credits();
+    const { body, text } = await order(id, orderId);
+    assert.equal(body.status, status, text);
+    assert.deepEqual([body.cost.reserved, body.cost.captured], [PRICE, captured]);
+    const after = await credits();
+    assert.deepEqual([before.balance - after.balance, after.reserved], [captured, 0]);
+    const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=2`, { key: token });
+    assert.deepEqual(
+      entries.data.map(({ type }) => type),
+      [captured > 0 ? 'capture' : 'release', 'hold'],
+    );
+  });
+
+test('a maxCost below the price of an HTTP operation is refused, and nothing is sent', async () => {
+  const sent = upstream.received().length;
+  const { status, body, text } = await order('orders.cancel', 'A-2', { maxCost: PRICE - 1 });
+  assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+  assert.equal(upstream.received().length, sent);
+});
+
+test('the price of a write whose effect is unknown stays held', async () => {
+  const before = await credits();
+  const { body, text } = await order('orders.cancel', 'broken');
+  assert.deepEqual([body.status, body.cost.captured], ['ambiguous', 0], text);
+  const after = await credits();
+  assert.deepEqual([after.reserved - before.reserved, after.balance], [PRICE, before.balance]);
+  const held = after.reservations.find(({ purpose }) => purpose.id === body.id);
+  const days = (Date.parse(held?.expiresAt ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
+  assert.equal(Math.round(days), 30);
+});
