@@ -8,6 +8,8 @@ import type { Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -18,7 +20,10 @@ const SESSIONS = '/v1/browsers/sessions';
 
 type Created = HttpAnswer<ErrorBody & Session>;
 
-const server = await startServer({ env: { BERTH_SLOTS: '12', BERTH_WARM: '0' } });
+const pages = await openPages({
+  '/slow': () => {}, // never answers
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '12', BERTH_WARM: '0' } });
 const token = await ownerToken(server);
 
 const create = (name: string, waitSeconds?: number, key = server.key): Promise<Created> =>
@@ -134,6 +139,31 @@ test('ten creates run, five wait and five are refused; a caller that disconnects
     assert.ok(Number(answer.headers['x-berth-waited']) > 0);
   }
   await Promise.all((await running()).map(({ id }) => server.release(id)));
+  await server.settles();
+});
+
+test('of a hundred concurrent creates and calls of operations, ten get a session between them', async () => {
+  await setLimits(server, token, { maxConcurrent: SEATS, maxCreatesPerMinute: 1000 });
+  const { key } = await keyWith(server, {
+    scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
+  });
+  const input = { url: `${pages.url}/slow`, timeoutMs: 120_000 };
+  const call = () => invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } });
+  const first = await Promise.all(Array.from({ length: 4 }, call));
+  const rest = Array.from({ length: 48 }, async (_, index) => Promise.all([create(`mixed ${index}`), call()]));
+  const pairs = await Promise.all(rest);
+  const calls = [...first, ...pairs.map(([, called]) => called)];
+  const admitted = calls.filter(({ status }) => status === 202);
+  const { 201: created = 0, ...refused } = tally(pairs.map(([made]) => made));
+  assert.ok(admitted.length >= first.length);
+  assert.equal(created + admitted.length, SEATS);
+  assert.deepEqual(refused, { '429 concurrency_limit': 48 - created });
+  for (const { status, body } of calls.filter(one => one.status !== 202))
+    assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
+  assert.equal((await running()).length, SEATS);
+  for (const { body } of admitted)
+    await server.api('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
+  for (const [made] of pairs) if (made.status === 201) await server.release(made.body.id);
   await server.settles();
 });
 
