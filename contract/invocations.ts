@@ -49,8 +49,28 @@ export const AgentOperation = Type.Object(
         'Who must approve a call. With another value than `none` a call is refused with `approval_required`.',
     }),
     price: Type.Object(
-      { microCredits: Type.Integer({ description: 'Price of one call.' }) },
+      {
+        microCredits: Type.Integer({ description: 'Price of one call.' }),
+        estimate: Type.Optional(
+          Type.Object(
+            { browserSeconds: Type.Integer(), egressBytes: Type.Integer() },
+            {
+              description:
+                'What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own.',
+            },
+          ),
+        ),
+      },
       { description: 'Price of a call.' },
+    ),
+    requires: Type.Object(
+      {
+        connection: Type.Enum(['ready', 'missing'], {
+          description:
+            '`missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.',
+        }),
+      },
+      { description: 'What a call needs besides its input.' },
     ),
     timeoutMs: Type.Integer({ description: 'Default time limit in milliseconds.' }),
     grant: Type.Object(
@@ -67,7 +87,7 @@ export const AgentOperation = Type.Object(
 );
 export type AgentOperation = Static<typeof AgentOperation>;
 
-export const AgentOperationList = Type.Object({ data: Type.Array(AgentOperation, { description: 'Ordered by id.' }) });
+export const AgentOperationList = Page(AgentOperation, 'Ordered by id.');
 export type AgentOperationList = Static<typeof AgentOperationList>;
 
 export const InvokeOperation = Type.Object(

@@ -1,4 +1,6 @@
 // Operations that agents call, and their invocations.
+import { CachedHeader } from '../config.ts';
+import { DISCOVERY_CACHED_SECONDS, DiscoveryQuery } from '../discovery.ts';
 import {
   AgentApplicationParams,
   AgentOperation,
@@ -17,6 +19,12 @@ import {
 import type { Operation } from '../operation.ts';
 
 const AGENT = '/v1/agent/applications/{appId}';
+const DISCOVERED = {
+  ETag: 'Of this content. Send it as `If-None-Match`.',
+  'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
+  vary: '`Authorization`.',
+} as const;
+const UNCHANGED = { description: 'The version that you have is current.', headers: DISCOVERED } as const;
 const DISCOVER = ['operations:discover', 'operations:invoke'] as const;
 
 export const INVOCATION_OPERATIONS = {
@@ -31,7 +39,12 @@ export const INVOCATION_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     params: AgentApplicationParams,
-    responses: { 200: { description: 'The operations.', schema: AgentOperationList } },
+    query: DiscoveryQuery,
+    headers: CachedHeader,
+    responses: {
+      200: { description: 'A page of operations.', schema: AgentOperationList, headers: DISCOVERED },
+      304: UNCHANGED,
+    },
     errors: ['not_found'],
   },
   readAgentOperation: {
@@ -45,7 +58,11 @@ export const INVOCATION_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     params: AgentOperationParams,
-    responses: { 200: { description: 'The operation.', schema: AgentOperation } },
+    headers: CachedHeader,
+    responses: {
+      200: { description: 'The operation.', schema: AgentOperation, headers: DISCOVERED },
+      304: UNCHANGED,
+    },
     errors: ['not_found'],
   },
   invokeOperation: {

@@ -5911,8 +5911,22 @@ export interface operations {
     };
     discoverOperations: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Only operations that have each of these words in their id, title or description, in any case. */
+                q?: string;
+                /** @description Only operations of this kind. */
+                kind?: "managed" | "http";
+                /** @description Only operations with this effect. */
+                effect?: "read" | "write" | "irreversible";
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Id of the application of the agent key. */
                 appId: string;
@@ -5921,7 +5935,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The operations. */
+            /** @description A page of operations. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5956,6 +5970,19 @@ export interface operations {
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
+                                /** @description What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own. */
+                                estimate?: {
+                                    browserSeconds: number;
+                                    egressBytes: number;
+                                };
+                            };
+                            /** @description What a call needs besides its input. */
+                            requires: {
+                                /**
+                                 * @description `missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.
+                                 * @enum {unknown}
+                                 */
+                                connection: "ready" | "missing";
                             };
                             /** @description Default time limit in milliseconds. */
                             timeoutMs: number;
@@ -5967,8 +5994,17 @@ export interface operations {
                                 remainingCallsToday?: number;
                             };
                         }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
                     };
                 };
+            };
+            /** @description The version that you have is current. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A failure. */
             default: {
@@ -5984,7 +6020,10 @@ export interface operations {
     readAgentOperation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Id of the application of the agent key. */
                 appId: string;
@@ -6028,6 +6067,19 @@ export interface operations {
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
+                            /** @description What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own. */
+                            estimate?: {
+                                browserSeconds: number;
+                                egressBytes: number;
+                            };
+                        };
+                        /** @description What a call needs besides its input. */
+                        requires: {
+                            /**
+                             * @description `missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.
+                             * @enum {unknown}
+                             */
+                            connection: "ready" | "missing";
                         };
                         /** @description Default time limit in milliseconds. */
                         timeoutMs: number;
@@ -6040,6 +6092,13 @@ export interface operations {
                         };
                     };
                 };
+            };
+            /** @description The version that you have is current. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A failure. */
             default: {

@@ -115,7 +115,7 @@ test('switches a built-in operation off, and sets its approval and price', async
   assert.equal(approved.status, 200, approved.text);
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
   const pdf = body.data.find(({ id }) => id === 'browser.pdf');
-  assert.deepEqual([pdf?.approval, pdf?.price], ['member', { microCredits: 7 }]);
+  assert.deepEqual([pdf?.approval, pdf?.price.microCredits], ['member', 7]);
   const unapproved = await invoke(server, key, 'browser.pdf', { url: upstream.url });
   assert.deepEqual([unapproved.status, unapproved.body.code], [409, 'approval_required']);
   assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, before.body.digest);

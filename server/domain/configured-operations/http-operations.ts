@@ -19,7 +19,7 @@ import { readTemplate } from './url-template.ts';
 
 export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
-  readonly credentials: Pick<CallCredentials, 'forCall' | 'count'>;
+  readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
   readonly readAnswer: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
   /** Of the key that is active now. */
   readonly signer: () => Promise<MessageSigner>;
@@ -46,6 +46,14 @@ export class HttpOperations {
   /** Checks what the schema of the input cannot say. */
   assertInput({ definition }: HttpCallable, input: JsonObject): void {
     requestOf(definition.binding, input);
+  }
+
+  /** Whether the credential that the binding names is there, and may be sent to its host. */
+  async isConnected({ definition }: HttpCallable, application: ApplicationId): Promise<boolean> {
+    const { auth, url } = definition.binding;
+    const template = readTemplate(url);
+    if (!auth || typeof template === 'string') return true;
+    return (await this.#parts.credentials.problem(application, auth, template.host)) === undefined;
   }
 
   /** Throws a fault if nothing can be sent. */

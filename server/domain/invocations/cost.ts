@@ -9,6 +9,12 @@ import { sessionSeconds } from './managed.ts';
 /** Traffic of the session of a call. Nobody knows it beforehand; a call that needs more is stopped. */
 const ESTIMATED_BYTES = 50_000_000;
 
+/** What a call in a session of its own holds credit for. */
+export const estimateOf = (timeoutMs: number) => ({
+  browserSeconds: sessionSeconds(timeoutMs),
+  egressBytes: ESTIMATED_BYTES,
+});
+
 /**
  * Micro-credits to hold: price and rate times time limit, or `maxCost` if it is less. A call in a session that the caller
  * names holds nothing but the price, because that session pays for itself. Throws if `maxCost` allows no second.

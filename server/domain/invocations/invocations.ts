@@ -1,5 +1,6 @@
 // The API operations of the agent side: discover operations, invoke them, read and cancel invocations.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import type { DiscoveryQuery } from '../../../contract/discovery.ts';
 import {
   type AgentOperation,
   type AgentOperationList,
@@ -36,7 +37,8 @@ import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
-import { priceOf, reservationOf } from './cost.ts';
+import { estimateOf, priceOf, reservationOf } from './cost.ts';
+import { isSought } from './discovery.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -62,7 +64,7 @@ export interface InvocationsParts {
   readonly executions: Executions;
   readonly catalogue: Pick<Catalogue, 'all' | 'one'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
-  readonly http: Pick<HttpOperations, 'assertInput'>;
+  readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -87,11 +89,28 @@ export class Invocations {
     this.#parts = parts;
   }
 
-  async discover(caller: AgentCaller, appId: string): Promise<AgentOperationList> {
+  async discover(caller: AgentCaller, appId: string, query: DiscoveryQuery): Promise<AgentOperationList> {
     assertOwn(caller, appId);
-    const { catalogue } = this.#parts;
-    const granted = grantedOf(await catalogue.all(caller.applicationId), await this.#grants(caller));
-    return { data: await Promise.all(granted.map(one => this.#operationView(caller, one))) };
+    const { cursors } = this.#parts;
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, ...filters } = query;
+    const name = { list: `discovery ${JSON.stringify(filters)}`, owner: caller.keyId };
+    const last = cursor === undefined ? '' : cursors.read(name, cursor);
+    const sought = (await this.#granted(caller)).filter(
+      ({ operation }) => operation.id > last && isSought(operation, filters),
+    );
+    const rows = sought.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
+    const { data, ...more } = pageOf(
+      rows,
+      limit,
+      ({ one }) => one,
+      id => cursors.after(name, id),
+    );
+    return { data: await Promise.all(data.map(one => this.#operationView(caller, one))), ...more };
+  }
+
+  /** Every operation that the key has a grant for. */
+  async callable(caller: AgentCaller): Promise<readonly AgentOperation[]> {
+    return Promise.all((await this.#granted(caller)).map(one => this.#operationView(caller, one)));
   }
 
   async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
@@ -183,19 +202,26 @@ export class Invocations {
     return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' }; // Validated as an id.
   }
 
+  async #granted(caller: AgentCaller): Promise<readonly Granted[]> {
+    return grantedOf(await this.#parts.catalogue.all(caller.applicationId), await this.#grants(caller));
+  }
+
   async #grants({ applicationId, keyId }: AgentCaller): Promise<readonly GrantRow[]> {
     return (await this.#parts.keys.get(applicationId, keyId))?.grants ?? [];
   }
 
-  async #operationView({ keyId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
-    const { rows, clock } = this.#parts;
+  async #operationView({ keyId, applicationId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
+    const { rows, clock, http } = this.#parts;
     const { input, maxCallsPerDay } = grant;
     const used =
       maxCallsPerDay === undefined ? 0 : await rows.countSince(keyId, operation.id, startOfUtcDay(clock.now()));
     const { id, title, description, revision, digest, effect, approval, price } = operation;
     const { inputSchema, outputSchema, timeoutMs } = operation;
+    const isReady = operation.kind !== 'http' || (await http.isConnected(operation, applicationId));
     return {
-      ...{ id, title, description, revision, digest, effect, approval, price, inputSchema, outputSchema, timeoutMs },
+      ...{ id, title, description, revision, digest, effect, approval, inputSchema, outputSchema, timeoutMs },
+      price: { ...price, ...(operation.kind === 'http' ? {} : { estimate: estimateOf(timeoutMs) }) },
+      requires: { connection: isReady ? 'ready' : 'missing' },
       grant: {
         ...(input ? { input } : {}),
         ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - used) }),

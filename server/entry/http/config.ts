@@ -20,9 +20,12 @@ export const configHandlers = (documents: ServiceDocuments) => ({
 });
 
 /** With an ETag. Pages of any origin may read it. */
-export function cached(body: object, known: string | undefined): Answer {
+export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, FOR_ANYONE);
+
+/** With an ETag of the content; 304 if the caller has it. */
+export function conditional(body: object, known: string | undefined, more: Readonly<Record<string, string>>): Answer {
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
-  const headers = { ...FOR_ANYONE, etag };
+  const headers = { ...more, etag };
   const isCurrent = known?.split(',').some(one => ['*', etag, `W/${etag}`].includes(one.trim()));
   return isCurrent ? { status: 304, headers } : { body, headers };
 }

@@ -1,23 +1,25 @@
 // HTTP handlers of operations, invocations and receipts.
+import { DISCOVERY_CACHED_SECONDS } from '../../../contract/discovery.ts';
 import { INVOKE_WAIT_SECONDS_DEFAULT } from '../../../contract/invocations.ts';
 import type { Invocations } from '../../domain/invocations/invocations.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
+import { conditional } from './config.ts';
 import { readPreferences } from './preferences.ts';
 
 export type InvocationVerbs = Pick<
   Invocations,
-  'discover' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
+  'discover' | 'callable' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
 >;
 
 const RETRY_AFTER = '2';
 
 export const invocationHandlers = (invocations: InvocationVerbs) => ({
-  discoverOperations: async ({ caller, params }: In<'discoverOperations'>): Promise<Answer> =>
-    answer(await invocations.discover(caller, params.appId)),
+  discoverOperations: async ({ caller, params, query, headers }: In<'discoverOperations'>): Promise<Answer> =>
+    discovered(await invocations.discover(caller, params.appId, query), headers['if-none-match']),
 
-  readAgentOperation: async ({ caller, params }: In<'readAgentOperation'>): Promise<Answer> =>
-    answer(await invocations.readOperation(caller, params.appId, params.operationId)),
+  readAgentOperation: async ({ caller, params, headers }: In<'readAgentOperation'>): Promise<Answer> =>
+    discovered(await invocations.readOperation(caller, params.appId, params.operationId), headers['if-none-match']),
 
   invokeOperation: async ({ caller, params, body, headers, signal }: In<'invokeOperation'>): Promise<Answer> => {
     const idempotencyKey = headers['idempotency-key'];
@@ -43,6 +45,10 @@ export const invocationHandlers = (invocations: InvocationVerbs) => ({
   readReceiptStatus: async ({ params }: In<'readReceiptStatus'>): Promise<Answer> =>
     answer(await invocations.receiptStatus(params.jti)),
 });
+
+/** Only the caller may keep it: other keys have other grants. */
+const discovered = (body: object, known: string | undefined): Answer =>
+  conditional(body, known, { 'cache-control': `private, max-age=${DISCOVERY_CACHED_SECONDS}`, vary: 'authorization' });
 
 function waitOf(prefer: string | undefined): number {
   const { waitSeconds, isAsync, isWithoutWait } = readPreferences(prefer);

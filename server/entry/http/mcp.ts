@@ -27,7 +27,7 @@ export interface McpParts {
   readonly tools: {
     call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult>;
   };
-  readonly operations: Pick<InvocationVerbs, 'discover' | 'invoke' | 'file'>;
+  readonly operations: Pick<InvocationVerbs, 'callable' | 'invoke' | 'file'>;
   readonly publicUrl: string;
   readonly version: string;
   readonly log: Log;
@@ -120,8 +120,7 @@ const toolName = (operationId: string): string => operationId.replaceAll('.', '_
 
 async function operationsOf({ operations }: McpParts, caller: AgentCaller): Promise<readonly AgentOperation[]> {
   if (!caller.scopes.has('operations:invoke')) return [];
-  const { data } = await operations.discover(caller, caller.applicationId);
-  return data;
+  return operations.callable(caller);
 }
 
 const listedOperation = ({ id, title, description, inputSchema, effect }: AgentOperation) => ({

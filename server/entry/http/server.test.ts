@@ -270,7 +270,14 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       ...{ test: unasked, deliveries: unasked, readDelivery: unasked, redeliver: unasked },
     },
     invocations: {
-      ...{ discover: unasked, readOperation: unasked, invoke: unasked, list: unasked, read: unasked },
+      ...{
+        discover: unasked,
+        callable: unasked,
+        readOperation: unasked,
+        invoke: unasked,
+        list: unasked,
+        read: unasked,
+      },
       ...{ cancel: unasked, receiptStatus: unasked, file: unasked },
     },
     configuredOperations: {

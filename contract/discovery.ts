@@ -1,0 +1,22 @@
+// The filters with which agents look for operations that they may call.
+import { type Static, Type } from 'typebox';
+import { PageQuery } from './common.ts';
+import { OPERATION_KINDS } from './configured-operations.ts';
+import { OPERATION_EFFECTS } from './invocations.ts';
+
+/** How long a key's answer may be reused by its caller. */
+export const DISCOVERY_CACHED_SECONDS = 30;
+
+export const DiscoveryQuery = Type.Object({
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Only operations that have each of these words in their id, title or description, in any case.',
+    }),
+  ),
+  kind: Type.Optional(Type.Enum([...OPERATION_KINDS], { description: 'Only operations of this kind.' })),
+  effect: Type.Optional(Type.Enum([...OPERATION_EFFECTS], { description: 'Only operations with this effect.' })),
+  ...PageQuery.properties,
+});
+export type DiscoveryQuery = Static<typeof DiscoveryQuery>;

@@ -1,0 +1,19 @@
+// Which of the operations that a key may call a caller looks for. Pure.
+import type { DiscoveryQuery } from '../../../contract/discovery.ts';
+import type { CallableOperation } from '../configured-operations/callable.ts';
+
+export type Filters = Pick<DiscoveryQuery, 'q' | 'kind' | 'effect'>;
+
+/** Each word of `q` stands in the id, the title or the description. */
+export function isSought(
+  { id, title, description, kind, effect }: Pick<CallableOperation, 'id' | 'title' | 'description' | 'kind' | 'effect'>,
+  filters: Filters,
+): boolean {
+  const about = `${id}\n${title}\n${description}`.toLowerCase();
+  const words = (filters.q ?? '').toLowerCase().split(/\s+/);
+  return (
+    (filters.kind === undefined || filters.kind === kind) &&
+    (filters.effect === undefined || filters.effect === effect) &&
+    words.every(word => about.includes(word))
+  );
+}

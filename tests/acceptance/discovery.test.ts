@@ -1,0 +1,140 @@
+// What agents find: the operations that a key has a grant for, searched and filtered, in pages, with ETag, estimate and what they
+// require; and that MCP has the same ones as tools, with the official clients of both revisions.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { AgentOperation, AgentOperationList } from '../../contract/invocations.ts';
+import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const upstream = await openUpstream();
+const server = await startServer({ env: upstream.settings });
+const owner = await Owner.of(server);
+await owner.publish('orders.cancel', cancelOrder(upstream));
+await owner.publish('orders.look', { ...cancelOrder(upstream), title: 'Look at an order', effect: 'read' });
+const READS = Object.entries(MANAGED_OPERATIONS).flatMap(([id, { effect }]) => (effect === 'read' ? [id] : []));
+const { key } = await keyWith(server, {
+  grants: [
+    { operationId: '*', effect: 'read' },
+    { operationId: 'orders.cancel', maxCallsPerDay: 3 },
+  ],
+});
+const ALL = [...READS, 'orders.cancel', 'orders.look'].sort();
+
+const find = (query = '', by = key, headers = {}) =>
+  server.api<AgentOperationList & ErrorBody>('GET', agentPath(server, `operations${query}`), { key: by, headers });
+const idsOf = ({ data }: AgentOperationList): string[] => data.map(({ id }) => id);
+const one = async (id: string): Promise<AgentOperation> =>
+  (await server.api<AgentOperation>('GET', agentPath(server, `operations/${id}`), { key })).body;
+
+for (const [query, expected] of [
+  ['', ALL],
+  ['?q=LOOK%20order', ['orders.look']],
+  ['?q=no-such-word', []],
+  ['?kind=http', ['orders.cancel', 'orders.look']],
+  ['?kind=http&effect=write', ['orders.cancel']],
+  ['?kind=managed&effect=read', [...READS].sort()],
+] as const)
+  test(`discovery with ${query || 'no filter'} finds ${expected.length}`, async () => {
+    const { status, body, text } = await find(query);
+    assert.equal(status, 200, text);
+    assert.deepEqual(idsOf(body), expected);
+  });
+
+test('pages have every operation once, and a cursor of another search or key is refused', async () => {
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const { body } = await find(`?limit=1${cursor === undefined ? '' : `&cursor=${cursor}`}`);
+    seen.push(...idsOf(body));
+    cursor = body.nextCursor;
+  } while (cursor !== undefined && seen.length <= ALL.length);
+  assert.deepEqual(seen, ALL);
+  const { nextCursor } = (await find('?limit=1')).body;
+  const { key: other } = await keyWith(server);
+  for (const answer of [await find(`?q=order&cursor=${nextCursor}`), await find(`?cursor=${nextCursor}`, other)])
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request']);
+});
+
+for (const query of ['?kind=none', '?effect=none', '?q=', '?limit=0', `?q=${'x'.repeat(201)}`])
+  test(`${query.slice(0, 20)} is refused`, async () => {
+    assert.deepEqual((await find(query)).body.code, 'invalid_request');
+  });
+
+test('an answer may be kept by its caller alone, and is 304 until something changes', async () => {
+  for (const path of ['operations', 'operations/orders.cancel']) {
+    const get = (headers = {}) => server.api('GET', agentPath(server, path), { key, headers });
+    const { headers } = await get();
+    assert.equal(headers['cache-control'], 'private, max-age=30');
+    assert.match(String(headers.vary), /authorization/i);
+    const known = { 'if-none-match': String(headers.etag) };
+    const again = await get(known);
+    assert.deepEqual([again.status, again.text], [304, '']);
+    assert.equal((await get({ 'if-none-match': '"other"' })).status, 200);
+    const called = await invoke(...([server, key, 'orders.cancel', { orderId: 'A' }] as const), {
+      headers: { 'idempotency-key': path },
+    });
+    assert.equal(called.status, 200, called.text);
+    assert.equal((await get(known)).status, 200, 'a call less is left today');
+  }
+});
+
+test('says what a call holds credit for, and whether the credential that it needs is there', async () => {
+  for (const id of READS) {
+    const { price, timeoutMs, requires } = await one(id);
+    assert.ok((price.estimate?.browserSeconds ?? 0) * 1000 >= timeoutMs, id);
+    assert.deepEqual(requires, { connection: 'ready' });
+  }
+  const { price } = await one('orders.look');
+  assert.equal(price.estimate, undefined);
+  const credential = { type: 'api_key', value: { key: 'a key of the shop' }, hosts: [upstream.host] };
+  assert.equal((await owner.write('shop', credential)).status, 201);
+  const auth = { credentialId: 'shop', as: 'bearer' };
+  await owner.publish('orders.look', { ...cancelOrder(upstream, { binding: { auth } }), effect: 'read' });
+  assert.deepEqual((await one('orders.look')).requires, { connection: 'ready' });
+  const deleted = await server.api('DELETE', `/v1/applications/${server.applicationId}/credentials/shop?force=true`, {
+    ...{ key: await ownerToken(server), headers: { 'if-match': '*' } },
+  });
+  assert.equal(deleted.status, 204, deleted.text);
+  assert.deepEqual((await one('orders.look')).requires, { connection: 'missing' });
+  assert.equal((await invoke(server, key, 'orders.look', { orderId: 'A' })).body.code, 'credential_missing');
+});
+
+// ---- MCP -------------------------------------------------------------------------------------------------------------
+
+const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
+const toolOf = (id: string): string => id.replaceAll('.', '_');
+
+async function connected(by: string): Promise<readonly (Client | OldClient)[]> {
+  const requestInit = { headers: { authorization: `Bearer ${by}` } };
+  const client = new Client({ name: 'new', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
+  const old = new OldClient({ name: 'old', version: '1' });
+  await old.connect(new OldTransport(endpoint, { requestInit }) as Parameters<OldClient['connect']>[0]);
+  return [client, old];
+}
+
+test('MCP lists what discovery lists; what is not granted is absent, and fails by name', async () => {
+  const { key: narrow } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
+  for (const by of [key, narrow]) {
+    const found = (await find('', by)).body.data;
+    for (const client of await connected(by)) {
+      const { tools } = await client.listTools();
+      assert.deepEqual(
+        tools.map(({ name, title, description }) => [name, title, description]),
+        found.map(({ id, title, description }) => [toolOf(id), title, description]),
+      );
+      for (const id of ALL.filter(one => !found.some(({ id }) => id === one)))
+        await assert.rejects(client.callTool({ name: toolOf(id), arguments: {} }), /no tool/, id);
+      await client.close();
+    }
+  }
+  assert.deepEqual(idsOf((await find('', narrow)).body), ['orders.cancel']);
+});
