@@ -12,7 +12,7 @@ export const HTTP_TIMEOUT_MS_DEFAULT = 20_000;
 export const RESPONSE_BYTES_MAX = 4_194_304;
 export const RESPONSE_BYTES_DEFAULT = 1_048_576;
 export const RETENTION_DAYS_MAX = 31;
-const RETENTION_DAYS_DEFAULT = 7;
+export const RETENTION_DAYS_DEFAULT = 7;
 const MAPPED_MAX = 32;
 
 /** First words of ids that are built in. */
@@ -146,11 +146,18 @@ const Display = Type.Object(
 
 const Retention = Type.Object(
   {
-    output: Type.Optional(
+    input: Type.Optional(
       Type.Enum(['digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.',
+          '`full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.',
+      }),
+    ),
+    output: Type.Optional(
+      Type.Enum(['none', 'digest', 'full'], {
+        default: 'digest',
+        description:
+          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.',
       }),
     ),
     days: Type.Optional(
@@ -162,7 +169,7 @@ const Retention = Type.Object(
       }),
     ),
   },
-  { description: 'How long the output is kept. Of inputs only the digest is kept.' },
+  { description: 'What is kept of the input and the output of a call.' },
 );
 
 const Examples = Type.Array(Type.Object({ input: AnyObject('An input that matches `inputSchema`.') }), {

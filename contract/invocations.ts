@@ -162,7 +162,12 @@ export const Invocation = Type.Object(
     }),
     inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
-    output: Type.Optional(AnyObject(`The output. Kept for ${OUTPUT_DAYS} days.`)),
+    input: Type.Optional(
+      AnyObject('The input, while it is kept. Only in the answer that reads one invocation, after its end.'),
+    ),
+    output: Type.Optional(
+      AnyObject(`The output, while it is kept: ${OUTPUT_DAYS} days, or what the \`retention\` of the operation says.`),
+    ),
     outputInvalid: Type.Optional(
       Type.Literal(true, { description: 'The effect has happened, but the output does not match the `outputSchema`.' }),
     ),
@@ -190,7 +195,12 @@ export const Invocation = Type.Object(
       { description: 'What the call used.' },
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
-    retention: Type.Optional(Type.Object({ outputUntil: Time('When the output is removed.') })),
+    retention: Type.Optional(
+      Type.Object({
+        outputUntil: Type.Optional(Time('When the output is removed.')),
+        inputUntil: Type.Optional(Time('When the input is removed.')),
+      }),
+    ),
     receipt: Type.Optional(
       Type.String({
         description: 'Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended.',

@@ -6184,7 +6184,9 @@ export interface operations {
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The output. Kept for 31 days. */
+                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        input?: Record<string, unknown>;
+                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
                         output?: Record<string, unknown>;
                         /**
                          * @description The effect has happened, but the output does not match the `outputSchema`.
@@ -6255,7 +6257,12 @@ export interface operations {
                              * Format: date-time
                              * @description When the output is removed. ISO 8601, UTC, with milliseconds.
                              */
-                            outputUntil: string;
+                            outputUntil?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            inputUntil?: string;
                         };
                         /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
                         receipt?: string;
@@ -6290,7 +6297,9 @@ export interface operations {
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The output. Kept for 31 days. */
+                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        input?: Record<string, unknown>;
+                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
                         output?: Record<string, unknown>;
                         /**
                          * @description The effect has happened, but the output does not match the `outputSchema`.
@@ -6361,7 +6370,12 @@ export interface operations {
                              * Format: date-time
                              * @description When the output is removed. ISO 8601, UTC, with milliseconds.
                              */
-                            outputUntil: string;
+                            outputUntil?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            inputUntil?: string;
                         };
                         /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
                         receipt?: string;
@@ -6429,7 +6443,9 @@ export interface operations {
                             /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                             inputDigest: string;
                             outputDigest?: string;
-                            /** @description The output. Kept for 31 days. */
+                            /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                            input?: Record<string, unknown>;
+                            /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
                             output?: Record<string, unknown>;
                             /**
                              * @description The effect has happened, but the output does not match the `outputSchema`.
@@ -6500,7 +6516,12 @@ export interface operations {
                                  * Format: date-time
                                  * @description When the output is removed. ISO 8601, UTC, with milliseconds.
                                  */
-                                outputUntil: string;
+                                outputUntil?: string;
+                                /**
+                                 * Format: date-time
+                                 * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                                 */
+                                inputUntil?: string;
                             };
                             /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
                             receipt?: string;
@@ -6566,7 +6587,9 @@ export interface operations {
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The output. Kept for 31 days. */
+                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        input?: Record<string, unknown>;
+                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
                         output?: Record<string, unknown>;
                         /**
                          * @description The effect has happened, but the output does not match the `outputSchema`.
@@ -6637,7 +6660,12 @@ export interface operations {
                              * Format: date-time
                              * @description When the output is removed. ISO 8601, UTC, with milliseconds.
                              */
-                            outputUntil: string;
+                            outputUntil?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            inputUntil?: string;
                         };
                         /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
                         receipt?: string;
@@ -6700,7 +6728,9 @@ export interface operations {
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The output. Kept for 31 days. */
+                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        input?: Record<string, unknown>;
+                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
                         output?: Record<string, unknown>;
                         /**
                          * @description The effect has happened, but the output does not match the `outputSchema`.
@@ -6771,7 +6801,12 @@ export interface operations {
                              * Format: date-time
                              * @description When the output is removed. ISO 8601, UTC, with milliseconds.
                              */
-                            outputUntil: string;
+                            outputUntil?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            inputUntil?: string;
                         };
                         /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
                         receipt?: string;
@@ -6962,14 +6997,20 @@ export interface operations {
                              * @default 20000
                              */
                             timeoutMs: number;
-                            /** @description How long the output is kept. Of inputs only the digest is kept. */
+                            /** @description What is kept of the input and the output of a call. */
                             retention?: {
                                 /**
-                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                                 * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
-                                output?: "digest" | "full";
+                                input?: "digest" | "full";
+                                /**
+                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                                 * @default digest
+                                 * @enum {unknown}
+                                 */
+                                output?: "none" | "digest" | "full";
                                 /**
                                  * @description With `full`.
                                  * @default 7
@@ -7144,14 +7185,20 @@ export interface operations {
                          * @default 20000
                          */
                         timeoutMs: number;
-                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                              * @default digest
                              * @enum {unknown}
                              */
-                            output?: "digest" | "full";
+                            input?: "digest" | "full";
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "none" | "digest" | "full";
                             /**
                              * @description With `full`.
                              * @default 7
@@ -7332,14 +7379,20 @@ export interface operations {
                      * @default 20000
                      */
                     timeoutMs?: number;
-                    /** @description How long the output is kept. Of inputs only the digest is kept. */
+                    /** @description What is kept of the input and the output of a call. */
                     retention?: {
                         /**
-                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                         * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                          * @default digest
                          * @enum {unknown}
                          */
-                        output?: "digest" | "full";
+                        input?: "digest" | "full";
+                        /**
+                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                         * @default digest
+                         * @enum {unknown}
+                         */
+                        output?: "none" | "digest" | "full";
                         /**
                          * @description With `full`.
                          * @default 7
@@ -7476,14 +7529,20 @@ export interface operations {
                          * @default 20000
                          */
                         timeoutMs: number;
-                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                              * @default digest
                              * @enum {unknown}
                              */
-                            output?: "digest" | "full";
+                            input?: "digest" | "full";
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "none" | "digest" | "full";
                             /**
                              * @description With `full`.
                              * @default 7
@@ -7627,14 +7686,20 @@ export interface operations {
                          * @default 20000
                          */
                         timeoutMs: number;
-                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                              * @default digest
                              * @enum {unknown}
                              */
-                            output?: "digest" | "full";
+                            input?: "digest" | "full";
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "none" | "digest" | "full";
                             /**
                              * @description With `full`.
                              * @default 7
@@ -7841,14 +7906,20 @@ export interface operations {
                          * @default 20000
                          */
                         timeoutMs: number;
-                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                              * @default digest
                              * @enum {unknown}
                              */
-                            output?: "digest" | "full";
+                            input?: "digest" | "full";
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "none" | "digest" | "full";
                             /**
                              * @description With `full`.
                              * @default 7
@@ -8020,14 +8091,20 @@ export interface operations {
                          * @default 20000
                          */
                         timeoutMs: number;
-                        /** @description How long the output is kept. Of inputs only the digest is kept. */
+                        /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
                              * @default digest
                              * @enum {unknown}
                              */
-                            output?: "digest" | "full";
+                            input?: "digest" | "full";
+                            /**
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @default digest
+                             * @enum {unknown}
+                             */
+                            output?: "none" | "digest" | "full";
                             /**
                              * @description With `full`.
                              * @default 7

@@ -76,10 +76,12 @@ export function openInvocations(
     ...{ rows, keys: store.keys, executions, catalogue, managed, http, files, secret, rates, host, clock },
     cursors: new Cursors(secret, clock),
     sealInput: inputs.seal,
+    openInput: inputs.open,
     validate: validateIn(workers),
   });
   const forget = async () => ({
     outputs: await files.forgetOld(clock.now(), FORGET_BATCH),
+    inputs: await rows.forgetInputs(clock.now(), FORGET_BATCH),
     forgotten: await rows.forget(plus(clock.now(), -INVOCATION_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {

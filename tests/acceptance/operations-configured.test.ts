@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
-import type { AgentOperationList } from '../../contract/invocations.ts';
+import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -334,6 +334,40 @@ test('keeps an output only as long as the operation says', async () => {
   assert.equal(days, 3);
   const brief = (await call('orders.read', { orderId: 'A-1' })).body;
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
+});
+
+test('keeps an input only if the operation says so, and shows it to the agent of the call alone', async () => {
+  const given = { orderId: 'A-1', reason: 'a secret' };
+  const read = async (id: string, as = key) =>
+    server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
+  await owner.publish('orders.list', readOrder({ retention: { input: 'full', days: 2 } }));
+  const { id } = (await call('orders.list', given)).body;
+  const { body } = await read(id);
+  assert.deepEqual(body.input, given);
+  const days = (Date.parse(body.retention?.inputUntil ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
+  assert.equal(days, 2);
+  assert.equal((await read(id, (await keyWith(server)).key)).status, 404);
+  const brief = (await call('orders.read', given)).body;
+  const again = (await read(brief.id)).body;
+  assert.deepEqual([again.input, again.retention?.inputUntil], [undefined, undefined]);
+  assert.equal(again.inputDigest, body.inputDigest);
+});
+
+test('with an output that is not kept, only the answer of the call has it, and no digest of it is written', async () => {
+  await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
+  upstream.answer('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
+  const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
+  assert.deepEqual([body.status, body.output], ['succeeded', { state: 'private' }], text);
+  const { body: later, text: said } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), {
+    key,
+  });
+  assert.equal(later.status, 'succeeded', said);
+  assert.deepEqual([later.output, later.outputDigest, later.retention], [undefined, undefined, undefined]);
+  const [, payload = ''] = later.receipt?.split('.') ?? [];
+  const claims = Buffer.from(payload, 'base64url').toString();
+  assert.ok(claims.includes('inputDigest') && !claims.includes('outputDigest'), claims);
+  const repeated = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
+  assert.deepEqual([repeated.body.id, repeated.body.output], [body.id, undefined]);
 });
 
 test('another application sees nothing of it, and two operations cannot be the same tool', async () => {

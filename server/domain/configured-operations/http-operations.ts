@@ -1,5 +1,5 @@
 // Runs operations of the kind `http`: one request with the credential of its binding, and what its answer means.
-import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
+import { RESPONSE_BYTES_DEFAULT, RETENTION_DAYS_DEFAULT } from '../../../contract/configured-operations.ts';
 import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { plus } from '../../kit/clock.ts';
@@ -57,7 +57,8 @@ export class HttpOperations {
   }
 
   /** Throws a fault if nothing can be sent. */
-  async prepare({ definition, id }: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
+  async prepare(operation: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
+    const { definition, id } = operation;
     const { binding } = definition;
     const { applicationId, keyId } = row;
     const request = requestOf(binding, input);
@@ -76,7 +77,7 @@ export class HttpOperations {
         const outcome = await this.#send(definition, dispatched, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
-      return { run, release: async () => release() };
+      return { run, release: async () => release(), ...inputKept(operation) };
     } catch (error) {
       release();
       throw error;
@@ -122,10 +123,11 @@ export class HttpOperations {
     if ('why' in read) return { ...endOfUnreadable(effect, status, read.why), upstream };
     const { output, digest, isValid } = read;
     if (!isValid && effect === 'read') return { ...endOfInvalid(status), upstream };
-    const keptMs = retention.output === 'full' ? (retention.days ?? 7) * DAY_MS : UNKEPT_MS;
+    const keptMs = retention.output === 'full' ? keptDaysMs(retention) : UNKEPT_MS;
     return {
       ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: plus(clock.now(), keptMs), upstream },
       ...(isValid ? {} : { outputInvalid: true }),
+      ...(retention.output === 'none' ? { isNotKept: true } : {}),
     };
   }
 
@@ -179,6 +181,13 @@ export class HttpOperations {
     };
   }
 }
+
+const keptDaysMs = ({ days = RETENTION_DAYS_DEFAULT }: HttpCallable['definition']['retention']): number =>
+  days * DAY_MS;
+
+/** How long the inputs of its calls are kept. */
+export const inputKept = ({ definition: { retention } }: HttpCallable): Pick<Prepared, 'inputKeptMs'> =>
+  retention.input === 'full' ? { inputKeptMs: keptDaysMs(retention) } : {};
 
 /** Of an answer that is not a success. One that cannot be read is not kept, because secrets could not be removed from it. */
 function excerptOf(read: AnswerOutput): string {

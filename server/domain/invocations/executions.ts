@@ -20,7 +20,7 @@ import { type CreditRates, type Metered, meteredCost, startedSeconds } from '../
 import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
-import type { HttpOperations } from '../configured-operations/http-operations.ts';
+import { type HttpOperations, inputKept } from '../configured-operations/http-operations.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import { capturedOf } from './cost.ts';
@@ -159,8 +159,9 @@ export class Executions {
     row: InvocationRow,
     state: 'failed' | 'ambiguous' | 'cancelled',
     error: InvocationError,
+    kept: Pick<Prepared, 'inputKeptMs'> = {},
   ): Promise<void> {
-    await this.#end({ row, end: this.#endOf(row, { state, error }) });
+    await this.#end({ row, end: this.#endOf(row, { state, error }, kept) });
   }
 
   /** A clock task: writes ends that could not be written, and takes up what an earlier process has left. */
@@ -191,12 +192,13 @@ export class Executions {
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
     const isKeyed = operation?.kind === 'http' && hasKey(operation);
+    const kept = operation?.kind === 'http' ? inputKept(operation) : {};
     if (row.state === 'dispatched' && row.effect !== 'read' && !(isKeyed && row.attempts < KEYED_ATTEMPTS_MAX))
-      return this.endWithout(row, 'ambiguous', UNKNOWN);
-    if (row.attempts >= ATTEMPTS_MAX) return this.endWithout(row, 'failed', INTERRUPTED);
+      return this.endWithout(row, 'ambiguous', UNKNOWN, kept);
+    if (row.attempts >= ATTEMPTS_MAX) return this.endWithout(row, 'failed', INTERRUPTED, kept);
     // Of an effect that may have begun, nothing that is found later says that it has not happened.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
-    if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED);
+    if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED, kept);
     if (!operation) return this.endWithout(row, state, CHANGED);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
@@ -205,7 +207,8 @@ export class Executions {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {
       if (!isFault(error)) throw error;
-      await this.endWithout(row, state, { ...errorOf(error.code, error.message, false), phase: 'before' });
+      const refused: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
+      await this.endWithout(row, state, refused, kept);
     }
   }
 
@@ -218,7 +221,8 @@ export class Executions {
     try {
       const outcome = await this.#kept(row, await abortable(signal, prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
-      return await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
+      const ended = await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
+      return ended && outcome.state === 'succeeded' && outcome.isNotKept ? { ...ended, output: outcome.output } : ended;
     } catch (error) {
       if (this.#isClosed) return undefined;
       const state = row.effect === 'read' || error instanceof Cancelled ? 'failed' : 'ambiguous';
@@ -242,7 +246,7 @@ export class Executions {
   #endOf(
     row: InvocationRow,
     outcome: Outcome | { readonly state: 'cancelled'; readonly error: InvocationError },
-    { session }: Partial<Prepared> = {},
+    { session, inputKeptMs }: Partial<Prepared> = {},
   ): Ending['end'] {
     const { clock, rates } = this.#parts;
     const { state } = outcome;
@@ -253,6 +257,7 @@ export class Executions {
     const captured = capturedOf(rates, { state, metered, reserved, price, ...phase });
     return {
       ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
+      ...(inputKeptMs === undefined ? {} : { inputUntil: plus(endedAt, inputKeptMs) }),
       ...(captured === undefined ? { heldUntil: plus(endedAt, HELD_UNKNOWN_MS) } : { captured }),
       ...(outcome.state === 'succeeded'
         ? outputOf(outcome, endedAt)
@@ -336,8 +341,13 @@ export class Executions {
 
 const hasKey = ({ definition }: HttpCallable): boolean => definition.binding.idempotencyHeader !== undefined;
 
-const outputOf = ({ output, outputDigest, outputUntil, outputInvalid }: Success, endedAt: Date) => ({
-  ...{ output, outputDigest: outputDigest ?? digestOf(output), outputUntil: outputUntil ?? plus(endedAt, OUTPUT_MS) },
+const outputOf = ({ output, outputDigest, outputUntil, outputInvalid, isNotKept }: Success, endedAt: Date) => ({
+  ...(isNotKept
+    ? {}
+    : {
+        ...{ output, outputDigest: outputDigest ?? digestOf(output) },
+        outputUntil: outputUntil ?? plus(endedAt, OUTPUT_MS),
+      }),
   ...(outputInvalid ? { outputInvalid } : {}),
 });
 

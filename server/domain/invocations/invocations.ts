@@ -72,6 +72,7 @@ export interface InvocationsParts {
     of: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
   readonly sealInput: (row: Pick<InvocationRow, 'id' | 'applicationId'>, input: JsonObject) => Promise<Buffer>;
+  readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly cursors: Cursors;
   readonly secret: Secret;
   /** What sessions cost. */
@@ -180,7 +181,10 @@ export class Invocations {
     signal: AbortSignal,
   ): Promise<Invocation> {
     assertOwn(caller, appId);
-    return this.#view(await this.#waited(caller, id, waitSeconds, signal));
+    const row = await this.#waited(caller, id, waitSeconds, signal);
+    // Until the end the input is there to be run again, not to be read.
+    if (row.inputUntil === undefined || !row.sealedInput) return this.#view(row);
+    return { ...this.#view(row), input: await this.#parts.openInput(row) };
   }
 
   /** The file of an invocation, for a caller that needs its bytes. */
@@ -335,7 +339,7 @@ export class Invocations {
 
   #view(row: InvocationRow): Invocation {
     const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
-    const { metadata, error, startedAt, endedAt, outputUntil, keyId } = row;
+    const { metadata, error, startedAt, endedAt, keyId } = row;
     const output = this.#parts.files.shown(row);
     return {
       ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
@@ -349,7 +353,7 @@ export class Invocations {
       ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }), // Validated by the contract.
-      ...(outputUntil === undefined ? {} : { retention: { outputUntil: outputUntil.toISOString() } }),
+      ...retentionIn(row),
       ...(receipt === undefined ? {} : { receipt }),
     };
   }
@@ -382,6 +386,16 @@ const costIn = ({ reserved, captured, meters }: InvocationRow): Invocation['cost
   ...{ reserved, captured, unit: 'microcredit' },
   meters: { browserSeconds: Number(meters.browserSeconds ?? 0), egressBytes: Number(meters.egressBytes ?? 0) },
 });
+
+function retentionIn({ outputUntil, inputUntil }: InvocationRow): Pick<Invocation, 'retention'> {
+  if (!outputUntil && !inputUntil) return {};
+  return {
+    retention: {
+      ...(outputUntil ? { outputUntil: outputUntil.toISOString() } : {}),
+      ...(inputUntil ? { inputUntil: inputUntil.toISOString() } : {}),
+    },
+  };
+}
 
 /** Written by executions.ts. */
 const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;

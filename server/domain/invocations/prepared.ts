@@ -22,6 +22,8 @@ export interface Success extends Common {
   /** When the output is removed. */
   readonly outputUntil?: Date;
   readonly outputInvalid?: boolean;
+  /** Neither the output nor its digest is written: only the caller that waits for the end gets it. */
+  readonly isNotKept?: boolean;
   readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
 }
 
@@ -40,6 +42,8 @@ export interface Prepared {
     /** When the browser was ready, if the session was created for this call. */
     readonly ownSince?: Date;
   };
+  /** How long the input is kept after the end. Absent: not at all. */
+  readonly inputKeptMs?: number;
   /** Called after the dispatch was committed. Rejects with the reason of the signal when that is aborted, or with what went wrong. */
   run(dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome>;
   /** Called once, whether it was run or not. */

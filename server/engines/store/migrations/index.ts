@@ -30,6 +30,7 @@ import { up as operations } from './0029-operations.ts';
 import { up as lastPage } from './0030-last-page.ts';
 import { up as creditFunctions } from './0033-credit-functions.ts';
 import { up as invocationPrice } from './0034-invocation-price.ts';
+import { up as keptInputs } from './0035-kept-inputs.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -62,4 +63,5 @@ export const migrations: Record<string, Migration> = {
   '0030-last-page': { up: lastPage },
   '0033-credit-functions': { up: creditFunctions },
   '0034-invocation-price': { up: invocationPrice },
+  '0035-kept-inputs': { up: keptInputs },
 };

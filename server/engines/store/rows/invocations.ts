@@ -20,8 +20,9 @@ export interface InvocationRow {
   readonly idempotencyKey?: string;
   /** Digest of the request, to compare requests with the same idempotency key. */
   readonly requestDigest: Buffer;
-  /** The input, sealed, because it may contain a password. Removed when the invocation ends. */
+  /** The input, sealed, because it may contain a password. Removed when the invocation ends, or at `inputUntil`. */
   readonly sealedInput?: Buffer;
+  readonly inputUntil?: Date;
   readonly inputDigest: string;
   readonly output?: JsonObject;
   readonly outputDigest?: string;
@@ -59,6 +60,8 @@ export interface InvocationEnd {
   readonly meters: JsonObject;
   /** Micro-credits, at most those that were held; the rest is given back. Absent: all stays held. */
   readonly captured?: number;
+  /** When the input is removed. Absent: now. */
+  readonly inputUntil?: Date;
   /** When what stays held is given back. */
   readonly heldUntil?: Date;
   readonly receiptId: ReceiptId;
@@ -114,6 +117,8 @@ export interface InvocationRows {
   /** Invocations whose output is due for removal. */
   outputDue(now: Date, batch: number): Promise<InvocationRow[]>;
   forgetOutput(id: InvocationId): Promise<void>;
+  /** Removes inputs that are due. Returns their number. */
+  forgetInputs(now: Date, batch: number): Promise<number>;
   /** Deletes invocations that ended before this time. Returns their number. */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

@@ -83,6 +83,12 @@ export const invocations = (db: Db): InvocationRows => ({
     await db.updateTable('invocations').set({ output: null, outputUntil: null }).where('id', '=', id).execute();
   },
 
+  forgetInputs: async (now, batch) => {
+    const due = db.selectFrom('invocations').select('id').where('inputUntil', '<=', now).limit(batch);
+    const forgotten = db.updateTable('invocations').set({ sealedInput: null, inputUntil: null }).where('id', 'in', due);
+    return (await forgotten.returning('id').execute()).length;
+  },
+
   forget: async (endedBefore, batch) => {
     const old = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batch);
     return (await db.deleteFrom('invocations').where('id', 'in', old).returning('id').execute()).length;
@@ -150,7 +156,7 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
     .set({
       ...end,
       ...(captured === undefined ? {} : { captured }),
-      sealedInput: null,
+      ...(end.inputUntil ? {} : { sealedInput: null }),
       meters: JSON.stringify(meters),
       ...(output === undefined ? {} : { output: JSON.stringify(output) }),
       ...(error === undefined ? {} : { error: JSON.stringify(error) }),

@@ -1,0 +1,11 @@
+// Inputs of invocations that are kept, sealed as before, until a time after the end.
+import { type Kysely, sql } from 'kysely';
+
+const STATEMENTS = [
+  'alter table invocations add column input_until timestamptz(3)',
+  'create index invocations_input on invocations (input_until) where input_until is not null',
+];
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
+}

@@ -1,0 +1,32 @@
+// The removal of inputs that an operation keeps for some days.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Invocation } from '../../contract/invocations.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+test('removes a kept input when its days are over, and keeps its digest and the receipt', async () => {
+  const upstream = await openUpstream();
+  const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '0', ...upstream.settings } });
+  const owner = await Owner.of(server);
+  const retention = { input: 'full', days: 2 };
+  await owner.publish('orders.cancel', cancelOrder(upstream, { effect: 'read', retention }));
+  const { key } = await keyWith(server, { expiresAt: undefined });
+  const { body: made, text } = await invoke(server, key, 'orders.cancel', { orderId: 'A-1' });
+  assert.equal(made.status, 'succeeded', text);
+  const read = async () =>
+    (await server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key })).body;
+  await server.advance(DAY_MS);
+  assert.deepEqual((await read()).input, { orderId: 'A-1' });
+  await server.advance(2 * DAY_MS);
+  const old = await eventually('the input to be removed', read, ({ input }) => input === undefined);
+  assert.deepEqual(
+    [old.inputDigest, old.receipt, old.retention?.inputUntil],
+    [made.inputDigest, made.receipt, undefined],
+  );
+});
