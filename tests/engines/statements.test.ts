@@ -1,5 +1,6 @@
 // How many statements a request sends to PostgreSQL: each is a round trip, and waits for the one before it. Bounds by number, which do
-// not depend on the speed of the machine. Of several equal requests the one with the fewest counts, because background tasks add theirs.
+// not depend on the speed of the machine. Of a create the transaction is counted, on its own connection. Of several equal calls the one
+// with the fewest counts, because background tasks add theirs.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
@@ -7,14 +8,14 @@ import { Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
-import { countStatements } from '../harness/statement-counter.ts';
+import { countStatements, type Statement } from '../harness/statement-counter.ts';
 import { openUpstream } from '../harness/upstream.ts';
 import { startForeignServer } from './store-fixtures.ts';
 
-const ROUNDS = 6;
+const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
-/** Of a create: the transaction that places it has 7, its start 2. */
-const CREATE_MAX = 9;
+/** Of the transaction that places a session: begin, limits, counts, host, its sessions, the row with its hold and event, commit. */
+const PLACE_MAX = 7;
 /** The operation and the grants at once, the row, the dispatch, the signing key, the end with its receipt. */
 const INVOKE_MAX = 6;
 /** A price is held in the transaction that inserts the row: its begin, the hold, and its commit. */
@@ -27,22 +28,18 @@ const counter = await countStatements(database.url.reveal());
 scope.defer(() => counter.close());
 const upstream = await openUpstream();
 const server = await startServer({
-  env: { BERTH_SLOTS: '3', BERTH_WARM: '1', DATABASE_URL: counter.url, ...RATES, ...upstream.settings },
+  env: { BERTH_SLOTS: '3', BERTH_WARM: '0', DATABASE_URL: counter.url, ...RATES, ...upstream.settings },
 });
 await liftLimits(server);
 const granted = await server.berth('credits', 'grant', '-', '1000', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 
 /** The statements of the round with the fewest. */
-async function fewest(
-  work: () => Promise<unknown>,
-  between: () => Promise<unknown> = async () => {},
-): Promise<readonly string[]> {
+async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> {
   let least: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const sent = await counter.during(work);
+    const sent = (await counter.during(work)).map(({ text }) => text);
     if (!least || sent.length < least.length) least = sent;
-    await between();
   }
   return least ?? [];
 }
@@ -50,15 +47,43 @@ async function fewest(
 const assertAtMost = (sent: readonly string[], most: number): void =>
   assert.ok(sent.length <= most && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
 
-test(`a create that is metered sends at most ${CREATE_MAX} statements, and one of them holds its credit`, async () => {
-  const ids: string[] = [];
-  const sent = await fewest(
-    async () => void ids.push((await server.createSession({ keepAlive: true })).id),
-    () => server.release(ids.at(-1) ?? assert.fail()),
+/** The transaction with this text: the statements of its connection from its begin to its commit. */
+function transactionWith(part: string, sent: readonly Statement[]): readonly string[] {
+  const found = sent.filter(({ text }) => text.includes(part));
+  assert.equal(found.length, 1, `${found.length} statements with ${part}`);
+  const ofConnection = sent.filter(({ connection }) => connection === found[0]?.connection).map(({ text }) => text);
+  const at = ofConnection.findIndex(text => text.includes(part));
+  const begin = ofConnection.lastIndexOf('begin', at);
+  const commit = ofConnection.indexOf('commit', at);
+  assert.ok(begin >= 0 && commit > at, 'it is in a transaction that was committed');
+  return ofConnection.slice(begin, commit + 1);
+}
+
+test(`the transaction of a metered create has at most ${PLACE_MAX} statements, and one of them holds its credit`, async () => {
+  let id = '';
+  const sent = await counter.during(async () => {
+    ({ id } = await server.createSession({ keepAlive: true }));
+  });
+  assertAtMost(transactionWith('hold_credit', sent), PLACE_MAX);
+  const more = sent.filter(({ text }) => /insert into "?credit_|update "?credit_/.test(text));
+  assert.deepEqual(more, [], 'nothing else changes credit');
+  await server.release(id);
+});
+
+test('the end of a metered session settles its credit in one statement', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const sent = await counter.during(async () => {
+    await server.release(id);
+    await server.ended(id);
+  });
+  const settling = sent.filter(({ text }) => text.includes('settle_session'));
+  assert.equal(settling.length, 1);
+  assert.match(settling[0]?.text ?? '', /^with "changed" as \(update "sessions"/);
+  assert.deepEqual(
+    sent.filter(({ text }) => /credit_balances|settle_credit/.test(text)),
+    [],
+    'nothing locks the balance before',
   );
-  assertAtMost(sent, CREATE_MAX);
-  assert.equal(sent.filter(text => text.includes('hold_credit')).length, 1);
-  assert.ok(sent.every(text => text.includes('hold_credit') || !text.includes('credit_')));
 });
 
 for (const [price, most] of [

@@ -6,11 +6,17 @@ const HEADER_BYTES = 5;
 const QUERY = 'Q'.charCodeAt(0);
 const PARSE = 'P'.charCodeAt(0);
 
+export interface Statement {
+  /** Of the connection that it was sent on. */
+  readonly connection: number;
+  readonly text: string;
+}
+
 export interface StatementCounter {
   /** The connection string of the server under test. */
   readonly url: string;
   /** The statements that were sent while the work ran, those of background tasks among them. */
-  during(work: () => Promise<unknown>): Promise<readonly string[]>;
+  during(work: () => Promise<unknown>): Promise<readonly Statement[]>;
   close(): Promise<void>;
 }
 
@@ -18,10 +24,13 @@ export interface StatementCounter {
 export async function countStatements(url: string): Promise<StatementCounter> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
-  const seen: string[] = [];
+  const seen: Statement[] = [];
+  let connections = 0;
   const server = createServer(client => {
     const database = connect({ host: target.hostname, port: Number(target.port) });
-    const read = reader(text => seen.push(text));
+    connections += 1;
+    const connection = connections;
+    const read = reader(text => seen.push({ connection, text }));
     client.on('data', read);
     client.pipe(database);
     database.pipe(client);
