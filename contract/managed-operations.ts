@@ -10,6 +10,11 @@ export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
 /** Micro-credits for a call, besides its meters, unless the application sets another price. */
 export const MANAGED_PRICE = 0;
 const FIELDS_MAX = 50;
+export const STEPS_MAX = 100;
+export const STEP_SLEEP_MS_MAX = 10_000;
+export const STEP_CONTENT_BYTES_MAX = 65_536;
+const STEP_VALUE_MAX = 20_000;
+const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
 
 const Selector = (description: string) => Type.String({ minLength: 1, maxLength: 1000, description });
@@ -81,7 +86,7 @@ const PAGE = {
 export interface ManagedOperation {
   readonly title: string;
   readonly description: string;
-  readonly effect: 'read';
+  readonly effect: 'read' | 'write';
   readonly revision: number;
   readonly timeoutMs: number;
   readonly input: TSchema;
@@ -92,6 +97,136 @@ export interface ManagedOperation {
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object({ ...PLACE, ...fields }, { additionalProperties: false });
 
+const FieldsWanted = Type.Record(
+  Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' }),
+  Type.Object(
+    {
+      selector: Selector('CSS selector.'),
+      attribute: Type.Optional(
+        Type.String({
+          pattern: '^[A-Za-z_:][A-Za-z0-9_.:-]{0,63}$',
+          description: 'Its value instead of the text.',
+        }),
+      ),
+      all: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: `A list of all matches, at most ${VALUES_MAX}, instead of the first.`,
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    minProperties: 1,
+    maxProperties: FIELDS_MAX,
+    description: 'What to read, by the name that the output has it under.',
+  },
+);
+
+const ExtractedFields = Type.Record(
+  Type.String(),
+  Type.Union([Type.String(), Type.Null(), Type.Array(Type.String())]),
+  {
+    description: 'Text or attribute by name; `null` if nothing matches.',
+  },
+);
+
+const PICTURE = {
+  fullPage: Type.Optional(Type.Boolean({ default: false, description: 'The whole page instead of the visible part.' })),
+  format: Type.Optional(Type.Enum(['png', 'jpeg'], { default: 'png' })),
+  quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Of a JPEG.' })),
+};
+
+/** What each step needs besides `do`, and what it can have. */
+export const STEP_FIELDS = {
+  goto: { needs: ['url'], can: ['waitUntil'] },
+  waitFor: { needs: ['selector'], can: ['state'] },
+  click: { needs: ['selector'], can: ['button', 'double'] },
+  fill: { needs: ['selector', 'value'], can: [] },
+  select: { needs: ['selector', 'values'], can: [] },
+  press: { needs: ['key'], can: ['selector'] },
+  hover: { needs: ['selector'], can: [] },
+  scroll: { needs: [], can: ['selector', 'x', 'y'] },
+  screenshot: { needs: [], can: ['selector', 'fullPage', 'format', 'quality'] },
+  content: { needs: [], can: ['selector', 'as', 'maxBytes'] },
+  extract: { needs: ['fields'], can: [] },
+  sleep: { needs: ['ms'], can: [] },
+} as const satisfies Readonly<Record<string, { needs: readonly string[]; can: readonly string[] }>>;
+
+export type StepWord = keyof typeof STEP_FIELDS;
+
+const stepWords = Object.keys(STEP_FIELDS) as StepWord[]; // TypeScript widens the keys
+
+const wordsOfStep = (word: StepWord): string => {
+  const { needs, can }: { readonly needs: readonly string[]; readonly can: readonly string[] } = STEP_FIELDS[word];
+  const names = [...needs.map(name => `\`${name}\``), ...can.map(name => `\`${name}\` (optional)`)];
+  return `\`${word}\`: ${names.join(', ')}`;
+};
+
+export const Step = Type.Object(
+  {
+    do: Type.Enum(stepWords, {
+      description: `What the step does, and its fields. ${stepWords.map(wordsOfStep).join('. ')}.`,
+    }),
+    url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Of `goto`.' })),
+    waitUntil: Type.Optional(
+      Type.Enum(['load', 'domcontentloaded', 'networkidle'], { default: 'load', description: 'Of `goto`.' }),
+    ),
+    selector: Type.Optional(Selector('CSS selector: the first element that matches.')),
+    state: Type.Optional(
+      Type.Enum(['visible', 'hidden'], { default: 'visible', description: 'What `waitFor` waits for.' }),
+    ),
+    button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'Of `click`.' })),
+    double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
+    value: Type.Optional(
+      Type.String({ maxLength: STEP_VALUE_MAX, description: 'What `fill` puts into the field, instead of its value.' }),
+    ),
+    values: Type.Optional(
+      Type.Array(Type.String({ maxLength: 1000 }), {
+        maxItems: VALUES_MAX,
+        description: 'The options that `select` selects, by value or label.',
+      }),
+    ),
+    key: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'Of `press`, for example `Enter` or `Control+A`.' }),
+    ),
+    x: Type.Optional(
+      Type.Integer({
+        minimum: -SCROLL_PIXELS_MAX,
+        maximum: SCROLL_PIXELS_MAX,
+        default: 0,
+        description: 'Pixels that `scroll` scrolls to the right.',
+      }),
+    ),
+    y: Type.Optional(
+      Type.Integer({
+        minimum: -SCROLL_PIXELS_MAX,
+        maximum: SCROLL_PIXELS_MAX,
+        default: 0,
+        description: 'Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.',
+      }),
+    ),
+    ...PICTURE,
+    as: Type.Optional(
+      Type.Enum(['text', 'html', 'links'], { default: 'text', description: 'What `content` returns.' }),
+    ),
+    maxBytes: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: STEP_CONTENT_BYTES_MAX,
+        default: STEP_CONTENT_BYTES_MAX,
+        description: 'Longer content is cut.',
+      }),
+    ),
+    fields: Type.Optional(FieldsWanted),
+    ms: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: STEP_SLEEP_MS_MAX, description: 'Milliseconds of `sleep`.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 /** Revisions increase when an input, an output or the effect changes: receipts name the revision. */
 export const MANAGED_OPERATIONS = {
   'browser.screenshot': {
@@ -101,12 +236,8 @@ export const MANAGED_OPERATIONS = {
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
-      fullPage: Type.Optional(
-        Type.Boolean({ default: false, description: 'The whole page instead of the visible part.' }),
-      ),
+      ...PICTURE,
       selector: Type.Optional(Selector('CSS selector: only the first element that matches.')),
-      format: Type.Optional(Type.Enum(['png', 'jpeg'], { default: 'png' })),
-      quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Of a JPEG.' })),
     }),
     output: Type.Object({
       ...{ artifact: Artifact, ...PAGE },
@@ -179,40 +310,50 @@ export const MANAGED_OPERATIONS = {
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
-      fields: Type.Record(
-        Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' }),
-        Type.Object(
-          {
-            selector: Selector('CSS selector.'),
-            attribute: Type.Optional(
-              Type.String({
-                pattern: '^[A-Za-z_:][A-Za-z0-9_.:-]{0,63}$',
-                description: 'Its value instead of the text.',
-              }),
-            ),
-            all: Type.Optional(
-              Type.Boolean({
-                default: false,
-                description: `A list of all matches, at most ${VALUES_MAX}, instead of the first.`,
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
-        {
-          minProperties: 1,
-          maxProperties: FIELDS_MAX,
-          description: 'What to read, by the name that the output has it under.',
-        },
-      ),
+      fields: FieldsWanted,
     }),
     output: Type.Object({
-      fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null(), Type.Array(Type.String())]), {
-        description: 'Text or attribute by name; `null` if nothing matches.',
-      }),
+      fields: ExtractedFields,
       ...PAGE,
     }),
     example: { url: 'https://example.com', fields: { heading: { selector: 'h1' } } },
+  },
+  'browser.steps': {
+    title: 'Steps in a page',
+    description:
+      'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
+    effect: 'write',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      steps: Type.Array(Step, {
+        minItems: 1,
+        maxItems: STEPS_MAX,
+        description: 'At most one of them is a `screenshot`, whose picture is the `artifact` of the output.',
+      }),
+    }),
+    output: Type.Object({
+      results: Type.Array(
+        Type.Object({
+          do: Type.Enum(stepWords),
+          content: Type.Optional(Type.String({ description: 'Of `content`.' })),
+          truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was cut at `maxBytes`.' })),
+          fields: Type.Optional(ExtractedFields),
+        }),
+        { description: 'One for each step, in order.' },
+      ),
+      artifact: Type.Optional(Artifact),
+      ...PAGE,
+    }),
+    example: {
+      url: 'https://example.com',
+      steps: [
+        { do: 'fill', selector: '#q', value: 'lamps' },
+        { do: 'press', key: 'Enter' },
+        { do: 'waitFor', selector: '.results' },
+        { do: 'content', selector: '.results' },
+      ],
+    },
   },
 } as const satisfies Readonly<Record<string, ManagedOperation>>;
 

@@ -59,7 +59,7 @@ export function openInvocations(
   const { rates } = config.credit;
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
-    ...{ sessions, driver, addressOf },
+    ...{ sessions, driver, addressOf, isDriveFailed },
     requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
     toMarkdown: (page, of) => workers.run(TO_MARKDOWN, page, { of }),
   });

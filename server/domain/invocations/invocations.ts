@@ -247,7 +247,7 @@ export class Invocations {
     if (own.length > 0) throw invalidRequest(own.map(inInput));
     if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
-    else this.#parts.managed.assertInput(caller, input);
+    else this.#parts.managed.assertInput(caller, operation.id, input);
   }
 
   async #insert(

@@ -6,13 +6,23 @@ import {
   OPERATION_TIMEOUT_MS_MAX,
 } from '../../../contract/managed-operations.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
-import type { Capture, Captured, Command, CommandResult, Wanted } from '../../engines/driver/command.ts';
+import type {
+  Capture,
+  Captured,
+  Command,
+  CommandResult,
+  DriveFailed,
+  DriveFailure,
+  Wanted,
+} from '../../engines/driver/command.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
-import type { Prepared } from './prepared.ts';
+import { assertSteps, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
+import { firstBytes } from './first-bytes.ts';
+import type { NoSuccess, Outcome, Prepared } from './prepared.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
@@ -25,6 +35,8 @@ const QUALITY_DEFAULT = 80;
 const SESSIONS_OF_ONE_MAX = 10;
 
 type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
+/** Takes one thing of a page. */
+type CapturingOperationId = Exclude<ManagedOperationId, 'browser.steps'>;
 type AnyInput = { [Id in ManagedOperationId]: InputOf<Id> }[ManagedOperationId];
 
 /** Where a call runs. */
@@ -50,6 +62,7 @@ export interface ManagedParts {
     run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
     forget(session: string): void;
   };
+  readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
 }
@@ -62,7 +75,8 @@ export class ManagedOperations {
   }
 
   /** Checks what the schema of the input cannot say. */
-  assertInput({ scopes }: AgentCaller, given: JsonObject): void {
+  assertInput({ scopes }: AgentCaller, operation: ManagedOperationId, given: JsonObject): void {
+    if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
     const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
     if ((url === undefined) === (sessionId === undefined))
       throw invalidRequest([{ path: 'input', message: 'needs either url or sessionId' }]);
@@ -85,7 +99,7 @@ export class ManagedOperations {
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
       session: { id: sessionId, recorded, ...(isOwn ? { ownSince: startedAt } : {}) },
-      run: async () => ({ state: 'succeeded', ...(await this.#run(caller, operation, input, place)) }),
+      run: () => this.#run(caller, operation, input, place),
       release: () => this.#release(caller, place),
     };
   }
@@ -109,11 +123,26 @@ export class ManagedOperations {
     operation: ManagedOperationId,
     given: JsonObject,
     { sessionId }: Place,
-  ): Promise<Produced> {
+  ): Promise<Outcome> {
     const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
+    if (operation === 'browser.steps') return this.#runSteps(target, given as InputOf<'browser.steps'>);
     const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture: captureOf(operation, given) });
     if (!captured) throw new Error('the driver returned nothing for a capture');
-    return this.#produced(operation, given, captured, sessionId);
+    return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) };
+  }
+
+  /** A step that fails is a clear failure: the steps before it were done. What else goes wrong leaves the effect unknown. */
+  async #runSteps(target: { session: string; address: string }, input: InputOf<'browser.steps'>): Promise<Outcome> {
+    const { driver, isDriveFailed } = this.#parts;
+    const order = { ...visitOf(input), steps: input.steps.map(stepOf) };
+    try {
+      const { stepped } = await driver.run(target, { do: 'steps', steps: order });
+      if (!stepped) throw new Error('the driver returned nothing for steps');
+      return { state: 'succeeded', ...steppedOutput(input.steps, stepped) };
+    } catch (error) {
+      if (!isDriveFailed(error) || !FAILED_STEP.has(error.why)) throw error;
+      return failedStep(error);
+    }
   }
 
   /** Releases the session of a call. One that has ended is not an error. */
@@ -136,7 +165,7 @@ export class ManagedOperations {
   }
 
   async #produced(
-    operation: ManagedOperationId,
+    operation: CapturingOperationId,
     given: JsonObject,
     { url, title, status, ...captured }: Captured,
     of: SessionId,
@@ -203,13 +232,27 @@ const present = <Fields extends object>(
   // The filter guarantees the type.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-function captureOf(operation: ManagedOperationId, given: JsonObject): Capture {
-  const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = given as AnyInput;
-  const how = { waitUntil, timeoutMs, acceptStatus, wanted: wantedBy(operation, given) };
+/** Which page, and how long. */
+function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
+  const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = input;
+  const how = { waitUntil, timeoutMs, acceptStatus };
   return url === undefined ? how : { url, ...how };
 }
 
-function wantedBy(operation: ManagedOperationId, given: JsonObject): Wanted {
+const captureOf = (operation: CapturingOperationId, given: JsonObject): Capture => ({
+  ...visitOf(given as AnyInput),
+  wanted: wantedBy(operation, given),
+});
+
+const FAILED_STEP: ReadonlySet<DriveFailure> = new Set<DriveFailure>(['command', 'page', 'timeout']);
+
+/** `details.step` is the number of the step, from 0; absent if the page could not be opened before the first one. */
+function failedStep({ why, message, details }: DriveFailed): NoSuccess {
+  const code = why === 'page' ? 'page_failed' : why === 'timeout' ? 'timeout' : 'not_possible';
+  return { state: 'failed', error: { code, message, retryable: false, phase: 'during', details } };
+}
+
+function wantedBy(operation: CapturingOperationId, given: JsonObject): Wanted {
   switch (operation) {
     case 'browser.screenshot': {
       const input = given as InputOf<'browser.screenshot'>;
@@ -222,8 +265,7 @@ function wantedBy(operation: ManagedOperationId, given: JsonObject): Wanted {
     }
     case 'browser.extract': {
       const { fields } = given as InputOf<'browser.extract'>;
-      const wanted = Object.entries(fields).map(([name, field]) => [name, { ...field, all: field.all ?? false }]);
-      return { kind: 'fields', fields: Object.fromEntries(wanted) };
+      return { kind: 'fields', fields: wantedFields(fields) };
     }
     case 'browser.content': {
       const { as = 'markdown', selector } = given as InputOf<'browser.content'>;
@@ -237,9 +279,3 @@ const fileOf = (bytes: Uint8Array | undefined, mimeType: string) => {
   if (!bytes) throw new Error('the driver returned no file');
   return { bytes, mimeType };
 };
-
-/** The longest beginning with at most this many bytes of UTF-8. */
-function firstBytes(text: string, bytes: number): string {
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
-  return text.slice(0, read);
-}

@@ -3,7 +3,7 @@ import type { Page, Response } from 'playwright-core';
 import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
 
 /** Playwright's own default, for the commands after a capture. */
-const PLAYWRIGHT_DEFAULT_MS = 30_000;
+export const PLAYWRIGHT_DEFAULT_MS = 30_000;
 /** Playwright's own timeouts come first, as they say what was waited for. */
 const SPARE_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
@@ -28,7 +28,8 @@ export async function capture(page: Page, order: Capture): Promise<Captured> {
   }
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+/** Throws DriveFailed `timeout`. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
   try {
@@ -42,16 +43,28 @@ async function openAndTake(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
 ): Promise<Captured> {
-  const response = url === undefined ? undefined : await open(page, url, waitUntil, timeoutMs);
+  const status = url === undefined ? undefined : await visit(page, { url, waitUntil, timeoutMs, acceptStatus });
+  return { ...(await pageOf(page, status)), ...(await take(page, wanted)) };
+}
+
+export const pageOf = async (page: Page, status?: number): Promise<Pick<Captured, 'url' | 'title' | 'status'>> => ({
+  url: page.url().slice(0, URL_CHARACTERS_MAX),
+  title: await titleOf(page),
+  ...(status === undefined ? {} : { status }),
+});
+
+type Visit = Required<Pick<Capture, 'url' | 'waitUntil' | 'timeoutMs' | 'acceptStatus'>>;
+
+/** Returns the status of the page. Throws DriveFailed for an error page, unless its status is accepted. */
+export async function visit(
+  page: Page,
+  { url, waitUntil, timeoutMs, acceptStatus }: Visit,
+): Promise<number | undefined> {
+  const response = await open(page, url, waitUntil, timeoutMs);
   const status = response?.status();
-  const place = { url: page.url().slice(0, URL_CHARACTERS_MAX), title: await titleOf(page) };
-  const about = { ...place, ...(status === undefined ? {} : { status }) };
-  if (status !== undefined && status >= 400 && !acceptStatus.includes(status))
-    throw new DriveFailed('page', `The page answered with the status ${status}.`, {
-      pageStatus: status,
-      url: place.url,
-    });
-  return { ...about, ...(await take(page, wanted)) };
+  if (status === undefined || status < 400 || acceptStatus.includes(status)) return status;
+  const place = page.url().slice(0, URL_CHARACTERS_MAX);
+  throw new DriveFailed('page', `The page answered with the status ${status}.`, { pageStatus: status, url: place });
 }
 
 async function open(page: Page, url: string, waitUntil: string, timeout: number): Promise<Response | undefined> {
@@ -71,9 +84,9 @@ async function open(page: Page, url: string, waitUntil: string, timeout: number)
   }
 }
 
-type Taken = Omit<Captured, 'url' | 'title' | 'status'>;
+export type Taken = Omit<Captured, 'url' | 'title' | 'status'>;
 
-async function take(page: Page, wanted: Wanted): Promise<Taken> {
+export async function take(page: Page, wanted: Wanted): Promise<Taken> {
   switch (wanted.kind) {
     case 'screenshot':
       return picture(page, wanted);

@@ -53,7 +53,8 @@ export type Command =
   | { readonly do: 'evaluate'; readonly code: string; readonly ref?: Ref }
   | { readonly do: 'console'; readonly errorsOnly: boolean }
   | { readonly do: 'resize'; readonly width: number; readonly height: number }
-  | { readonly do: 'capture'; readonly capture: Capture };
+  | { readonly do: 'capture'; readonly capture: Capture }
+  | { readonly do: 'steps'; readonly steps: Steps };
 
 /** What an operation wants of a page. Dialogs that open meanwhile are dismissed. */
 export interface Capture {
@@ -64,6 +65,37 @@ export interface Capture {
   readonly timeoutMs: number;
   readonly acceptStatus: readonly number[];
   readonly wanted: Wanted;
+}
+
+/** Steps that an operation does in a page. Dialogs that open meanwhile are dismissed. */
+export interface Steps extends Omit<Capture, 'wanted'> {
+  readonly steps: readonly Step[];
+}
+
+export type Step =
+  | { readonly do: 'goto'; readonly url: string; readonly waitUntil: string }
+  | { readonly do: 'waitFor'; readonly selector: string; readonly state: 'visible' | 'hidden' }
+  | {
+      readonly do: 'click';
+      readonly selector: string;
+      readonly button: 'left' | 'right' | 'middle';
+      readonly double: boolean;
+    }
+  | { readonly do: 'fill'; readonly selector: string; readonly value: string }
+  | { readonly do: 'select'; readonly selector: string; readonly values: readonly string[] }
+  | { readonly do: 'press'; readonly selector?: string; readonly key: string }
+  | { readonly do: 'hover'; readonly selector: string }
+  | { readonly do: 'scroll'; readonly selector?: string; readonly x: number; readonly y: number }
+  | { readonly do: 'sleep'; readonly ms: number }
+  | { readonly do: 'take'; readonly wanted: Wanted };
+
+export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
+  readonly do: Step['do'];
+}
+
+export interface Stepped extends Pick<Captured, 'url' | 'title' | 'status'> {
+  /** One for each step. */
+  readonly results: readonly StepResult[];
 }
 
 export type Wanted =
@@ -127,6 +159,8 @@ export interface CommandResult {
   readonly blockedBy?: string;
   /** Of `capture` only. */
   readonly captured?: Captured;
+  /** Of `steps` only. */
+  readonly stepped?: Stepped;
 }
 
 /**

@@ -102,7 +102,7 @@ export class DrivenBrowser implements Acting {
   }
 
   async #run(command: Command): Promise<CommandResult> {
-    if (command.do === 'capture') return this.#capture(command);
+    if (command.do === 'capture' || command.do === 'steps') return this.#capture(command);
     this.#assertFree(command);
     this.#leading = undefined;
     const done = perform(this, command);
@@ -118,7 +118,7 @@ export class DrivenBrowser implements Acting {
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
-  /** Nobody answers dialogs of a capture, so they are dismissed. */
+  /** Nobody answers dialogs of an operation, so they are dismissed. */
   async #capture(command: Command): Promise<CommandResult> {
     this.#isCapturing = true;
     try {

@@ -51,8 +51,8 @@ async function leave(session: string): Promise<void> {
 }
 
 /** The buffers to move to the main thread instead of copying them. */
-const buffersOf = ({ image, captured }: CommandResult): ArrayBuffer[] =>
-  [image?.bytes, captured?.bytes].flatMap(bytes =>
+const buffersOf = ({ image, captured, stepped }: CommandResult): ArrayBuffer[] =>
+  [image?.bytes, captured?.bytes, ...(stepped?.results ?? []).map(({ bytes }) => bytes)].flatMap(bytes =>
     bytes && bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [],
   );
 

@@ -2,6 +2,7 @@
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Ref } from './command.ts';
+import { runSteps } from './steps.ts';
 
 /** The time limit for an element to become ready for an action. */
 export const ACTION_MS = 5_000;
@@ -24,7 +25,7 @@ export interface Acting {
   takeChooser(): FileChooser | undefined;
 }
 
-type Said = Pick<CommandResult, 'text' | 'image' | 'captured'>;
+type Said = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepped'>;
 type Performers = {
   readonly [Name in Command['do']]: (on: Acting, command: Extract<Command, { do: Name }>) => Promise<Said>;
 };
@@ -168,6 +169,7 @@ const PERFORMERS: Performers = {
     };
   },
   capture: async (on, command) => ({ captured: await capture(await on.page(), command.capture) }),
+  steps: async (on, command) => ({ stepped: await runSteps(await on.page(), command.steps) }),
   resize: async (on, { width, height }) => {
     await (await on.page()).setViewportSize({ width, height });
     return {};

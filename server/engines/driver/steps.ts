@@ -1,0 +1,100 @@
+// Does the steps of an operation in a page, one after the other, until one fails.
+import type { Page } from 'playwright-core';
+import { PLAYWRIGHT_DEFAULT_MS, pageOf, take, visit, within } from './capture.ts';
+import { DriveFailed, type Step, type Stepped, type StepResult, type Steps } from './command.ts';
+
+/** Of a failed step, so that the error says which one it is. */
+const BLAMED = new Set<unknown>(['command', 'page', 'timeout']);
+
+/**
+ * Throws DriveFailed. The number of the step, from 0, is `details.step` if the failure is that of a step. All steps have one
+ * deadline, since some of Playwright's functions have no timeout and a page can hang.
+ */
+export async function runSteps(page: Page, order: Steps): Promise<Stepped> {
+  const progress = { step: -1 };
+  const endMs = performance.now() + order.timeoutMs;
+  try {
+    return await within(
+      order.timeoutMs,
+      run(page, order, progress, () => Math.max(1, endMs - performance.now())),
+    );
+  } catch (error) {
+    throw progress.step < 0 ? error : blamed(error, progress.step, order.steps[progress.step]);
+  } finally {
+    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
+  }
+}
+
+async function run(
+  page: Page,
+  { url, waitUntil, acceptStatus, steps }: Steps,
+  progress: { step: number },
+  leftMs: () => number,
+): Promise<Stepped> {
+  page.setDefaultTimeout(leftMs());
+  let status = url === undefined ? undefined : await visit(page, { url, waitUntil, timeoutMs: leftMs(), acceptStatus });
+  const results: StepResult[] = [];
+  for (const [index, step] of steps.entries()) {
+    progress.step = index;
+    page.setDefaultTimeout(leftMs());
+    if (step.do === 'goto') {
+      const { url: to, waitUntil: until } = step;
+      status = await visit(page, { url: to, waitUntil: until, timeoutMs: leftMs(), acceptStatus });
+      results.push({ do: 'goto' });
+    } else results.push(await perform(page, step));
+  }
+  return { ...(await pageOf(page, status)), results };
+}
+
+async function perform(page: Page, step: Exclude<Step, { do: 'goto' }>): Promise<StepResult> {
+  switch (step.do) {
+    case 'take':
+      return { do: step.do, ...(await take(page, step.wanted)) };
+    case 'waitFor':
+      await page.locator(step.selector).first().waitFor({ state: step.state });
+      break;
+    case 'click':
+      await page
+        .locator(step.selector)
+        .first()
+        .click({ button: step.button, clickCount: step.double ? 2 : 1 });
+      break;
+    case 'fill':
+      await page.locator(step.selector).first().fill(step.value);
+      break;
+    case 'select':
+      await page
+        .locator(step.selector)
+        .first()
+        .selectOption([...step.values]);
+      break;
+    case 'press':
+      if (step.selector === undefined) await page.keyboard.press(step.key);
+      else await page.locator(step.selector).first().press(step.key);
+      break;
+    case 'hover':
+      await page.locator(step.selector).first().hover();
+      break;
+    case 'scroll':
+      if (step.selector !== undefined) await page.locator(step.selector).first().scrollIntoViewIfNeeded();
+      if (step.x !== 0 || step.y !== 0) await page.mouse.wheel(step.x, step.y);
+      break;
+    case 'sleep':
+      await page.waitForTimeout(step.ms);
+      break;
+  }
+  return { do: step.do };
+}
+
+/** The failure with the number of its step. Others, such as a lost connection, are not known to be that of a step. */
+function blamed(error: unknown, step: number, order: Step | undefined): unknown {
+  const why = error instanceof DriveFailed ? error.why : 'command';
+  if (!BLAMED.has(why)) return error;
+  const text = error instanceof Error ? error.message : 'It threw no error.';
+  const details = error instanceof DriveFailed ? error.details : {};
+  const isTimeout = why === 'timeout' || text.includes('Timeout');
+  return new DriveFailed(isTimeout ? 'timeout' : why, `Step ${step} (${order?.do ?? 'unknown'}): ${text}`, {
+    ...details,
+    step,
+  });
+}

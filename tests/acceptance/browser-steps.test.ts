@@ -1,0 +1,213 @@
+// The operation `browser.steps`: steps by address and in a running session, their results, failed steps, refusals, and a kill of
+// the server while steps are under way.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const FORM = `<!doctype html><title>Form</title>
+  <form action="/done"><input id="name" name="name" value="old"><select id="size" name="size"><option value="s">Small<option value="l">Large</select>
+  <button id="ask" type="button" onclick="confirm('sure?')">Ask</button><button id="send">Send</button></form>
+  <p id="over" onmouseover="this.textContent='hovered'">not hovered</p><div style="height:3000px"></div><p id="end">the end</p>`;
+const pages = await openPages({
+  '/form': FORM,
+  '/done': (request, response) => {
+    const { searchParams } = new URL(request.url ?? '', 'http://pages.test');
+    const text = `${searchParams.get('name')?.replaceAll('<', '&lt;')} ${searchParams.get('size')}`;
+    response.end(
+      `<!doctype html><title>Done</title><body style="margin:0;background:#00ff00"><p>${text}</p><script src="/shown.js"></script>`,
+    );
+  },
+  '/shown.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(''),
+  '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+await liftLimits(server);
+const grants = [{ operationId: 'browser.steps' }];
+const { key } = await keyWith(server, { grants });
+let calls = 0;
+
+type Steps = readonly object[];
+
+/** Each call has an idempotency key of its own. */
+const steps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
+  calls += 1;
+  const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
+  return invoke(server, options.key ?? key, 'browser.steps', { ...input, steps: all }, { headers });
+};
+const url = `${pages.url}/form`;
+
+test('fills in a form, sends it, and reads the answer, in a session that is released afterwards', async () => {
+  const { status, body, text } = await steps({ url, viewport: { width: 800, height: 600 } }, [
+    { do: 'hover', selector: '#over' },
+    { do: 'content', selector: '#over' },
+    { do: 'scroll', selector: '#end' },
+    { do: 'fill', selector: '#name', value: 'Ada "Lovelace" <b>' },
+    { do: 'select', selector: '#size', values: ['l'] },
+    { do: 'click', selector: '#ask' },
+    { do: 'click', selector: '#send' },
+    { do: 'waitFor', selector: 'text=Lovelace' },
+    { do: 'content', selector: 'p', maxBytes: 3 },
+    { do: 'extract', fields: { all: { selector: 'p', all: true }, none: { selector: 'h1' } } },
+    { do: 'screenshot' },
+    { do: 'goto', url },
+    { do: 'press', selector: '#name', key: 'End' },
+    { do: 'press', key: '!' },
+    { do: 'press', key: 'Enter' },
+    { do: 'waitFor', selector: 'text=old! s' },
+    { do: 'sleep', ms: 1 },
+  ]);
+  assert.deepEqual([status, body.status], [200, 'succeeded'], text);
+  const { results, artifact, title, status: pageStatus } = Object(body.output);
+  assert.deepEqual([title, pageStatus], ['Done', 200]);
+  assert.equal(results.length, 17);
+  assert.deepEqual(results[1], { do: 'content', content: 'hovered', truncated: false });
+  assert.deepEqual(results[8], { do: 'content', content: 'Ada', truncated: true });
+  assert.deepEqual(results[9], { do: 'extract', fields: { all: ['Ada "Lovelace" <b> l'], none: null } });
+  assert.deepEqual(results[16], { do: 'sleep' });
+  const picture = decodePng(Buffer.from(await (await fetch(artifact.downloadUrl)).arrayBuffer()));
+  assert.deepEqual([picture.width, picture.height], [800, 600]);
+  assert.equal(picture.colourAt(700, 500), '#00ff00');
+  await server.settles();
+});
+
+test('works on the page of a running session, and says nothing of where else it was', async () => {
+  const { key: driving } = await keyWith(server, {
+    scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
+    grants,
+  });
+  const session = await server.createSession({ keepAlive: true }, driving);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('no page');
+  await page.goto(url);
+  const { body, text } = await steps(
+    { sessionId: session.id },
+    [
+      { do: 'fill', selector: '#name', value: 'from outside' },
+      { do: 'scroll', y: 500 },
+    ],
+    { key: driving },
+  );
+  assert.equal(body.status, 'succeeded', text);
+  assert.equal(await page.inputValue('#name'), 'from outside');
+  await eventually(
+    'the page to have scrolled',
+    () => page.evaluate('scrollY'),
+    y => y === 500,
+  );
+  const foreign = await steps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
+  assert.deepEqual([foreign.status, foreign.body.code], [403, 'permission_denied'], 'without browsers:connect');
+  await browser.close();
+  await server.release(session.id);
+});
+
+test('stops at the first step that fails, and names it', async () => {
+  const cases: ReadonlyArray<
+    readonly [name: string, all: Steps, code: string, step: number | undefined, more?: object]
+  > = [
+    [
+      'no such element',
+      [
+        { do: 'hover', selector: '#over' },
+        { do: 'click', selector: '#none' },
+      ],
+      'timeout',
+      1,
+    ],
+    ['an invalid selector', [{ do: 'click', selector: '>>>' }], 'not_possible', 0],
+    ['no such option', [{ do: 'select', selector: '#size', values: ['xl'] }], 'timeout', 0],
+    [
+      'an error page',
+      [
+        { do: 'goto', url: `${pages.url}/missing` },
+        { do: 'sleep', ms: 1 },
+      ],
+      'page_failed',
+      0,
+    ],
+    ['an unknown key', [{ do: 'press', key: 'NoSuchKey' }], 'not_possible', 0],
+    ['too long', [{ do: 'sleep', ms: 10_000 }], 'timeout', 0],
+    ['an error page at the start', [{ do: 'sleep', ms: 1 }], 'page_failed', undefined, { url: `${pages.url}/missing` }],
+  ];
+  for (const [name, all, code, step, more = {}] of cases) {
+    const { body, text } = await steps({ url, timeoutMs: 2000, ...more }, all);
+    assert.deepEqual([body.status, body.error?.code], ['failed', code], `${name}: ${text}`);
+    assert.equal(Object(body.error?.details).step, step, `${name}: ${text}`);
+    assert.equal(body.error?.retryable, false, 'steps before it were done');
+  }
+  const accepted = await steps({ url, acceptStatus: [404] }, [{ do: 'goto', url: `${pages.url}/missing` }]);
+  assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
+});
+
+test('refuses steps that lack a field, or have one that means nothing, and starts nothing', async () => {
+  const before = pages.hits('/form');
+  const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
+    [[], 'input.steps', /./],
+    [Array.from({ length: 101 }, () => ({ do: 'sleep', ms: 1 })), 'input.steps', /100/],
+    [[{ do: 'click' }], 'input.steps.0.selector', /is required by click/],
+    [
+      [
+        { do: 'sleep', ms: 1 },
+        { do: 'fill', selector: '#a' },
+      ],
+      'input.steps.1.value',
+      /is required by fill/,
+    ],
+    [[{ do: 'click', selector: '#a', value: 'x' }], 'input.steps.0.value', /has no effect in click/],
+    [[{ do: 'screenshot' }, { do: 'screenshot' }], 'input.steps.1', /second screenshot/],
+    [[{ do: 'sleep', ms: 10_001 }], 'input.steps.0.ms', /10000/],
+    [[{ do: 'goto', url: 'file:///etc/passwd' }], 'input.steps.0.url', /./],
+    [[{ do: 'evaluate', code: '1' }], 'input.steps.0', /./],
+  ];
+  for (const [all, path, message] of cases) {
+    const { status, body, text } = await steps({ url }, all);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+    const issues: Array<{ path: string; message: string }> = Object(body).details.issues;
+    const issue = issues.find(one => one.path.startsWith(path)) ?? assert.fail(text);
+    assert.match(issue.message, message);
+  }
+  const unkeyed = await invoke(server, key, 'browser.steps', { url, steps: [{ do: 'sleep', ms: 1 }] });
+  assert.deepEqual([unkeyed.status, unkeyed.body.code], [400, 'idempotency_key_required'], unkeyed.text);
+  assert.equal(pages.hits('/form'), before);
+});
+
+test('a grant for every read does not cover it', async () => {
+  const { key: reader } = await keyWith(server);
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: reader });
+  assert.ok(body.data.length > 0 && body.data.every(({ id }) => id !== 'browser.steps'));
+  const { status, body: refused } = await steps({ url }, [{ do: 'sleep', ms: 1 }], { key: reader });
+  assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
+});
+
+test('a killed server does not do the steps again, and says that their effect is not known', async () => {
+  const all = [
+    { do: 'click', selector: '#send' },
+    { do: 'waitFor', selector: 'text=old' },
+    { do: 'sleep', ms: 10_000 },
+  ];
+  const before = pages.hits('/done');
+  const { status, body } = await steps({ url }, all, { prefer: 'respond-async' });
+  assert.equal(status, 202);
+  await eventually(
+    'the form to be sent',
+    () => pages.hits('/done'),
+    hits => hits === before + 1,
+  );
+  await server.kill('SIGKILL');
+  await server.start();
+  const path = agentPath(server, `invocations/${body.id}`);
+  const ended = await eventually(
+    'the invocation to end',
+    async () => (await server.api<Invocation>('GET', path, { key })).body,
+    one => one.status === 'ambiguous',
+  );
+  assert.equal(ended.error?.code, 'upstream_ambiguous');
+  assert.equal(pages.hits('/done'), before + 1);
+  await server.settles();
+});
