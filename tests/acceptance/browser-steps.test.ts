@@ -101,6 +101,21 @@ test('works on the page of a running session, and says nothing of where else it 
     () => page.evaluate('scrollY'),
     y => y === 500,
   );
+  const late = await steps(
+    { sessionId: session.id, timeoutMs: 1000 },
+    [
+      { do: 'sleep', ms: 3000 },
+      { do: 'fill', selector: '#name', value: 'too late' },
+    ],
+    { key: driving },
+  );
+  assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'timeout'], late.text);
+  const after = [
+    { do: 'sleep', ms: 3000 },
+    { do: 'extract', fields: { over: { selector: '#over' } } },
+  ];
+  assert.equal((await steps({ sessionId: session.id }, after, { key: driving })).body.status, 'succeeded');
+  assert.equal(await page.inputValue('#name'), 'from outside', 'no step begins after the time limit');
   const foreign = await steps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
   assert.deepEqual([foreign.status, foreign.body.code], [403, 'permission_denied'], 'without browsers:connect');
   await browser.close();

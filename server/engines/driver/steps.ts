@@ -1,23 +1,43 @@
 // Does the steps of an operation in a page, one after the other, until one fails.
 import type { Page } from 'playwright-core';
+import { systemClock } from '../../kit/clock.ts';
 import { PLAYWRIGHT_DEFAULT_MS, pageOf, take, visit, within } from './capture.ts';
 import { DriveFailed, type Step, type Stepped, type StepResult, type Steps } from './command.ts';
 
 /** Of a failed step, so that the error says which one it is. */
 const BLAMED = new Set<unknown>(['command', 'page', 'timeout']);
 
+/** Playwright's own timeouts come first, as they say what was waited for. */
+const SPARE_MS = 500;
+
+/** Where a call is. */
+class Progress {
+  /** -1 before the first step. */
+  step = -1;
+  readonly #timeoutMs: number;
+  readonly #endMs: number;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+    this.#endMs = systemClock.monotonicMs() + timeoutMs;
+  }
+
+  /** Throws DriveFailed when the time is over, so that no step begins after its call has failed. */
+  leftMs(): number {
+    const leftMs = this.#endMs - systemClock.monotonicMs();
+    if (leftMs > 0) return leftMs;
+    throw new DriveFailed('timeout', `The time limit of ${this.#timeoutMs} ms for all steps was reached.`);
+  }
+}
+
 /**
  * Throws DriveFailed. The number of the step, from 0, is `details.step` if the failure is that of a step. All steps have one
  * deadline, since some of Playwright's functions have no timeout and a page can hang.
  */
 export async function runSteps(page: Page, order: Steps): Promise<Stepped> {
-  const progress = { step: -1 };
-  const endMs = performance.now() + order.timeoutMs;
+  const progress = new Progress(order.timeoutMs);
   try {
-    return await within(
-      order.timeoutMs,
-      run(page, order, progress, () => Math.max(1, endMs - performance.now())),
-    );
+    return await within(order.timeoutMs + SPARE_MS, run(page, order, progress));
   } catch (error) {
     throw progress.step < 0 ? error : blamed(error, progress.step, order.steps[progress.step]);
   } finally {
@@ -25,21 +45,17 @@ export async function runSteps(page: Page, order: Steps): Promise<Stepped> {
   }
 }
 
-async function run(
-  page: Page,
-  { url, waitUntil, acceptStatus, steps }: Steps,
-  progress: { step: number },
-  leftMs: () => number,
-): Promise<Stepped> {
-  page.setDefaultTimeout(leftMs());
-  let status = url === undefined ? undefined : await visit(page, { url, waitUntil, timeoutMs: leftMs(), acceptStatus });
+async function run(page: Page, { url, waitUntil, acceptStatus, steps }: Steps, progress: Progress): Promise<Stepped> {
+  const open = (to: string, until: string) =>
+    visit(page, { url: to, waitUntil: until, timeoutMs: progress.leftMs(), acceptStatus });
+  page.setDefaultTimeout(progress.leftMs());
+  let status = url === undefined ? undefined : await open(url, waitUntil);
   const results: StepResult[] = [];
   for (const [index, step] of steps.entries()) {
     progress.step = index;
-    page.setDefaultTimeout(leftMs());
+    page.setDefaultTimeout(progress.leftMs());
     if (step.do === 'goto') {
-      const { url: to, waitUntil: until } = step;
-      status = await visit(page, { url: to, waitUntil: until, timeoutMs: leftMs(), acceptStatus });
+      status = await open(step.url, step.waitUntil);
       results.push({ do: 'goto' });
     } else results.push(await perform(page, step));
   }
