@@ -92,14 +92,24 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isolation: slots.form,
     missing: slots.missing,
     first,
-    stop: how => stop(how, sessions, scope),
+    stop: how => stop(how, { sessions, invocations, scope }),
   };
 }
 
-async function stop(how: 'leave' | 'drain', { service }: OpenedSessions, scope: Scope): Promise<void> {
+interface Stopping {
+  readonly sessions: OpenedSessions;
+  readonly invocations: Family;
+  readonly scope: Scope;
+}
+
+/** Calls of operations are left before their sessions, so that none takes its closed connection for a lost browser. */
+async function stop(how: 'leave' | 'drain', { sessions: { service }, invocations, scope }: Stopping): Promise<void> {
   service.stopCreating();
   if (how === 'drain') await service.endAll({ status: 'COMPLETED', reason: 'drained' });
-  else await service.abandonAll();
+  else {
+    await invocations.close?.();
+    await service.abandonAll();
+  }
   await scope.close();
 }
 

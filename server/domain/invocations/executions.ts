@@ -167,6 +167,7 @@ export class Executions {
   /** A clock task: writes ends that could not be written, and takes up what an earlier process has left. */
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwritten.values()]) await this.#write(ending);
+    if (this.#isClosed) return { recovered: 0 };
     const open = await this.#parts.rows.open(this.#parts.host, RECOVERED_AT_ONCE + this.#running.size);
     const isElsewhere = ({ id }: InvocationRow): boolean =>
       !this.#running.has(id) && !this.#held.has(id) && !this.#unwritten.has(id);
@@ -177,6 +178,7 @@ export class Executions {
 
   /** Effects under way are waited for, for a short time. What then runs is left to the next process, which runs reads again. */
   async close(): Promise<void> {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     const stop = (one: Running): void => one.abort.abort(new Error('the service is stopping'));
     const running = [...this.#running.values()];
