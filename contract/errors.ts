@@ -459,6 +459,15 @@ export const ERRORS = {
     summary: 'Too many requests were sent in a short time. The request had no effect.',
     whatToDo: 'Wait for the number of seconds in `retry-after`, and send the request again.',
   },
+  spend_limit: {
+    status: 429,
+    retry: 'no',
+    retryAfterSeconds: 3600,
+    summary:
+      'The grant of the agent key allows a cost in a day (UTC) that this call could exceed. Nothing was started.',
+    whatToDo:
+      'Wait until midnight UTC, send a lower `maxCost`, or have the grant raised. `details` has `limit`, `used` and `required` in micro-credits.',
+  },
   client_limit: {
     status: 429,
     retry: 'no',

@@ -40,14 +40,16 @@ export const Grant = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000_000,
-        description: 'Maximum number of calls with this grant in a day (UTC).',
+        description:
+          'Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation.',
       }),
     ),
     maxCostPerDay: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Maximum cost of the calls with this grant in a day (UTC), in micro-credits.',
+        description:
+          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended.',
       }),
     ),
   },

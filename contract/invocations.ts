@@ -79,6 +79,12 @@ export const AgentOperation = Type.Object(
         remainingCallsToday: Type.Optional(
           Type.Integer({ description: 'Calls that the grant allows until midnight UTC. Absent: no limit.' }),
         ),
+        remainingCostToday: Type.Optional(
+          Type.Integer({
+            description:
+              'Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit.',
+          }),
+        ),
       },
       { description: 'What the agent key may do with it.' },
     ),

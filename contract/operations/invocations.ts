@@ -109,6 +109,7 @@ export const INVOCATION_OPERATIONS = {
       'revision_conflict',
       'idempotency_conflict',
       'insufficient_credit',
+      'spend_limit',
       'rate_limited',
       'concurrency_limit',
       'capacity',

@@ -3611,9 +3611,9 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
-                /** @description Maximum number of calls with this grant in a day (UTC). */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
             /** @description Address ranges that the key may be used from. Empty: any address. */
@@ -3674,9 +3674,9 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
-                /** @description Maximum number of calls with this grant in a day (UTC). */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -3707,9 +3707,9 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
-                /** @description Maximum number of calls with this grant in a day (UTC). */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -5992,6 +5992,8 @@ export interface operations {
                                 input?: Record<string, unknown>;
                                 /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                                 remainingCallsToday?: number;
+                                /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
+                                remainingCostToday?: number;
                             };
                         }[];
                         /** @description Present if there are more entries. Pass it as `cursor`. */
@@ -6089,6 +6091,8 @@ export interface operations {
                             input?: Record<string, unknown>;
                             /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                             remainingCallsToday?: number;
+                            /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
+                            remainingCostToday?: number;
                         };
                     };
                 };
@@ -11140,9 +11144,9 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
-                            /** @description Maximum number of calls with this grant in a day (UTC). */
+                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
                             maxCostPerDay?: number;
                         }[];
                         /** @description Address ranges that the key may be used from. Empty: any address. */
@@ -11368,9 +11372,9 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
-                            /** @description Maximum number of calls with this grant in a day (UTC). */
+                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
                             maxCostPerDay?: number;
                         }[];
                         /** @description Address ranges that the key may be used from. Empty: any address. */

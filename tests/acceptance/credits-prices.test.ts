@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
+import type { AgentOperationList } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -96,6 +97,37 @@ test('maxCost bounds price and meters, and a call is stopped before its price co
   assert.ok(body.cost.captured <= 2 * RATE + PRICE, String(body.cost.captured));
   const refused = await invoke(server, key, 'browser.content', input, { more: { maxCost: RATE + PRICE - 1 } });
   assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  await released();
+});
+
+test('the cost of a day bounds the calls of a key, also concurrent ones, by what they hold and then by what they cost', async () => {
+  const limited = await keyWith(server, {
+    grants: [
+      { operationId: 'orders.read', maxCostPerDay: 3 * PRICE - 1 },
+      { operationId: 'browser.content', maxCostPerDay: HOLD + PRICE },
+    ],
+  });
+  const reads = Array.from({ length: 5 }, () => invoke(server, limited.key, 'orders.read', { orderId: 'A-1' }));
+  const answers = await Promise.all(reads);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 429, 429, 429]);
+  const refused = answers.find(({ status }) => status === 429) ?? assert.fail();
+  assert.equal(refused.body.code, 'spend_limit');
+  const { limit, used, required } = Object(Object(refused.body).details);
+  assert.deepEqual([limit, used, required], [3 * PRICE - 1, 2 * PRICE, PRICE]);
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  const first = await invoke(server, limited.key, 'browser.content', input);
+  assert.equal(first.body.status, 'succeeded', first.text);
+  const second = await invoke(server, limited.key, 'browser.content', input);
+  assert.deepEqual([second.status, second.body.code], [429, 'spend_limit'], 'holds more than the first has left');
+  const left = HOLD + PRICE - first.body.cost.captured;
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: limited.key });
+  const remaining = body.data.map(({ id, grant }) => [id, grant.remainingCostToday]);
+  assert.deepEqual(remaining, [
+    ['browser.content', left],
+    ['orders.read', PRICE - 1],
+  ]);
+  const third = await invoke(server, limited.key, 'browser.content', input, { more: { maxCost: left } });
+  assert.equal(third.body.status, 'succeeded', third.text);
   await released();
 });
 

@@ -14,7 +14,12 @@ import {
 } from '../../../contract/invocations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
-import type { InvocationRow, InvocationRows, InvocationState } from '../../engines/store/rows/invocations.ts';
+import type {
+  CallLimits,
+  InvocationRow,
+  InvocationRows,
+  InvocationState,
+} from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
@@ -216,9 +221,11 @@ export class Invocations {
 
   async #operationView({ keyId, applicationId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
     const { rows, clock, http } = this.#parts;
-    const { input, maxCallsPerDay } = grant;
-    const used =
-      maxCallsPerDay === undefined ? 0 : await rows.countSince(keyId, operation.id, startOfUtcDay(clock.now()));
+    const { input, maxCallsPerDay, maxCostPerDay } = grant;
+    const limits = limitsOf(grant, clock.now());
+    const { calls, cost } = limits
+      ? await rows.madeSince(keyId, operation.id, limits.countedSince)
+      : { calls: 0, cost: 0 };
     const { id, title, description, revision, digest, effect, approval, price } = operation;
     const { inputSchema, outputSchema, timeoutMs } = operation;
     const isReady = operation.kind !== 'http' || (await http.isConnected(operation, applicationId));
@@ -228,7 +235,8 @@ export class Invocations {
       requires: { connection: isReady ? 'ready' : 'missing' },
       grant: {
         ...(input ? { input } : {}),
-        ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - used) }),
+        ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - calls) }),
+        ...(maxCostPerDay === undefined ? {} : { remainingCostToday: Math.max(0, maxCostPerDay - cost) }),
       },
     };
   }
@@ -272,12 +280,10 @@ export class Invocations {
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       ...(request.metadata ? { metadata: request.metadata } : {}),
     };
-    const { maxCallsPerDay } = grant;
-    const limit =
-      maxCallsPerDay === undefined ? undefined : { callsMax: maxCallsPerDay, countedSince: startOfUtcDay(now) };
-    const inserted = await rows.insert(row, rates, limit);
+    const inserted = await rows.insert(row, rates, limitsOf(grant, now));
     if (inserted === 'inserted') return { row, existing: false };
-    if (inserted === 'limit_reached') throw callsUsedUp(operation.id, maxCallsPerDay ?? 0, secondsToNextDay(now));
+    if (inserted === 'calls_used_up') throw callsUsedUp(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
+    if ('spent' in inserted) throw costUsedUp(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
     if ('short' in inserted) throw insufficientCredit(inserted.short);
     if (!inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     return { row: inserted.existing, existing: true };
@@ -369,6 +375,15 @@ const reservedFor = (
     ? priceOf(rates, price.microCredits, maxCost)
     : reservationOf(rates, price.microCredits, input, maxCost);
 
+function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallLimits | undefined {
+  if (maxCallsPerDay === undefined && maxCostPerDay === undefined) return undefined;
+  return {
+    countedSince: startOfUtcDay(now),
+    ...(maxCallsPerDay === undefined ? {} : { callsMax: maxCallsPerDay }),
+    ...(maxCostPerDay === undefined ? {} : { costMax: maxCostPerDay }),
+  };
+}
+
 const CANCEL_SECONDS = 5;
 
 const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
@@ -459,6 +474,19 @@ const callsUsedUp = (id: string, limit: number, seconds: number) =>
     advice: 'Wait until midnight UTC, or have the grant raised.',
     details: { limit, used: limit, scope: 'credential', name: 'maxCallsPerDay', retryAfterSeconds: seconds },
   });
+
+const costUsedUp = ({ operationId: id, reserved }: InvocationRow, limit: number, used: number, seconds: number) =>
+  fault(
+    'spend_limit',
+    `The grant of this agent key allows calls of ${id} for ${limit} micro-credits a day. ${used} are used, and this call holds ${reserved}.`,
+    {
+      advice: 'Wait until midnight UTC, send a lower maxCost, or have the grant raised.',
+      details: {
+        ...{ limit, used, required: reserved, scope: 'credential', name: 'maxCostPerDay' },
+        retryAfterSeconds: seconds,
+      },
+    },
+  );
 
 const notCancellable = ({ id, endedAt, effect }: InvocationRow) =>
   fault(

@@ -77,9 +77,25 @@ export interface InvocationFilter {
   readonly limit: number;
 }
 
+/** Bounds of the calls of one operation by one key since a time. */
+export interface CallLimits {
+  readonly countedSince: Date;
+  readonly callsMax?: number;
+  /** Micro-credits. */
+  readonly costMax?: number;
+}
+
+/** Calls of one operation by one key, and what they cost in micro-credits: what is held for those that have not been settled. */
+export interface CallsMade {
+  readonly calls: number;
+  readonly cost: number;
+}
+
 export type Inserted =
   | 'inserted'
-  | 'limit_reached'
+  | 'calls_used_up'
+  /** It holds more than the calls before it leave of `costMax`. */
+  | { readonly spent: number }
   /** The account lacks what the invocation holds. */
   | { readonly short: Shortage }
   /** An earlier request of the key with the same idempotency key. */
@@ -87,15 +103,10 @@ export type Inserted =
 
 export interface InvocationRows {
   /**
-   * Inserts an accepted invocation. `callsMax`: the most calls of the operation by the key since `countedSince`; the key
-   * is locked, so that concurrent inserts count each other. `rates`: what the credit costs that `reserved` holds, in the
-   * same transaction.
+   * Inserts an accepted invocation. With `limits` the key is locked, so that concurrent inserts count each other. `rates`: what
+   * the credit costs that `reserved` holds, in the same transaction.
    */
-  insert(
-    row: InvocationRow,
-    rates: CreditRates,
-    limit?: { readonly callsMax: number; readonly countedSince: Date },
-  ): Promise<Inserted>;
+  insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<Inserted>;
   /**
    * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again. What it held
    * is given back.
@@ -103,7 +114,7 @@ export interface InvocationRows {
   withdraw(id: InvocationId, at: Date): Promise<void>;
   get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
   list(application: ApplicationId, filter: InvocationFilter): Promise<InvocationRow[]>;
-  countSince(key: KeyId, operationId: string, since: Date): Promise<number>;
+  madeSince(key: KeyId, operationId: string, since: Date): Promise<CallsMade>;
   /**
    * accepted or dispatched -> dispatched, counting the attempt. Committed before the first byte of an effect. Undefined
    * if the invocation has ended.

@@ -5,19 +5,25 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { NewHold, Shortage } from '../rows/credits.ts';
-import type { Inserted, InvocationEnd, InvocationRow, InvocationRows } from '../rows/invocations.ts';
+import type {
+  CallLimits,
+  CallsMade,
+  Inserted,
+  InvocationEnd,
+  InvocationRow,
+  InvocationRows,
+} from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
 import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
-import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db): InvocationRows => ({
   // Without a limit and a price it is one statement, which commits itself.
-  insert: (row, rates, limit) =>
-    limit || row.reserved > 0
-      ? inTransaction(db, trx => insert(trx, row, rates, limit))
+  insert: (row, rates, limits) =>
+    limits || row.reserved > 0
+      ? inTransaction(db, trx => insert(trx, row, rates, limits))
       : insert(db, row, rates, undefined),
 
   withdraw: (id, at) =>
@@ -47,7 +53,7 @@ export const invocations = (db: Db): InvocationRows => ({
     return (await listed.execute()).map(rowOf);
   },
 
-  countSince: (key, operationId, since) => countOf(db, key, operationId, since),
+  madeSince: (key, operationId, since) => madeSince(db, key, operationId, since),
 
   dispatch: async (id, startedAt, session) => {
     const dispatched = db
@@ -99,9 +105,9 @@ async function insert(
   trx: Db,
   row: InvocationRow,
   rates: CreditRates,
-  limit: { readonly callsMax: number; readonly countedSince: Date } | undefined,
+  limits: CallLimits | undefined,
 ): Promise<Inserted> {
-  if (limit) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
+  if (limits) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
   const { metadata, ...columns } = row;
   const inserted = await trx
     .insertInto('invocations')
@@ -118,18 +124,23 @@ async function insert(
     .returning('id')
     .execute();
   if (inserted.length === 0) return { existing: await existing(trx, row) };
-  const refusal = (await overLimit(trx, row, limit)) ? 'limit_reached' : await heldFor(trx, row, rates);
+  const refusal = (await beyond(trx, row, limits)) ?? (await heldFor(trx, row, rates));
   if (refusal === 'held') return 'inserted';
   await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
   return refusal;
 }
 
-async function overLimit(
+/** The row is inserted, so it is among the calls that are counted. */
+async function beyond(
   trx: Db,
-  { keyId, operationId }: InvocationRow,
-  limit: { readonly callsMax: number; readonly countedSince: Date } | undefined,
-): Promise<boolean> {
-  return limit !== undefined && (await countOf(trx, keyId, operationId, limit.countedSince)) > limit.callsMax;
+  { keyId, operationId, reserved }: InvocationRow,
+  limits: CallLimits | undefined,
+): Promise<'calls_used_up' | { readonly spent: number } | undefined> {
+  if (!limits) return undefined;
+  const { countedSince, callsMax = Infinity, costMax = Infinity } = limits;
+  const { calls, cost } = await madeSince(trx, keyId, operationId, countedSince);
+  if (calls > callsMax) return 'calls_used_up';
+  return cost > costMax ? { spent: cost - reserved } : undefined;
 }
 
 /** An invocation that costs nothing locks no credit. */
@@ -193,13 +204,16 @@ async function existing(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow):
   return rowOf(await one.where('idempotencyKey', '=', idempotencyKey).executeTakeFirstOrThrow());
 }
 
-async function countOf(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<number> {
+async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallsMade> {
   const made = db
     .selectFrom('invocations')
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  return (await made.select(countAll).executeTakeFirstOrThrow()).count;
+  // What an ambiguous call holds has not been settled.
+  const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
+    then reserved else captured end), 0)::bigint`;
+  return made.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();
 }
 
 const rowOf = (row: Selectable<Tables['invocations']>): InvocationRow => withoutNulls(row);
