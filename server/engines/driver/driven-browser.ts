@@ -111,10 +111,12 @@ export class DrivenBrowser implements Acting {
     const said = first === 'dialog' ? {} : first;
     if (!this.#dialog && SETTLED.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
-    const [tabs, page] = await Promise.all([
+    const current = this.#dialog ? undefined : await this.page();
+    const [tabs, snapshot] = await Promise.all([
       this.tabs(),
-      this.#dialog ? undefined : this.#state(WITH_SNAPSHOT.has(command.do)),
+      current && WITH_SNAPSHOT.has(command.do) ? this.#snapshot(current) : {},
     ]);
+    const page = current && snapshot ? { ...(await placeOf(current, tabs)), ...snapshot } : undefined;
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
@@ -231,17 +233,21 @@ export class DrivenBrowser implements Acting {
     await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
   }
 
-  async #state(withSnapshot: boolean): Promise<PageState | undefined> {
-    const page = await this.page();
-    const place = { url: cut(page.url(), URL_CHARACTERS_MAX), title: await titleOf(page) };
-    if (!withSnapshot) return place;
+  /** Undefined if a dialog opens meanwhile. */
+  async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
     const taken = await Promise.race([
       page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
       this.#onDialog.promise.then(() => undefined),
     ]);
     if (taken === undefined) return undefined;
-    return { ...place, snapshot: cut(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
+    return { snapshot: cut(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
   }
+}
+
+/** The title is asked for again only if the tab is not among those shown. */
+async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
+  const title = tabs.find(({ isCurrent }) => isCurrent)?.title ?? (await titleOf(page));
+  return { url: cut(page.url(), URL_CHARACTERS_MAX), title };
 }
 
 const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
