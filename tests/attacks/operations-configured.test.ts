@@ -105,6 +105,22 @@ test('a redirect is not followed, so a secret goes nowhere else', async () => {
   assert.equal(other.received().length, 0);
 });
 
+test('an answer that looks like a file of ours is no file, and does not count as stored', async () => {
+  const bytes = async (): Promise<unknown> =>
+    Object((await owner.send('GET', 'limits')).body).usage?.browsers?.maxStoredBytes;
+  const before = await bytes();
+  assert.equal(typeof before, 'number');
+  for (const size of [9_000_000_000_000_000, 'x', 1]) {
+    const artifact = { mimeType: 'image/png', size, checksum: 'x' };
+    upstream.answer('/orders/file/', (_, response) => sendJson(response, 200, { artifact }));
+    const { body, text } = await call('shop.call', 'file');
+    assert.deepEqual([body.status, body.output], ['succeeded', { artifact }], text);
+    const read = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
+    assert.deepEqual(read.body.output, { artifact });
+    assert.equal(await bytes(), before, `size ${size}`);
+  }
+});
+
 test('a service that echoes the secret does not make it readable', async () => {
   const basic = Buffer.from(`me:${PASSWORD}`).toString('base64');
   const echoes = [

@@ -1,5 +1,6 @@
 // Files that invocations produced: stored as downloads are, and served by signed links.
 import { OUTPUT_DAYS } from '../../../contract/invocations.ts';
+import { isManagedOperation } from '../../../contract/managed-operations.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
@@ -55,8 +56,9 @@ export class InvocationFiles {
   }
 
   /** The output with a new link to its file. */
-  shown({ id, applicationId, output }: InvocationRow): JsonObject | undefined {
-    const file = output && fileIn(output);
+  shown(row: InvocationRow): JsonObject | undefined {
+    const { id, applicationId, output } = row;
+    const file = fileOf(row);
     if (!file) return output;
     const { url, expiresAt } = this.#parts.links.make({
       application: applicationId,
@@ -67,7 +69,7 @@ export class InvocationFiles {
 
   readonly find: FileFinder = async (application, id): Promise<ServedFile | undefined> => {
     const row = isUuid(id) ? await this.#parts.rows.get(application, id as InvocationId) : undefined;
-    const file = row?.output && fileIn(row.output);
+    const file = row && fileOf(row);
     if (!row || !file) return undefined;
     const { mimeType, size, checksum } = file;
     return {
@@ -83,7 +85,7 @@ export class InvocationFiles {
     const { rows, outbox, keyOf } = this.#parts;
     const due = await rows.outputDue(now, batch);
     for (const row of due) {
-      if (row.output && fileIn(row.output)) await outbox.remove(row.applicationId, [keyOf(row.applicationId, row.id)]);
+      if (fileOf(row)) await outbox.remove(row.applicationId, [keyOf(row.applicationId, row.id)]);
       await rows.forgetOutput(row.id);
     }
     return due.length;
@@ -92,7 +94,9 @@ export class InvocationFiles {
 
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
-function fileIn({ artifact }: JsonObject): StoredFile | undefined {
+/** The output of other operations is an answer of a service, which may have a member of the same name. */
+function fileOf({ operationId, output }: InvocationRow): StoredFile | undefined {
+  const artifact = isManagedOperation(operationId) ? output?.artifact : undefined;
   if (!isObject(artifact)) return undefined;
   const { mimeType, size, checksum } = artifact;
   const isFile = typeof mimeType === 'string' && typeof size === 'number' && typeof checksum === 'string';
