@@ -16,6 +16,11 @@ export const STEP_CONTENT_BYTES_MAX = 65_536;
 const STEP_VALUE_MAX = 20_000;
 const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
+/** Pictures and PDF files of one call. */
+export const STEP_ARTIFACTS_MAX = 20;
+/** Files that one step chooses. */
+const STEP_FILES_MAX = 10;
+const STEP_FILE_CHARACTERS_MAX = 200_000;
 
 const Selector = (description: string) => Type.String({ minLength: 1, maxLength: 1000, description });
 
@@ -138,6 +143,42 @@ const PICTURE = {
   quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Of a JPEG.' })),
 };
 
+const PAPER = {
+  paper: Type.Optional(
+    Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
+  ),
+  landscape: Type.Optional(Type.Boolean({ default: false })),
+  background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and pictures.' })),
+  pages: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$',
+      maxLength: 200,
+      description: 'Only these pages, for example `1-3,5`.',
+    }),
+  ),
+};
+
+const StepFile = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[^/\\\\\\x00-\\x1f]+$',
+      description: 'Name that the page sees.',
+    }),
+    mimeType: Type.Optional(Type.String({ maxLength: 255, default: 'application/octet-stream' })),
+    text: Type.Optional(Type.String({ maxLength: STEP_FILE_CHARACTERS_MAX, description: 'Its content as text.' })),
+    base64: Type.Optional(
+      Type.String({
+        maxLength: STEP_FILE_CHARACTERS_MAX,
+        pattern: '^[A-Za-z0-9+/]*={0,2}$',
+        description: 'Its content in base64. Give either this or `text`.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 /** What each step needs besides `do`, and what it can have. */
 export const STEP_FIELDS = {
   goto: { needs: ['url'], can: ['waitUntil'] },
@@ -148,7 +189,9 @@ export const STEP_FIELDS = {
   press: { needs: ['key'], can: ['selector'] },
   hover: { needs: ['selector'], can: [] },
   scroll: { needs: [], can: ['selector', 'x', 'y'] },
+  upload: { needs: ['selector', 'files'], can: [] },
   screenshot: { needs: [], can: ['selector', 'fullPage', 'format', 'quality'] },
+  pdf: { needs: [], can: ['paper', 'landscape', 'background', 'pages'] },
   content: { needs: [], can: ['selector', 'as', 'maxBytes'] },
   extract: { needs: ['fields'], can: [] },
   sleep: { needs: ['ms'], can: [] },
@@ -207,7 +250,14 @@ export const Step = Type.Object(
         description: 'Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.',
       }),
     ),
+    files: Type.Optional(
+      Type.Array(StepFile, {
+        maxItems: STEP_FILES_MAX,
+        description: 'The files that `upload` chooses in the file input. None: the choice is cleared.',
+      }),
+    ),
     ...PICTURE,
+    ...PAPER,
     as: Type.Optional(
       Type.Enum(['text', 'html', 'links'], { default: 'text', description: 'What `content` returns.' }),
     ),
@@ -252,20 +302,7 @@ export const MANAGED_OPERATIONS = {
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
-    input: Input({
-      paper: Type.Optional(
-        Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
-      ),
-      landscape: Type.Optional(Type.Boolean({ default: false })),
-      background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and pictures.' })),
-      pages: Type.Optional(
-        Type.String({
-          pattern: '^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$',
-          maxLength: 200,
-          description: 'Only these pages, for example `1-3,5`.',
-        }),
-      ),
-    }),
+    input: Input(PAPER),
     output: Type.Object({
       ...{ artifact: Artifact, ...PAGE },
       pages: Type.Optional(Type.Integer({ description: 'Number of pages in the file.' })),
@@ -323,13 +360,13 @@ export const MANAGED_OPERATIONS = {
     description:
       'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
     effect: 'write',
-    revision: 1,
+    revision: 2,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       steps: Type.Array(Step, {
         minItems: 1,
         maxItems: STEPS_MAX,
-        description: 'At most one of them is a `screenshot`, whose picture is the `artifact` of the output.',
+        description: `At most ${STEP_ARTIFACTS_MAX} of them are a \`screenshot\` or \`pdf\`.`,
       }),
     }),
     output: Type.Object({
@@ -339,10 +376,16 @@ export const MANAGED_OPERATIONS = {
           content: Type.Optional(Type.String({ description: 'Of `content`.' })),
           truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was cut at `maxBytes`.' })),
           fields: Type.Optional(ExtractedFields),
+          artifact: Type.Optional(
+            Type.Integer({ description: 'Of `screenshot` and `pdf`: the index of its file in `artifacts`.' }),
+          ),
+          width: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
+          height: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
+          pages: Type.Optional(Type.Integer({ description: 'Of `pdf`: number of pages in the file.' })),
         }),
         { description: 'One for each step, in order.' },
       ),
-      artifact: Type.Optional(Artifact),
+      artifacts: Type.Array(Artifact, { description: 'The files, in the order of their steps.' }),
       ...PAGE,
     }),
     example: {

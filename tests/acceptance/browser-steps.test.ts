@@ -1,9 +1,12 @@
 // The operation `browser.steps`: steps by address and in a running session, their results, failed steps, refusals, and a kill of
 // the server while steps are under way.
 import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
+import type { Static } from 'typebox';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
+import type { Artifact } from '../../contract/managed-operations.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
@@ -25,6 +28,14 @@ const pages = await openPages({
     );
   },
   '/shown.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(''),
+  '/files': `<!doctype html><title>Files</title><input id="files" type="file" multiple><ul></ul><p></p><script>
+    document.querySelector('#files').onchange = async ({ target }) => {
+      for (const file of target.files) {
+        const bytes = [...new Uint8Array(await file.arrayBuffer())].map(byte => byte.toString(16).padStart(2, '0'));
+        document.querySelector('ul').append(Object.assign(document.createElement('li'), { textContent: file.name + ' ' + file.type + ' ' + bytes.join('') }));
+      }
+      document.querySelector('p').textContent = 'done';
+    };</script>`,
   '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
@@ -34,6 +45,13 @@ const { key } = await keyWith(server, { grants });
 let calls = 0;
 
 type Steps = readonly object[];
+type StoredFile = Static<typeof Artifact>;
+
+const bytesOf = async ({ downloadUrl, size, checksum }: StoredFile): Promise<Buffer> => {
+  const bytes = Buffer.from(await (await fetch(downloadUrl)).arrayBuffer());
+  assert.deepEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')], [size, checksum]);
+  return bytes;
+};
 
 /** Each call has an idempotency key of its own. */
 const steps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
@@ -64,17 +82,70 @@ test('fills in a form, sends it, and reads the answer, in a session that is rele
     { do: 'sleep', ms: 1 },
   ]);
   assert.deepEqual([status, body.status], [200, 'succeeded'], text);
-  const { results, artifact, title, status: pageStatus } = Object(body.output);
+  const { results, artifacts, title, status: pageStatus } = Object(body.output);
   assert.deepEqual([title, pageStatus], ['Done', 200]);
   assert.equal(results.length, 17);
   assert.deepEqual(results[1], { do: 'content', content: 'hovered', truncated: false });
   assert.deepEqual(results[8], { do: 'content', content: 'Ada', truncated: true });
   assert.deepEqual(results[9], { do: 'extract', fields: { all: ['Ada "Lovelace" <b> l'], none: null } });
   assert.deepEqual(results[16], { do: 'sleep' });
-  const picture = decodePng(Buffer.from(await (await fetch(artifact.downloadUrl)).arrayBuffer()));
+  assert.deepEqual([results[10], artifacts.length], [{ do: 'screenshot', artifact: 0, width: 800, height: 600 }, 1]);
+  const picture = decodePng(await bytesOf(artifacts[0]));
   assert.deepEqual([picture.width, picture.height], [800, 600]);
   assert.equal(picture.colourAt(700, 500), '#00ff00');
   await server.settles();
+});
+
+test('takes several pictures and PDF files, each with a link of its own', async () => {
+  const { body, text } = await steps({ url, viewport: { width: 640, height: 480 } }, [
+    { do: 'screenshot' },
+    { do: 'pdf', paper: 'A5', landscape: true },
+    { do: 'screenshot', selector: '#send', format: 'jpeg' },
+    { do: 'content', selector: '#end' },
+    { do: 'goto', url: `${pages.url}/done?name=Ada&size=s` },
+    { do: 'screenshot' },
+  ]);
+  assert.equal(body.status, 'succeeded', text);
+  const { results, artifacts } = Object(body.output);
+  assert.deepEqual(
+    results.map(({ artifact }: { artifact?: number }) => artifact),
+    [0, 1, 2, undefined, undefined, 3],
+  );
+  assert.ok(results[1].pages >= 1);
+  const types = artifacts.map(({ mimeType }: { mimeType: string }) => mimeType);
+  assert.deepEqual(types, ['image/png', 'application/pdf', 'image/jpeg', 'image/png']);
+  const [first, pdf, jpeg, last] = await Promise.all(artifacts.map(bytesOf));
+  assert.notEqual(decodePng(first).colourAt(600, 400), '#00ff00');
+  assert.equal(decodePng(last).colourAt(600, 400), '#00ff00');
+  assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
+  assert.equal(jpeg.readUInt16BE(0), 0xffd8);
+  const again = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
+  const links = Object(again.body.output).artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]);
+  assert.deepEqual(
+    links,
+    artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]),
+  );
+});
+
+test('chooses files in a file input', async () => {
+  const bytes = randomBytes(1000);
+  const { body, text } = await steps({ url: `${pages.url}/files` }, [
+    {
+      do: 'upload',
+      selector: '#files',
+      files: [
+        { name: 'a "b".txt', mimeType: 'text/plain', text: 'grüße' },
+        { name: 'bytes', base64: bytes.toString('base64') },
+      ],
+    },
+    { do: 'waitFor', selector: 'text=done' },
+    { do: 'extract', fields: { files: { selector: 'li', all: true } } },
+  ]);
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual(Object(body.output).results[2].fields.files, [
+    `a "b".txt text/plain ${Buffer.from('grüße').toString('hex')}`,
+    `bytes application/octet-stream ${bytes.toString('hex')}`,
+  ]);
 });
 
 test('works on the page of a running session, and says nothing of where else it was', async () => {
@@ -175,7 +246,16 @@ test('refuses steps that lack a field, or have one that means nothing, and start
       /is required by fill/,
     ],
     [[{ do: 'click', selector: '#a', value: 'x' }], 'input.steps.0.value', /has no effect in click/],
-    [[{ do: 'screenshot' }, { do: 'screenshot' }], 'input.steps.1', /second screenshot/],
+    [Array.from({ length: 21 }, (_, n) => ({ do: n % 2 ? 'pdf' : 'screenshot' })), 'input.steps.20', /at most 20/],
+    [[{ do: 'upload', selector: '#a' }], 'input.steps.0.files', /is required by upload/],
+    [[{ do: 'upload', selector: '#a', files: [{ name: 'a' }] }], 'input.steps.0.files.0', /either text or base64/],
+    [
+      [{ do: 'upload', selector: '#a', files: [{ name: 'a', text: '', base64: '' }] }],
+      'input.steps.0.files.0',
+      /either text or base64/,
+    ],
+    [[{ do: 'upload', selector: '#a', files: [{ name: '../a', text: '' }] }], 'input.steps.0.files.0.name', /./],
+    [[{ do: 'pdf', fullPage: true }], 'input.steps.0.fullPage', /has no effect in pdf/],
     [[{ do: 'sleep', ms: 10_001 }], 'input.steps.0.ms', /10000/],
     [[{ do: 'goto', url: 'file:///etc/passwd' }], 'input.steps.0.url', /./],
     [[{ do: 'evaluate', code: '1' }], 'input.steps.0', /./],

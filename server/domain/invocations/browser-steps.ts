@@ -1,11 +1,17 @@
 // The steps of `browser.steps`: what the schema cannot check, their order to the driver, and their results.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
-import { STEP_CONTENT_BYTES_MAX, STEP_FIELDS, type Step as StepSchema } from '../../../contract/managed-operations.ts';
-import type { Step, Stepped, Wanted } from '../../engines/driver/command.ts';
+import {
+  STEP_ARTIFACTS_MAX,
+  STEP_CONTENT_BYTES_MAX,
+  STEP_FIELDS,
+  type Step as StepSchema,
+} from '../../../contract/managed-operations.ts';
+import type { FileContent, Step, Stepped, StepResult, Wanted } from '../../engines/driver/command.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 import { firstBytes } from './first-bytes.ts';
+import type { NewFile } from './prepared.ts';
 
 export type GivenStep = Static<typeof StepSchema>;
 
@@ -24,11 +30,26 @@ export function assertSteps(steps: readonly GivenStep[]): void {
       ...unused.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
     ];
   });
-  const pictures = steps.flatMap((step, index) => (step.do === 'screenshot' ? [index] : []));
-  if (pictures.length > 1)
-    issues.push({ path: `input.steps.${pictures[1]}`, message: 'is a second screenshot; a call takes one at most' });
+  issues.push(...steps.flatMap(({ files = [] }, index) => files.flatMap((file, at) => issuesOf(file, index, at))));
+  const produced = steps.flatMap((step, index) => (step.do === 'screenshot' || step.do === 'pdf' ? [index] : []));
+  if (produced.length > STEP_ARTIFACTS_MAX)
+    issues.push({
+      path: `input.steps.${produced[STEP_ARTIFACTS_MAX]}`,
+      message: `is one file too many; a call produces at most ${STEP_ARTIFACTS_MAX}`,
+    });
   if (issues.length > 0) throw invalidRequest(issues);
 }
+
+type GivenFile = NonNullable<GivenStep['files']>[number];
+
+function issuesOf({ text, base64 }: GivenFile, step: number, file: number): Issue[] {
+  if ((text === undefined) !== (base64 === undefined)) return [];
+  return [{ path: `input.steps.${step}.files.${file}`, message: 'needs either text or base64' }];
+}
+
+const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 = '' }: GivenFile): FileContent => ({
+  ...{ name, mimeType, bytes: new Uint8Array(text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text)) },
+});
 
 /** Of steps that `assertSteps` accepted. */
 export function stepOf(given: GivenStep): Step {
@@ -51,8 +72,11 @@ export function stepOf(given: GivenStep): Step {
       return { do: 'hover', selector };
     case 'scroll':
       return { do: 'scroll', x: given.x ?? 0, y: given.y ?? 0, ...place };
+    case 'upload':
+      return { do: 'upload', selector, files: (given.files ?? []).map(contentOf) };
     case 'sleep':
       return { do: 'sleep', ms };
+    case 'pdf':
     case 'screenshot':
     case 'content':
     case 'extract':
@@ -63,6 +87,10 @@ export function stepOf(given: GivenStep): Step {
 function wantedOf(given: GivenStep, place: { readonly selector?: string }): Wanted {
   const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = given;
   if (given.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
+  if (given.do === 'pdf') {
+    const { paper = 'A4', landscape = false, background = true, pages } = given;
+    return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
+  }
   if (given.do === 'content') return { kind: as, ...place };
   return { kind: 'fields', fields: wantedFields(fields) };
 }
@@ -70,16 +98,27 @@ function wantedOf(given: GivenStep, place: { readonly selector?: string }): Want
 export const wantedFields = (fields: NonNullable<GivenStep['fields']>) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, all: field.all ?? false }]));
 
-/** The results as the output has them, and the picture. */
+/** The results as the output has them, and their files in the order of `artifacts`. */
 export function steppedOutput(given: readonly GivenStep[], { results, ...place }: Stepped) {
+  const files: NewFile[] = [];
   const shown = given.map((step, index): JsonObject => {
-    const { text = '', values, isCut } = results[index] ?? {};
+    const result = results[index];
+    const { text = '', values, isCut } = result ?? {};
     if (step.do === 'extract') return { do: step.do, fields: values ?? {} };
+    if (result?.bytes) return { do: step.do, artifact: files.push(fileIn(result)) - 1, ...sizesOf(result) };
     if (step.do !== 'content') return { do: step.do };
     const content = firstBytes(text, step.maxBytes ?? STEP_CONTENT_BYTES_MAX);
     return { do: step.do, content, truncated: isCut === true || content.length < text.length };
   });
-  const picture = results.find(({ bytes }) => bytes !== undefined);
-  const { bytes, mimeType = 'image/png' } = picture ?? {};
-  return { output: { ...place, results: shown }, ...(bytes ? { file: { bytes, mimeType } } : {}) };
+  return { output: { ...place, results: shown }, files };
 }
+
+const fileIn = ({ bytes = new Uint8Array(), mimeType = 'application/octet-stream' }: StepResult): NewFile => ({
+  ...{ bytes, mimeType },
+});
+
+const sizesOf = ({ width, height, pages }: StepResult) => ({
+  ...(width === undefined ? {} : { width }),
+  ...(height === undefined ? {} : { height }),
+  ...(pages === undefined ? {} : { pages }),
+});

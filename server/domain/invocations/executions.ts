@@ -237,12 +237,14 @@ export class Executions {
     }
   }
 
-  /** The outcome after its file was stored. */
+  /** The outcome after its files were stored. */
   async #kept(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
-    if (outcome.state !== 'succeeded' || !outcome.file) return outcome;
-    const { file, ...rest } = outcome;
-    const artifact = await this.#parts.files.keep(row.applicationId, row.id, file.bytes, file.mimeType);
-    return { ...rest, output: { ...rest.output, artifact } };
+    if (outcome.state !== 'succeeded') return outcome;
+    const { file, files, ...rest } = outcome;
+    if (!file && !files) return outcome;
+    const artifacts = await this.#parts.files.keep(row, files ?? (file ? [file] : []));
+    const [artifact = null] = artifacts;
+    return { ...rest, output: { ...rest.output, ...(files ? { artifacts } : { artifact }) } };
   }
 
   #endOf(

@@ -6,12 +6,13 @@ import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
 import { type ApplicationId, type InvocationId, isUuid } from '../../kit/ids.ts';
-import { isObject, type JsonObject } from '../../kit/json.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { limitReached } from '../faults.ts';
-import type { Links } from '../files/links.ts';
+import type { LinkObject, Links } from '../files/links.ts';
 import type { Outbox } from '../files/outbox.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
 import type { Limits } from '../limits/limits.ts';
+import type { NewFile } from './prepared.ts';
 
 export const INVOCATION_OBJECT = 'invocation';
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -20,12 +21,12 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 };
 
-/** What a row says of its file. */
-interface StoredFile {
+/** What a row says of a file. */
+type StoredFile = {
   readonly mimeType: string;
   readonly size: number;
   readonly checksum: string;
-}
+};
 
 export interface InvocationFilesParts {
   readonly rows: Pick<InvocationRows, 'get' | 'outputDue' | 'forgetOutput'>;
@@ -44,63 +45,89 @@ export class InvocationFiles {
     this.#parts = parts;
   }
 
-  /** Resolves when the file is durable. A repeated attempt replaces it. */
-  async keep(application: ApplicationId, id: InvocationId, bytes: Uint8Array, mimeType: string): Promise<JsonObject> {
+  /** Resolves when the files are durable. A repeated attempt replaces them. */
+  async keep(
+    { id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>,
+    files: readonly NewFile[],
+  ): Promise<StoredFile[]> {
     const { staging, outbox, keyOf, limits, stored } = this.#parts;
-    const { maxStoredBytes } = await limits.effective(application);
-    if ((await stored.ofApplication(application)) + bytes.byteLength > maxStoredBytes)
+    const { maxStoredBytes } = await limits.effective(applicationId);
+    const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
+    if ((await stored.ofApplication(applicationId)) + bytes > maxStoredBytes)
       throw limitReached('stored bytes (maxStoredBytes)', maxStoredBytes);
-    const { name, size, checksum } = await staging.write(onePart(bytes));
-    await outbox.post(application, { key: keyOf(application, id), staged: name, contentType: mimeType });
-    return { mimeType, size, checksum };
+    const kept: StoredFile[] = [];
+    for (const [index, file] of files.entries()) {
+      const { name, size, checksum } = await staging.write(onePart(file.bytes));
+      const key = keyOf(applicationId, partOf(id, index));
+      await outbox.post(applicationId, { key, staged: name, contentType: file.mimeType });
+      kept.push({ mimeType: file.mimeType, size, checksum });
+    }
+    return kept;
   }
 
-  /** The output with a new link to its file. */
+  /** The output with new links to its files. */
   shown(row: InvocationRow): JsonObject | undefined {
-    const { id, applicationId, output } = row;
-    const file = fileOf(row);
-    if (!file) return output;
-    const { url, expiresAt } = this.#parts.links.make({
-      application: applicationId,
-      object: `${INVOCATION_OBJECT}:${id}`,
-    });
-    return { ...output, artifact: { downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString(), ...file } };
+    const { output } = row;
+    const files = filesOf(row);
+    if (files.length === 0) return output;
+    const linked = files.map((file, index) => this.#linked(row, file, index));
+    return {
+      ...output,
+      ...(Array.isArray(output?.artifacts) ? { artifacts: linked } : { artifact: linked[0] ?? null }),
+    };
   }
 
-  readonly find: FileFinder = async (application, id): Promise<ServedFile | undefined> => {
+  readonly find: FileFinder = async (application, part): Promise<ServedFile | undefined> => {
+    const [, id = '', index = '0'] = PART.exec(part) ?? [];
     const row = isUuid(id) ? await this.#parts.rows.get(application, id as InvocationId) : undefined;
-    const file = row && fileOf(row);
+    const file = row && filesOf(row)[Number(index)];
     if (!row || !file) return undefined;
     const { mimeType, size, checksum } = file;
     return {
-      name: `${row.operationId}-${row.id}.${EXTENSIONS[mimeType] ?? 'bin'}`,
+      name: `${row.operationId}-${part}.${EXTENSIONS[mimeType] ?? 'bin'}`,
       ...{ size, mimeType, tag: checksum, disposition: 'attachment' },
       createdAt: row.endedAt ?? row.createdAt,
-      open: range => this.#parts.outbox.open(application, this.#parts.keyOf(application, row.id), range),
+      open: range => this.#parts.outbox.open(application, this.#parts.keyOf(application, part), range),
     };
   };
 
-  /** Removes outputs whose time is over. The file is removed before the row, so an interrupted run can be repeated. */
+  /** Removes outputs whose time is over. The files are removed before the row, so an interrupted run can be repeated. */
   async forgetOld(now: Date, batch: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;
     const due = await rows.outputDue(now, batch);
     for (const row of due) {
-      if (fileOf(row)) await outbox.remove(row.applicationId, [keyOf(row.applicationId, row.id)]);
+      const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, partOf(row.id, index)));
+      if (keys.length > 0) await outbox.remove(row.applicationId, keys);
       await rows.forgetOutput(row.id);
     }
     return due.length;
   }
+
+  #linked({ id, applicationId }: InvocationRow, file: StoredFile, index: number): JsonObject {
+    const object: LinkObject = `${INVOCATION_OBJECT}:${partOf(id, index)}`;
+    const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object });
+    return { downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString(), ...file };
+  }
 }
+
+/** The name of a file in keys and links: that of the first one is the id alone. */
+const partOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
+const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
-/** The output of other operations is an answer of a service, which may have a member of the same name. */
-function fileOf({ operationId, output }: InvocationRow): StoredFile | undefined {
-  const artifact = isManagedOperation(operationId) ? output?.artifact : undefined;
-  if (!isObject(artifact)) return undefined;
-  const { mimeType, size, checksum } = artifact;
+/** The output of other operations is an answer of a service, which may have members of the same names. */
+function filesOf({ operationId, output }: InvocationRow): readonly StoredFile[] {
+  if (!isManagedOperation(operationId)) return [];
+  const { artifact, artifacts } = output ?? {};
+  return (Array.isArray(artifacts) ? artifacts : [artifact]).flatMap(storedIn);
+}
+
+function storedIn(value: Json | undefined): readonly StoredFile[] {
+  if (!isObject(value)) return [];
+  const { mimeType, size, checksum } = value;
   const isFile = typeof mimeType === 'string' && typeof size === 'number' && typeof checksum === 'string';
-  return isFile ? { mimeType, size, checksum } : undefined;
+  return isFile ? [{ mimeType, size, checksum }] : [];
 }
 
 async function* onePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

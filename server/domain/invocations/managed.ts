@@ -22,7 +22,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { assertSteps, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
 import { firstBytes } from './first-bytes.ts';
-import type { NoSuccess, Outcome, Prepared } from './prepared.ts';
+import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
@@ -52,7 +52,7 @@ interface Place {
 
 interface Produced {
   readonly output: JsonObject;
-  readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
+  readonly file?: NewFile;
 }
 
 export interface ManagedParts {

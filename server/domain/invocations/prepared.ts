@@ -9,6 +9,12 @@ export interface Upstream {
   readonly status?: number;
 }
 
+/** A file that a call produced. */
+export interface NewFile {
+  readonly bytes: Uint8Array;
+  readonly mimeType: string;
+}
+
 interface Common {
   /** Of an HTTP call. */
   readonly upstream?: Partial<Upstream>;
@@ -24,7 +30,10 @@ export interface Success extends Common {
   readonly outputInvalid?: boolean;
   /** Neither the output nor its digest is written: only the caller that waits for the end gets it. */
   readonly isNotKept?: boolean;
-  readonly file?: { readonly bytes: Uint8Array; readonly mimeType: string };
+  /** Stored as `artifact` of the output. */
+  readonly file?: NewFile;
+  /** Stored as `artifacts` of the output. */
+  readonly files?: readonly NewFile[];
 }
 
 export interface NoSuccess extends Common {

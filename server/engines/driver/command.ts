@@ -86,6 +86,7 @@ export type Step =
   | { readonly do: 'press'; readonly selector?: string; readonly key: string }
   | { readonly do: 'hover'; readonly selector: string }
   | { readonly do: 'scroll'; readonly selector?: string; readonly x: number; readonly y: number }
+  | { readonly do: 'upload'; readonly selector: string; readonly files: readonly FileContent[] }
   | { readonly do: 'sleep'; readonly ms: number }
   | { readonly do: 'take'; readonly wanted: Wanted };
 

@@ -2,13 +2,16 @@
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../kit/clock.ts';
 import { PLAYWRIGHT_DEFAULT_MS, pageOf, take, visit, within } from './capture.ts';
-import { DriveFailed, type Step, type Stepped, type StepResult, type Steps } from './command.ts';
+import { DriveFailed, type FileContent, type Step, type Stepped, type StepResult, type Steps } from './command.ts';
 
 /** Of a failed step, so that the error says which one it is. */
 const BLAMED = new Set<unknown>(['command', 'page', 'timeout']);
 
 /** Playwright's own timeouts come first, as they say what was waited for. */
 const SPARE_MS = 500;
+
+/** Of the pictures and PDF files of one call. */
+const BYTES_MAX = 100 * 1024 ** 2;
 
 /** Where a call is. */
 class Progress {
@@ -51,6 +54,7 @@ async function run(page: Page, { url, waitUntil, acceptStatus, steps }: Steps, p
   page.setDefaultTimeout(progress.leftMs());
   let status = url === undefined ? undefined : await open(url, waitUntil);
   const results: StepResult[] = [];
+  let bytes = 0;
   for (const [index, step] of steps.entries()) {
     progress.step = index;
     page.setDefaultTimeout(progress.leftMs());
@@ -58,6 +62,9 @@ async function run(page: Page, { url, waitUntil, acceptStatus, steps }: Steps, p
       status = await open(step.url, step.waitUntil);
       results.push({ do: 'goto' });
     } else results.push(await perform(page, step));
+    bytes += results.at(-1)?.bytes?.byteLength ?? 0;
+    if (bytes > BYTES_MAX)
+      throw new DriveFailed('command', `The files of all steps are larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
   }
   return { ...(await pageOf(page, status)), results };
 }
@@ -95,12 +102,17 @@ async function perform(page: Page, step: Exclude<Step, { do: 'goto' }>): Promise
       if (step.selector !== undefined) await page.locator(step.selector).first().scrollIntoViewIfNeeded();
       if (step.x !== 0 || step.y !== 0) await page.mouse.wheel(step.x, step.y);
       break;
+    case 'upload':
+      await page.locator(step.selector).first().setInputFiles(step.files.map(payloadOf));
+      break;
     case 'sleep':
       await page.waitForTimeout(step.ms);
       break;
   }
   return { do: step.do };
 }
+
+const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType, buffer: Buffer.from(bytes) });
 
 /** The failure with the number of its step. Others, such as a lost connection, are not known to be that of a step. */
 function blamed(error: unknown, step: number, order: Step | undefined): unknown {

@@ -13,7 +13,8 @@ export const storedBytes = (db: Db): StoredBytes => ({
     const contexts = sql`select sum(size_bytes) from context_versions
       where application_id = ${application} and state = 'kept' and archive_of = id`;
     // Only built-in operations have files. The output of others is what a service answered.
-    const files = sql`select sum((output #>> '{artifact,size}')::bigint) from invocations
+    const files = sql`select sum(coalesce((output #>> '{artifact,size}')::bigint, 0)
+        + coalesce((select sum((file ->> 'size')::bigint) from jsonb_array_elements(output -> 'artifacts') as file), 0)) from invocations
       where application_id = ${application} and output_until is not null and operation_id like 'browser.%'`;
     const parts = [downloads, uploads, contexts, files].map(part => sql`coalesce((${part}), 0)`);
     const { rows } = await sql<{ bytes: number }>`select (${sql.join(parts, sql` + `)})::bigint as bytes`.execute(db);
