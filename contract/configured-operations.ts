@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
+import { PLACE, STEPS_MAX, Step } from './managed-operations.ts';
 
 export const OPERATIONS_PER_APPLICATION_MAX = 500;
 /** Earlier revisions than this many are forgotten, except those that are published or running. */
@@ -23,7 +24,7 @@ export const OPERATION_APPROVALS = ['none', 'end_user', 'member', 'owner'] as co
 export type OperationApproval = (typeof OPERATION_APPROVALS)[number];
 
 export const OPERATION_STATUSES = ['draft', 'published', 'withdrawn'] as const;
-export const OPERATION_KINDS = ['managed', 'http'] as const;
+export const OPERATION_KINDS = ['managed', 'http', 'browser'] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
 export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -117,6 +118,59 @@ export const HttpBinding = Type.Object(
 );
 export type HttpBinding = Static<typeof HttpBinding>;
 
+const AddressTemplate = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 2048,
+    description: `${description} Variables such as \`{orderId}\` may stand in path and query: members of the input, percent-encoded. Host and port are fixed.`,
+  });
+
+const FromInput = Type.Object(
+  { from: Pointer },
+  { additionalProperties: false, description: 'The part of the input at this JSON Pointer.' },
+);
+
+/** A step of `browser.steps` whose values may come from the input. */
+export const BoundStep = Type.Object(
+  {
+    ...Step.properties,
+    url: Type.Optional(AddressTemplate('Of `goto`.')),
+    value: Type.Optional(
+      Type.Union([Type.String({ maxLength: 20_000 }), FromInput], {
+        description: 'What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input.',
+      }),
+    ),
+    values: Type.Optional(
+      Type.Union([Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 }), FromInput], {
+        description: 'The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const { waitUntil, acceptStatus, viewport, contextId, proxies } = PLACE;
+const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PLACE;
+
+export const BrowserBinding = Type.Object(
+  {
+    url: Type.Optional(AddressTemplate('The page that is opened first. Absent: the first step must be a `goto`.')),
+    steps: Type.Array(BoundStep, {
+      minItems: 1,
+      maxItems: STEPS_MAX,
+      description: 'What is done in the page, as with the operation `browser.steps`.',
+    }),
+    ...{ waitUntil, acceptStatus, viewport, contextId, proxies },
+    ...{ allowedDomains, networkPolicy, userAgent, locale, timezoneId },
+  },
+  { description: 'Steps in a browser session that is created for the call and released after it.' },
+);
+export type BrowserBinding = Static<typeof BrowserBinding>;
+
+const Binding = Type.Union([HttpBinding, BrowserBinding], {
+  description: 'Of an `http` operation the call, of a `browser` operation the steps.',
+});
+
 export const Price = Type.Object(
   {
     microCredits: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Price of one call.' }),
@@ -205,14 +259,18 @@ const OutputSchema = AnyObject('JSON Schema (2020-12) of the output. An answer t
 export const ConfigureOperation = Type.Object({
   title: Type.Optional(Title),
   description: Type.Optional(Description),
-  kind: Type.Optional(Type.Enum(['http'], { description: '`http`: a call of an HTTP service.' })),
+  kind: Type.Optional(
+    Type.Enum(['http', 'browser'], {
+      description: '`http`: a call of an HTTP service. `browser`: steps in a browser session.',
+    }),
+  ),
   effect: Type.Optional(Effect),
   approval: Type.Optional(Approval),
   acknowledgeUnattended: Type.Optional(Acknowledged),
   inputSchema: Type.Optional(InputSchema),
   outputSchema: Type.Optional(OutputSchema),
   display: Type.Optional(Display),
-  binding: Type.Optional(HttpBinding),
+  binding: Type.Optional(Binding),
   timeoutMs: Type.Optional(Timeout),
   retention: Type.Optional(Retention),
   price: Type.Optional(Price),
@@ -242,7 +300,7 @@ export const ConfiguredOperation = Type.Object(
     inputSchema: InputSchema,
     outputSchema: Type.Optional(OutputSchema),
     display: Type.Optional(Display),
-    binding: Type.Optional(HttpBinding),
+    binding: Type.Optional(Binding),
     timeoutMs: Timeout,
     retention: Type.Optional(Retention),
     price: Price,

@@ -27,7 +27,7 @@ const Selector = (description: string) => Type.String({ minLength: 1, maxLength:
 const { viewport, networkPolicy, allowedDomains, userAgent, locale, timezoneId } = BrowserSettings.properties;
 
 /** Input that all built-in operations share. */
-const PLACE = {
+export const PLACE = {
   url: Type.Optional(
     Type.String({
       pattern: '^https?://',

@@ -73,6 +73,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/entry/http/json-body.ts': { 'JSON.parse': 'says what is wrong with a body; Fastify awaits it' },
   'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },
   'server/domain/audit/verify.ts': { 'JSON.parse': OWN_BYTES },
+  'server/domain/invocations/browser-operations.ts': { 'JSON.parse': OWN_BYTES },
   'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES },
   'server/server-record.ts': { 'JSON.parse': OWN_BYTES },
   'server/wiring/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },

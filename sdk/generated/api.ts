@@ -5915,7 +5915,7 @@ export interface operations {
                 /** @description Only operations that have each of these words in their id, title or description, in any case. */
                 q?: string;
                 /** @description Only operations of this kind. */
-                kind?: "managed" | "http";
+                kind?: "managed" | "http" | "browser";
                 /** @description Only operations with this effect. */
                 effect?: "read" | "write" | "irreversible";
                 /** @description Maximum number of entries to return. */
@@ -6870,7 +6870,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only operations of this kind. */
-                kind?: "managed" | "http";
+                kind?: "managed" | "http" | "browser";
                 /** @description Maximum number of entries to return. */
                 limit?: number;
                 /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
@@ -6900,7 +6900,7 @@ export interface operations {
                              * @description `managed`: built in.
                              * @enum {unknown}
                              */
-                            kind: "managed" | "http";
+                            kind: "managed" | "http" | "browser";
                             /**
                              * @description Agents can call a `published` operation, in its last published revision.
                              * @enum {unknown}
@@ -6944,7 +6944,7 @@ export interface operations {
                                     value: string;
                                 }[];
                             };
-                            /** @description The HTTP call. Redirects are never followed. */
+                            /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                             binding?: {
                                 /**
                                  * @description HTTP method.
@@ -6995,6 +6995,229 @@ export interface operations {
                                  * @default 1048576
                                  */
                                 maxResponseBytes?: number;
+                            } | {
+                                /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /** @description What is done in the page, as with the operation `browser.steps`. */
+                                steps: {
+                                    /**
+                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                     * @enum {unknown}
+                                     */
+                                    do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                    /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                    url?: string;
+                                    /**
+                                     * @description Of `goto`.
+                                     * @default load
+                                     * @enum {unknown}
+                                     */
+                                    waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                    /** @description CSS selector: the first element that matches. */
+                                    selector?: string;
+                                    /**
+                                     * @description What `waitFor` waits for.
+                                     * @default visible
+                                     * @enum {unknown}
+                                     */
+                                    state?: "visible" | "hidden";
+                                    /**
+                                     * @description Of `click`.
+                                     * @default left
+                                     * @enum {unknown}
+                                     */
+                                    button?: "left" | "right" | "middle";
+                                    /**
+                                     * @description Whether `click` clicks twice.
+                                     * @default false
+                                     */
+                                    double?: boolean;
+                                    /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                    value?: string | {
+                                        from: string;
+                                    };
+                                    /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                    values?: string[] | {
+                                        from: string;
+                                    };
+                                    /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                    key?: string;
+                                    /**
+                                     * @description Pixels that `scroll` scrolls to the right.
+                                     * @default 0
+                                     */
+                                    x?: number;
+                                    /**
+                                     * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                     * @default 0
+                                     */
+                                    y?: number;
+                                    /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                    files?: {
+                                        /** @description Name that the page sees. */
+                                        name: string;
+                                        /** @default application/octet-stream */
+                                        mimeType?: string;
+                                        /** @description Its content as text. */
+                                        text?: string;
+                                        /** @description Its content in base64. Give either this or `text`. */
+                                        base64?: string;
+                                    }[];
+                                    /**
+                                     * @description The whole page instead of the visible part.
+                                     * @default false
+                                     */
+                                    fullPage?: boolean;
+                                    /**
+                                     * @default png
+                                     * @enum {unknown}
+                                     */
+                                    format?: "png" | "jpeg";
+                                    /**
+                                     * @description Of a JPEG.
+                                     * @default 80
+                                     */
+                                    quality?: number;
+                                    /**
+                                     * @description Paper format.
+                                     * @default A4
+                                     * @enum {unknown}
+                                     */
+                                    paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                    /** @default false */
+                                    landscape?: boolean;
+                                    /**
+                                     * @description Print background colours and pictures.
+                                     * @default true
+                                     */
+                                    background?: boolean;
+                                    /** @description Only these pages, for example `1-3,5`. */
+                                    pages?: string;
+                                    /**
+                                     * @description What `content` returns.
+                                     * @default text
+                                     * @enum {unknown}
+                                     */
+                                    as?: "text" | "html" | "links";
+                                    /**
+                                     * @description Longer content is cut.
+                                     * @default 65536
+                                     */
+                                    maxBytes?: number;
+                                    /** @description What to read, by the name that the output has it under. */
+                                    fields?: {
+                                        [key: string]: {
+                                            /** @description CSS selector. */
+                                            selector: string;
+                                            /** @description Its value instead of the text. */
+                                            attribute?: string;
+                                            /**
+                                             * @description A list of all matches, at most 100, instead of the first.
+                                             * @default false
+                                             */
+                                            all?: boolean;
+                                        };
+                                    };
+                                    /** @description Milliseconds of `sleep`. */
+                                    ms?: number;
+                                }[];
+                                /**
+                                 * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                                 * @default load
+                                 */
+                                waitUntil?: string;
+                                /**
+                                 * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                                 * @default []
+                                 */
+                                acceptStatus?: number[];
+                                /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                                viewport?: {
+                                    /**
+                                     * @description Pixels.
+                                     * @default 1280
+                                     */
+                                    width?: number;
+                                    /**
+                                     * @description Pixels.
+                                     * @default 720
+                                     */
+                                    height?: number;
+                                };
+                                /**
+                                 * Format: uuid
+                                 * @description A context whose cookies and storage the session starts with. With `url` only.
+                                 */
+                                contextId?: string;
+                                /**
+                                 * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                                 * @default false
+                                 */
+                                proxies?: boolean | ({
+                                    /**
+                                     * @description The operator's proxy pool.
+                                     * @constant
+                                     */
+                                    type: "browserbase";
+                                    geolocation?: {
+                                        /** @description ISO 3166-1 alpha-2 code. */
+                                        country: string;
+                                        /** @description Two-letter code. US only. */
+                                        state?: string;
+                                        city?: string;
+                                    };
+                                    /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                    domainPattern?: string;
+                                } | {
+                                    /**
+                                     * @description Your own proxy.
+                                     * @constant
+                                     */
+                                    type: "external";
+                                    /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                    server: string;
+                                    username?: string;
+                                    /** @description Never returned, logged or recorded. */
+                                    password?: string;
+                                    /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                    domainPattern?: string;
+                                } | {
+                                    /**
+                                     * @description Connect directly, without a proxy.
+                                     * @constant
+                                     */
+                                    type: "none";
+                                    /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                    domainPattern?: string;
+                                })[];
+                                /**
+                                 * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                                 * @default []
+                                 */
+                                allowedDomains?: string[];
+                                /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                                networkPolicy?: {
+                                    /** @default [] */
+                                    allow?: string[];
+                                    /** @default [] */
+                                    deny?: string[];
+                                    /**
+                                     * @default allow
+                                     * @enum {unknown}
+                                     */
+                                    default?: "allow" | "deny";
+                                    /**
+                                     * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                     * @default true
+                                     */
+                                    subresources?: boolean;
+                                };
+                                /** @description User agent string. Printable ASCII. */
+                                userAgent?: string;
+                                /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                                locale?: string;
+                                /** @description IANA time zone, for example `Europe/Berlin`. */
+                                timezoneId?: string;
                             };
                             /**
                              * @description Time limit of a call in milliseconds.
@@ -7088,7 +7311,7 @@ export interface operations {
                          * @description `managed`: built in.
                          * @enum {unknown}
                          */
-                        kind: "managed" | "http";
+                        kind: "managed" | "http" | "browser";
                         /**
                          * @description Agents can call a `published` operation, in its last published revision.
                          * @enum {unknown}
@@ -7132,7 +7355,7 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description The HTTP call. Redirects are never followed. */
+                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
@@ -7183,6 +7406,229 @@ export interface operations {
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
+                        } | {
+                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            steps: {
+                                /**
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @enum {unknown}
+                                 */
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /**
+                                 * @description Of `goto`.
+                                 * @default load
+                                 * @enum {unknown}
+                                 */
+                                waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                /** @description CSS selector: the first element that matches. */
+                                selector?: string;
+                                /**
+                                 * @description What `waitFor` waits for.
+                                 * @default visible
+                                 * @enum {unknown}
+                                 */
+                                state?: "visible" | "hidden";
+                                /**
+                                 * @description Of `click`.
+                                 * @default left
+                                 * @enum {unknown}
+                                 */
+                                button?: "left" | "right" | "middle";
+                                /**
+                                 * @description Whether `click` clicks twice.
+                                 * @default false
+                                 */
+                                double?: boolean;
+                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                value?: string | {
+                                    from: string;
+                                };
+                                /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                values?: string[] | {
+                                    from: string;
+                                };
+                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                key?: string;
+                                /**
+                                 * @description Pixels that `scroll` scrolls to the right.
+                                 * @default 0
+                                 */
+                                x?: number;
+                                /**
+                                 * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                 * @default 0
+                                 */
+                                y?: number;
+                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                files?: {
+                                    /** @description Name that the page sees. */
+                                    name: string;
+                                    /** @default application/octet-stream */
+                                    mimeType?: string;
+                                    /** @description Its content as text. */
+                                    text?: string;
+                                    /** @description Its content in base64. Give either this or `text`. */
+                                    base64?: string;
+                                }[];
+                                /**
+                                 * @description The whole page instead of the visible part.
+                                 * @default false
+                                 */
+                                fullPage?: boolean;
+                                /**
+                                 * @default png
+                                 * @enum {unknown}
+                                 */
+                                format?: "png" | "jpeg";
+                                /**
+                                 * @description Of a JPEG.
+                                 * @default 80
+                                 */
+                                quality?: number;
+                                /**
+                                 * @description Paper format.
+                                 * @default A4
+                                 * @enum {unknown}
+                                 */
+                                paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                /** @default false */
+                                landscape?: boolean;
+                                /**
+                                 * @description Print background colours and pictures.
+                                 * @default true
+                                 */
+                                background?: boolean;
+                                /** @description Only these pages, for example `1-3,5`. */
+                                pages?: string;
+                                /**
+                                 * @description What `content` returns.
+                                 * @default text
+                                 * @enum {unknown}
+                                 */
+                                as?: "text" | "html" | "links";
+                                /**
+                                 * @description Longer content is cut.
+                                 * @default 65536
+                                 */
+                                maxBytes?: number;
+                                /** @description What to read, by the name that the output has it under. */
+                                fields?: {
+                                    [key: string]: {
+                                        /** @description CSS selector. */
+                                        selector: string;
+                                        /** @description Its value instead of the text. */
+                                        attribute?: string;
+                                        /**
+                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @default false
+                                         */
+                                        all?: boolean;
+                                    };
+                                };
+                                /** @description Milliseconds of `sleep`. */
+                                ms?: number;
+                            }[];
+                            /**
+                             * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                             * @default load
+                             */
+                            waitUntil?: string;
+                            /**
+                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @default []
+                             */
+                            acceptStatus?: number[];
+                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            viewport?: {
+                                /**
+                                 * @description Pixels.
+                                 * @default 1280
+                                 */
+                                width?: number;
+                                /**
+                                 * @description Pixels.
+                                 * @default 720
+                                 */
+                                height?: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description A context whose cookies and storage the session starts with. With `url` only.
+                             */
+                            contextId?: string;
+                            /**
+                             * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                             * @default false
+                             */
+                            proxies?: boolean | ({
+                                /**
+                                 * @description The operator's proxy pool.
+                                 * @constant
+                                 */
+                                type: "browserbase";
+                                geolocation?: {
+                                    /** @description ISO 3166-1 alpha-2 code. */
+                                    country: string;
+                                    /** @description Two-letter code. US only. */
+                                    state?: string;
+                                    city?: string;
+                                };
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Your own proxy.
+                                 * @constant
+                                 */
+                                type: "external";
+                                /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                server: string;
+                                username?: string;
+                                /** @description Never returned, logged or recorded. */
+                                password?: string;
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Connect directly, without a proxy.
+                                 * @constant
+                                 */
+                                type: "none";
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            })[];
+                            /**
+                             * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                             * @default []
+                             */
+                            allowedDomains?: string[];
+                            /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                            networkPolicy?: {
+                                /** @default [] */
+                                allow?: string[];
+                                /** @default [] */
+                                deny?: string[];
+                                /**
+                                 * @default allow
+                                 * @enum {unknown}
+                                 */
+                                default?: "allow" | "deny";
+                                /**
+                                 * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                 * @default true
+                                 */
+                                subresources?: boolean;
+                            };
+                            /** @description User agent string. Printable ASCII. */
+                            userAgent?: string;
+                            /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                            locale?: string;
+                            /** @description IANA time zone, for example `Europe/Berlin`. */
+                            timezoneId?: string;
                         };
                         /**
                          * @description Time limit of a call in milliseconds.
@@ -7296,10 +7742,10 @@ export interface operations {
                     /** @description What it does, for agents. */
                     description?: string;
                     /**
-                     * @description `http`: a call of an HTTP service.
+                     * @description `http`: a call of an HTTP service. `browser`: steps in a browser session.
                      * @enum {unknown}
                      */
-                    kind?: "http";
+                    kind?: "http" | "browser";
                     /**
                      * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
                      * @enum {unknown}
@@ -7326,7 +7772,7 @@ export interface operations {
                             value: string;
                         }[];
                     };
-                    /** @description The HTTP call. Redirects are never followed. */
+                    /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                     binding?: {
                         /**
                          * @description HTTP method.
@@ -7377,6 +7823,229 @@ export interface operations {
                          * @default 1048576
                          */
                         maxResponseBytes?: number;
+                    } | {
+                        /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                        url?: string;
+                        /** @description What is done in the page, as with the operation `browser.steps`. */
+                        steps: {
+                            /**
+                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                             * @enum {unknown}
+                             */
+                            do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                            /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /**
+                             * @description Of `goto`.
+                             * @default load
+                             * @enum {unknown}
+                             */
+                            waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                            /** @description CSS selector: the first element that matches. */
+                            selector?: string;
+                            /**
+                             * @description What `waitFor` waits for.
+                             * @default visible
+                             * @enum {unknown}
+                             */
+                            state?: "visible" | "hidden";
+                            /**
+                             * @description Of `click`.
+                             * @default left
+                             * @enum {unknown}
+                             */
+                            button?: "left" | "right" | "middle";
+                            /**
+                             * @description Whether `click` clicks twice.
+                             * @default false
+                             */
+                            double?: boolean;
+                            /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                            value?: string | {
+                                from: string;
+                            };
+                            /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                            values?: string[] | {
+                                from: string;
+                            };
+                            /** @description Of `press`, for example `Enter` or `Control+A`. */
+                            key?: string;
+                            /**
+                             * @description Pixels that `scroll` scrolls to the right.
+                             * @default 0
+                             */
+                            x?: number;
+                            /**
+                             * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                             * @default 0
+                             */
+                            y?: number;
+                            /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                            files?: {
+                                /** @description Name that the page sees. */
+                                name: string;
+                                /** @default application/octet-stream */
+                                mimeType?: string;
+                                /** @description Its content as text. */
+                                text?: string;
+                                /** @description Its content in base64. Give either this or `text`. */
+                                base64?: string;
+                            }[];
+                            /**
+                             * @description The whole page instead of the visible part.
+                             * @default false
+                             */
+                            fullPage?: boolean;
+                            /**
+                             * @default png
+                             * @enum {unknown}
+                             */
+                            format?: "png" | "jpeg";
+                            /**
+                             * @description Of a JPEG.
+                             * @default 80
+                             */
+                            quality?: number;
+                            /**
+                             * @description Paper format.
+                             * @default A4
+                             * @enum {unknown}
+                             */
+                            paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                            /** @default false */
+                            landscape?: boolean;
+                            /**
+                             * @description Print background colours and pictures.
+                             * @default true
+                             */
+                            background?: boolean;
+                            /** @description Only these pages, for example `1-3,5`. */
+                            pages?: string;
+                            /**
+                             * @description What `content` returns.
+                             * @default text
+                             * @enum {unknown}
+                             */
+                            as?: "text" | "html" | "links";
+                            /**
+                             * @description Longer content is cut.
+                             * @default 65536
+                             */
+                            maxBytes?: number;
+                            /** @description What to read, by the name that the output has it under. */
+                            fields?: {
+                                [key: string]: {
+                                    /** @description CSS selector. */
+                                    selector: string;
+                                    /** @description Its value instead of the text. */
+                                    attribute?: string;
+                                    /**
+                                     * @description A list of all matches, at most 100, instead of the first.
+                                     * @default false
+                                     */
+                                    all?: boolean;
+                                };
+                            };
+                            /** @description Milliseconds of `sleep`. */
+                            ms?: number;
+                        }[];
+                        /**
+                         * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                         * @default load
+                         */
+                        waitUntil?: string;
+                        /**
+                         * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                         * @default []
+                         */
+                        acceptStatus?: number[];
+                        /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                        viewport?: {
+                            /**
+                             * @description Pixels.
+                             * @default 1280
+                             */
+                            width?: number;
+                            /**
+                             * @description Pixels.
+                             * @default 720
+                             */
+                            height?: number;
+                        };
+                        /**
+                         * Format: uuid
+                         * @description A context whose cookies and storage the session starts with. With `url` only.
+                         */
+                        contextId?: string;
+                        /**
+                         * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                         * @default false
+                         */
+                        proxies?: boolean | ({
+                            /**
+                             * @description The operator's proxy pool.
+                             * @constant
+                             */
+                            type: "browserbase";
+                            geolocation?: {
+                                /** @description ISO 3166-1 alpha-2 code. */
+                                country: string;
+                                /** @description Two-letter code. US only. */
+                                state?: string;
+                                city?: string;
+                            };
+                            /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                            domainPattern?: string;
+                        } | {
+                            /**
+                             * @description Your own proxy.
+                             * @constant
+                             */
+                            type: "external";
+                            /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                            server: string;
+                            username?: string;
+                            /** @description Never returned, logged or recorded. */
+                            password?: string;
+                            /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                            domainPattern?: string;
+                        } | {
+                            /**
+                             * @description Connect directly, without a proxy.
+                             * @constant
+                             */
+                            type: "none";
+                            /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                            domainPattern?: string;
+                        })[];
+                        /**
+                         * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                         * @default []
+                         */
+                        allowedDomains?: string[];
+                        /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                        networkPolicy?: {
+                            /** @default [] */
+                            allow?: string[];
+                            /** @default [] */
+                            deny?: string[];
+                            /**
+                             * @default allow
+                             * @enum {unknown}
+                             */
+                            default?: "allow" | "deny";
+                            /**
+                             * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                             * @default true
+                             */
+                            subresources?: boolean;
+                        };
+                        /** @description User agent string. Printable ASCII. */
+                        userAgent?: string;
+                        /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                        locale?: string;
+                        /** @description IANA time zone, for example `Europe/Berlin`. */
+                        timezoneId?: string;
                     };
                     /**
                      * @description Time limit of a call in milliseconds.
@@ -7432,7 +8101,7 @@ export interface operations {
                          * @description `managed`: built in.
                          * @enum {unknown}
                          */
-                        kind: "managed" | "http";
+                        kind: "managed" | "http" | "browser";
                         /**
                          * @description Agents can call a `published` operation, in its last published revision.
                          * @enum {unknown}
@@ -7476,7 +8145,7 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description The HTTP call. Redirects are never followed. */
+                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
@@ -7527,6 +8196,229 @@ export interface operations {
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
+                        } | {
+                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            steps: {
+                                /**
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @enum {unknown}
+                                 */
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /**
+                                 * @description Of `goto`.
+                                 * @default load
+                                 * @enum {unknown}
+                                 */
+                                waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                /** @description CSS selector: the first element that matches. */
+                                selector?: string;
+                                /**
+                                 * @description What `waitFor` waits for.
+                                 * @default visible
+                                 * @enum {unknown}
+                                 */
+                                state?: "visible" | "hidden";
+                                /**
+                                 * @description Of `click`.
+                                 * @default left
+                                 * @enum {unknown}
+                                 */
+                                button?: "left" | "right" | "middle";
+                                /**
+                                 * @description Whether `click` clicks twice.
+                                 * @default false
+                                 */
+                                double?: boolean;
+                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                value?: string | {
+                                    from: string;
+                                };
+                                /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                values?: string[] | {
+                                    from: string;
+                                };
+                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                key?: string;
+                                /**
+                                 * @description Pixels that `scroll` scrolls to the right.
+                                 * @default 0
+                                 */
+                                x?: number;
+                                /**
+                                 * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                 * @default 0
+                                 */
+                                y?: number;
+                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                files?: {
+                                    /** @description Name that the page sees. */
+                                    name: string;
+                                    /** @default application/octet-stream */
+                                    mimeType?: string;
+                                    /** @description Its content as text. */
+                                    text?: string;
+                                    /** @description Its content in base64. Give either this or `text`. */
+                                    base64?: string;
+                                }[];
+                                /**
+                                 * @description The whole page instead of the visible part.
+                                 * @default false
+                                 */
+                                fullPage?: boolean;
+                                /**
+                                 * @default png
+                                 * @enum {unknown}
+                                 */
+                                format?: "png" | "jpeg";
+                                /**
+                                 * @description Of a JPEG.
+                                 * @default 80
+                                 */
+                                quality?: number;
+                                /**
+                                 * @description Paper format.
+                                 * @default A4
+                                 * @enum {unknown}
+                                 */
+                                paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                /** @default false */
+                                landscape?: boolean;
+                                /**
+                                 * @description Print background colours and pictures.
+                                 * @default true
+                                 */
+                                background?: boolean;
+                                /** @description Only these pages, for example `1-3,5`. */
+                                pages?: string;
+                                /**
+                                 * @description What `content` returns.
+                                 * @default text
+                                 * @enum {unknown}
+                                 */
+                                as?: "text" | "html" | "links";
+                                /**
+                                 * @description Longer content is cut.
+                                 * @default 65536
+                                 */
+                                maxBytes?: number;
+                                /** @description What to read, by the name that the output has it under. */
+                                fields?: {
+                                    [key: string]: {
+                                        /** @description CSS selector. */
+                                        selector: string;
+                                        /** @description Its value instead of the text. */
+                                        attribute?: string;
+                                        /**
+                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @default false
+                                         */
+                                        all?: boolean;
+                                    };
+                                };
+                                /** @description Milliseconds of `sleep`. */
+                                ms?: number;
+                            }[];
+                            /**
+                             * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                             * @default load
+                             */
+                            waitUntil?: string;
+                            /**
+                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @default []
+                             */
+                            acceptStatus?: number[];
+                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            viewport?: {
+                                /**
+                                 * @description Pixels.
+                                 * @default 1280
+                                 */
+                                width?: number;
+                                /**
+                                 * @description Pixels.
+                                 * @default 720
+                                 */
+                                height?: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description A context whose cookies and storage the session starts with. With `url` only.
+                             */
+                            contextId?: string;
+                            /**
+                             * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                             * @default false
+                             */
+                            proxies?: boolean | ({
+                                /**
+                                 * @description The operator's proxy pool.
+                                 * @constant
+                                 */
+                                type: "browserbase";
+                                geolocation?: {
+                                    /** @description ISO 3166-1 alpha-2 code. */
+                                    country: string;
+                                    /** @description Two-letter code. US only. */
+                                    state?: string;
+                                    city?: string;
+                                };
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Your own proxy.
+                                 * @constant
+                                 */
+                                type: "external";
+                                /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                server: string;
+                                username?: string;
+                                /** @description Never returned, logged or recorded. */
+                                password?: string;
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Connect directly, without a proxy.
+                                 * @constant
+                                 */
+                                type: "none";
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            })[];
+                            /**
+                             * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                             * @default []
+                             */
+                            allowedDomains?: string[];
+                            /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                            networkPolicy?: {
+                                /** @default [] */
+                                allow?: string[];
+                                /** @default [] */
+                                deny?: string[];
+                                /**
+                                 * @default allow
+                                 * @enum {unknown}
+                                 */
+                                default?: "allow" | "deny";
+                                /**
+                                 * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                 * @default true
+                                 */
+                                subresources?: boolean;
+                            };
+                            /** @description User agent string. Printable ASCII. */
+                            userAgent?: string;
+                            /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                            locale?: string;
+                            /** @description IANA time zone, for example `Europe/Berlin`. */
+                            timezoneId?: string;
                         };
                         /**
                          * @description Time limit of a call in milliseconds.
@@ -7589,7 +8481,7 @@ export interface operations {
                          * @description `managed`: built in.
                          * @enum {unknown}
                          */
-                        kind: "managed" | "http";
+                        kind: "managed" | "http" | "browser";
                         /**
                          * @description Agents can call a `published` operation, in its last published revision.
                          * @enum {unknown}
@@ -7633,7 +8525,7 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description The HTTP call. Redirects are never followed. */
+                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
@@ -7684,6 +8576,229 @@ export interface operations {
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
+                        } | {
+                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            steps: {
+                                /**
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @enum {unknown}
+                                 */
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /**
+                                 * @description Of `goto`.
+                                 * @default load
+                                 * @enum {unknown}
+                                 */
+                                waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                /** @description CSS selector: the first element that matches. */
+                                selector?: string;
+                                /**
+                                 * @description What `waitFor` waits for.
+                                 * @default visible
+                                 * @enum {unknown}
+                                 */
+                                state?: "visible" | "hidden";
+                                /**
+                                 * @description Of `click`.
+                                 * @default left
+                                 * @enum {unknown}
+                                 */
+                                button?: "left" | "right" | "middle";
+                                /**
+                                 * @description Whether `click` clicks twice.
+                                 * @default false
+                                 */
+                                double?: boolean;
+                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                value?: string | {
+                                    from: string;
+                                };
+                                /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                values?: string[] | {
+                                    from: string;
+                                };
+                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                key?: string;
+                                /**
+                                 * @description Pixels that `scroll` scrolls to the right.
+                                 * @default 0
+                                 */
+                                x?: number;
+                                /**
+                                 * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                 * @default 0
+                                 */
+                                y?: number;
+                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                files?: {
+                                    /** @description Name that the page sees. */
+                                    name: string;
+                                    /** @default application/octet-stream */
+                                    mimeType?: string;
+                                    /** @description Its content as text. */
+                                    text?: string;
+                                    /** @description Its content in base64. Give either this or `text`. */
+                                    base64?: string;
+                                }[];
+                                /**
+                                 * @description The whole page instead of the visible part.
+                                 * @default false
+                                 */
+                                fullPage?: boolean;
+                                /**
+                                 * @default png
+                                 * @enum {unknown}
+                                 */
+                                format?: "png" | "jpeg";
+                                /**
+                                 * @description Of a JPEG.
+                                 * @default 80
+                                 */
+                                quality?: number;
+                                /**
+                                 * @description Paper format.
+                                 * @default A4
+                                 * @enum {unknown}
+                                 */
+                                paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                /** @default false */
+                                landscape?: boolean;
+                                /**
+                                 * @description Print background colours and pictures.
+                                 * @default true
+                                 */
+                                background?: boolean;
+                                /** @description Only these pages, for example `1-3,5`. */
+                                pages?: string;
+                                /**
+                                 * @description What `content` returns.
+                                 * @default text
+                                 * @enum {unknown}
+                                 */
+                                as?: "text" | "html" | "links";
+                                /**
+                                 * @description Longer content is cut.
+                                 * @default 65536
+                                 */
+                                maxBytes?: number;
+                                /** @description What to read, by the name that the output has it under. */
+                                fields?: {
+                                    [key: string]: {
+                                        /** @description CSS selector. */
+                                        selector: string;
+                                        /** @description Its value instead of the text. */
+                                        attribute?: string;
+                                        /**
+                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @default false
+                                         */
+                                        all?: boolean;
+                                    };
+                                };
+                                /** @description Milliseconds of `sleep`. */
+                                ms?: number;
+                            }[];
+                            /**
+                             * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                             * @default load
+                             */
+                            waitUntil?: string;
+                            /**
+                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @default []
+                             */
+                            acceptStatus?: number[];
+                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            viewport?: {
+                                /**
+                                 * @description Pixels.
+                                 * @default 1280
+                                 */
+                                width?: number;
+                                /**
+                                 * @description Pixels.
+                                 * @default 720
+                                 */
+                                height?: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description A context whose cookies and storage the session starts with. With `url` only.
+                             */
+                            contextId?: string;
+                            /**
+                             * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                             * @default false
+                             */
+                            proxies?: boolean | ({
+                                /**
+                                 * @description The operator's proxy pool.
+                                 * @constant
+                                 */
+                                type: "browserbase";
+                                geolocation?: {
+                                    /** @description ISO 3166-1 alpha-2 code. */
+                                    country: string;
+                                    /** @description Two-letter code. US only. */
+                                    state?: string;
+                                    city?: string;
+                                };
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Your own proxy.
+                                 * @constant
+                                 */
+                                type: "external";
+                                /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                server: string;
+                                username?: string;
+                                /** @description Never returned, logged or recorded. */
+                                password?: string;
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Connect directly, without a proxy.
+                                 * @constant
+                                 */
+                                type: "none";
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            })[];
+                            /**
+                             * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                             * @default []
+                             */
+                            allowedDomains?: string[];
+                            /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                            networkPolicy?: {
+                                /** @default [] */
+                                allow?: string[];
+                                /** @default [] */
+                                deny?: string[];
+                                /**
+                                 * @default allow
+                                 * @enum {unknown}
+                                 */
+                                default?: "allow" | "deny";
+                                /**
+                                 * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                 * @default true
+                                 */
+                                subresources?: boolean;
+                            };
+                            /** @description User agent string. Printable ASCII. */
+                            userAgent?: string;
+                            /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                            locale?: string;
+                            /** @description IANA time zone, for example `Europe/Berlin`. */
+                            timezoneId?: string;
                         };
                         /**
                          * @description Time limit of a call in milliseconds.
@@ -7809,7 +8924,7 @@ export interface operations {
                          * @description `managed`: built in.
                          * @enum {unknown}
                          */
-                        kind: "managed" | "http";
+                        kind: "managed" | "http" | "browser";
                         /**
                          * @description Agents can call a `published` operation, in its last published revision.
                          * @enum {unknown}
@@ -7853,7 +8968,7 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description The HTTP call. Redirects are never followed. */
+                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
@@ -7904,6 +9019,229 @@ export interface operations {
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
+                        } | {
+                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            steps: {
+                                /**
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @enum {unknown}
+                                 */
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /**
+                                 * @description Of `goto`.
+                                 * @default load
+                                 * @enum {unknown}
+                                 */
+                                waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                /** @description CSS selector: the first element that matches. */
+                                selector?: string;
+                                /**
+                                 * @description What `waitFor` waits for.
+                                 * @default visible
+                                 * @enum {unknown}
+                                 */
+                                state?: "visible" | "hidden";
+                                /**
+                                 * @description Of `click`.
+                                 * @default left
+                                 * @enum {unknown}
+                                 */
+                                button?: "left" | "right" | "middle";
+                                /**
+                                 * @description Whether `click` clicks twice.
+                                 * @default false
+                                 */
+                                double?: boolean;
+                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                value?: string | {
+                                    from: string;
+                                };
+                                /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                values?: string[] | {
+                                    from: string;
+                                };
+                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                key?: string;
+                                /**
+                                 * @description Pixels that `scroll` scrolls to the right.
+                                 * @default 0
+                                 */
+                                x?: number;
+                                /**
+                                 * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                 * @default 0
+                                 */
+                                y?: number;
+                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                files?: {
+                                    /** @description Name that the page sees. */
+                                    name: string;
+                                    /** @default application/octet-stream */
+                                    mimeType?: string;
+                                    /** @description Its content as text. */
+                                    text?: string;
+                                    /** @description Its content in base64. Give either this or `text`. */
+                                    base64?: string;
+                                }[];
+                                /**
+                                 * @description The whole page instead of the visible part.
+                                 * @default false
+                                 */
+                                fullPage?: boolean;
+                                /**
+                                 * @default png
+                                 * @enum {unknown}
+                                 */
+                                format?: "png" | "jpeg";
+                                /**
+                                 * @description Of a JPEG.
+                                 * @default 80
+                                 */
+                                quality?: number;
+                                /**
+                                 * @description Paper format.
+                                 * @default A4
+                                 * @enum {unknown}
+                                 */
+                                paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                /** @default false */
+                                landscape?: boolean;
+                                /**
+                                 * @description Print background colours and pictures.
+                                 * @default true
+                                 */
+                                background?: boolean;
+                                /** @description Only these pages, for example `1-3,5`. */
+                                pages?: string;
+                                /**
+                                 * @description What `content` returns.
+                                 * @default text
+                                 * @enum {unknown}
+                                 */
+                                as?: "text" | "html" | "links";
+                                /**
+                                 * @description Longer content is cut.
+                                 * @default 65536
+                                 */
+                                maxBytes?: number;
+                                /** @description What to read, by the name that the output has it under. */
+                                fields?: {
+                                    [key: string]: {
+                                        /** @description CSS selector. */
+                                        selector: string;
+                                        /** @description Its value instead of the text. */
+                                        attribute?: string;
+                                        /**
+                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @default false
+                                         */
+                                        all?: boolean;
+                                    };
+                                };
+                                /** @description Milliseconds of `sleep`. */
+                                ms?: number;
+                            }[];
+                            /**
+                             * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                             * @default load
+                             */
+                            waitUntil?: string;
+                            /**
+                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @default []
+                             */
+                            acceptStatus?: number[];
+                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            viewport?: {
+                                /**
+                                 * @description Pixels.
+                                 * @default 1280
+                                 */
+                                width?: number;
+                                /**
+                                 * @description Pixels.
+                                 * @default 720
+                                 */
+                                height?: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description A context whose cookies and storage the session starts with. With `url` only.
+                             */
+                            contextId?: string;
+                            /**
+                             * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                             * @default false
+                             */
+                            proxies?: boolean | ({
+                                /**
+                                 * @description The operator's proxy pool.
+                                 * @constant
+                                 */
+                                type: "browserbase";
+                                geolocation?: {
+                                    /** @description ISO 3166-1 alpha-2 code. */
+                                    country: string;
+                                    /** @description Two-letter code. US only. */
+                                    state?: string;
+                                    city?: string;
+                                };
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Your own proxy.
+                                 * @constant
+                                 */
+                                type: "external";
+                                /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                server: string;
+                                username?: string;
+                                /** @description Never returned, logged or recorded. */
+                                password?: string;
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Connect directly, without a proxy.
+                                 * @constant
+                                 */
+                                type: "none";
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            })[];
+                            /**
+                             * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                             * @default []
+                             */
+                            allowedDomains?: string[];
+                            /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                            networkPolicy?: {
+                                /** @default [] */
+                                allow?: string[];
+                                /** @default [] */
+                                deny?: string[];
+                                /**
+                                 * @default allow
+                                 * @enum {unknown}
+                                 */
+                                default?: "allow" | "deny";
+                                /**
+                                 * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                 * @default true
+                                 */
+                                subresources?: boolean;
+                            };
+                            /** @description User agent string. Printable ASCII. */
+                            userAgent?: string;
+                            /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                            locale?: string;
+                            /** @description IANA time zone, for example `Europe/Berlin`. */
+                            timezoneId?: string;
                         };
                         /**
                          * @description Time limit of a call in milliseconds.
@@ -7994,7 +9332,7 @@ export interface operations {
                          * @description `managed`: built in.
                          * @enum {unknown}
                          */
-                        kind: "managed" | "http";
+                        kind: "managed" | "http" | "browser";
                         /**
                          * @description Agents can call a `published` operation, in its last published revision.
                          * @enum {unknown}
@@ -8038,7 +9376,7 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description The HTTP call. Redirects are never followed. */
+                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
@@ -8089,6 +9427,229 @@ export interface operations {
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
+                        } | {
+                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            url?: string;
+                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            steps: {
+                                /**
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @enum {unknown}
+                                 */
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                url?: string;
+                                /**
+                                 * @description Of `goto`.
+                                 * @default load
+                                 * @enum {unknown}
+                                 */
+                                waitUntil?: "load" | "domcontentloaded" | "networkidle";
+                                /** @description CSS selector: the first element that matches. */
+                                selector?: string;
+                                /**
+                                 * @description What `waitFor` waits for.
+                                 * @default visible
+                                 * @enum {unknown}
+                                 */
+                                state?: "visible" | "hidden";
+                                /**
+                                 * @description Of `click`.
+                                 * @default left
+                                 * @enum {unknown}
+                                 */
+                                button?: "left" | "right" | "middle";
+                                /**
+                                 * @description Whether `click` clicks twice.
+                                 * @default false
+                                 */
+                                double?: boolean;
+                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                value?: string | {
+                                    from: string;
+                                };
+                                /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
+                                values?: string[] | {
+                                    from: string;
+                                };
+                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                key?: string;
+                                /**
+                                 * @description Pixels that `scroll` scrolls to the right.
+                                 * @default 0
+                                 */
+                                x?: number;
+                                /**
+                                 * @description Pixels that `scroll` scrolls down. With `selector`, the element is scrolled into view first.
+                                 * @default 0
+                                 */
+                                y?: number;
+                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                files?: {
+                                    /** @description Name that the page sees. */
+                                    name: string;
+                                    /** @default application/octet-stream */
+                                    mimeType?: string;
+                                    /** @description Its content as text. */
+                                    text?: string;
+                                    /** @description Its content in base64. Give either this or `text`. */
+                                    base64?: string;
+                                }[];
+                                /**
+                                 * @description The whole page instead of the visible part.
+                                 * @default false
+                                 */
+                                fullPage?: boolean;
+                                /**
+                                 * @default png
+                                 * @enum {unknown}
+                                 */
+                                format?: "png" | "jpeg";
+                                /**
+                                 * @description Of a JPEG.
+                                 * @default 80
+                                 */
+                                quality?: number;
+                                /**
+                                 * @description Paper format.
+                                 * @default A4
+                                 * @enum {unknown}
+                                 */
+                                paper?: "A3" | "A4" | "A5" | "Letter" | "Legal" | "Tabloid";
+                                /** @default false */
+                                landscape?: boolean;
+                                /**
+                                 * @description Print background colours and pictures.
+                                 * @default true
+                                 */
+                                background?: boolean;
+                                /** @description Only these pages, for example `1-3,5`. */
+                                pages?: string;
+                                /**
+                                 * @description What `content` returns.
+                                 * @default text
+                                 * @enum {unknown}
+                                 */
+                                as?: "text" | "html" | "links";
+                                /**
+                                 * @description Longer content is cut.
+                                 * @default 65536
+                                 */
+                                maxBytes?: number;
+                                /** @description What to read, by the name that the output has it under. */
+                                fields?: {
+                                    [key: string]: {
+                                        /** @description CSS selector. */
+                                        selector: string;
+                                        /** @description Its value instead of the text. */
+                                        attribute?: string;
+                                        /**
+                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @default false
+                                         */
+                                        all?: boolean;
+                                    };
+                                };
+                                /** @description Milliseconds of `sleep`. */
+                                ms?: number;
+                            }[];
+                            /**
+                             * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
+                             * @default load
+                             */
+                            waitUntil?: string;
+                            /**
+                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @default []
+                             */
+                            acceptStatus?: number[];
+                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            viewport?: {
+                                /**
+                                 * @description Pixels.
+                                 * @default 1280
+                                 */
+                                width?: number;
+                                /**
+                                 * @description Pixels.
+                                 * @default 720
+                                 */
+                                height?: number;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description A context whose cookies and storage the session starts with. With `url` only.
+                             */
+                            contextId?: string;
+                            /**
+                             * @description Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.
+                             * @default false
+                             */
+                            proxies?: boolean | ({
+                                /**
+                                 * @description The operator's proxy pool.
+                                 * @constant
+                                 */
+                                type: "browserbase";
+                                geolocation?: {
+                                    /** @description ISO 3166-1 alpha-2 code. */
+                                    country: string;
+                                    /** @description Two-letter code. US only. */
+                                    state?: string;
+                                    city?: string;
+                                };
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Your own proxy.
+                                 * @constant
+                                 */
+                                type: "external";
+                                /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
+                                server: string;
+                                username?: string;
+                                /** @description Never returned, logged or recorded. */
+                                password?: string;
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            } | {
+                                /**
+                                 * @description Connect directly, without a proxy.
+                                 * @constant
+                                 */
+                                type: "none";
+                                /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
+                                domainPattern?: string;
+                            })[];
+                            /**
+                             * @description Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.
+                             * @default []
+                             */
+                            allowedDomains?: string[];
+                            /** @description Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies. */
+                            networkPolicy?: {
+                                /** @default [] */
+                                allow?: string[];
+                                /** @default [] */
+                                deny?: string[];
+                                /**
+                                 * @default allow
+                                 * @enum {unknown}
+                                 */
+                                default?: "allow" | "deny";
+                                /**
+                                 * @description With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.
+                                 * @default true
+                                 */
+                                subresources?: boolean;
+                            };
+                            /** @description User agent string. Printable ASCII. */
+                            userAgent?: string;
+                            /** @description BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English. */
+                            locale?: string;
+                            /** @description IANA time zone, for example `Europe/Berlin`. */
+                            timezoneId?: string;
                         };
                         /**
                          * @description Time limit of a call in milliseconds.

@@ -2,6 +2,7 @@
 import { INVOCATION_DAYS } from '../../contract/invocations.ts';
 import type { CreateSession } from '../../contract/sessions.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
 import { Executions } from '../domain/invocations/executions.ts';
 import { InvocationFiles } from '../domain/invocations/files.ts';
 import { Invocations } from '../domain/invocations/invocations.ts';
@@ -63,9 +64,11 @@ export function openInvocations(
     requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
     toMarkdown: (page, of) => workers.run(TO_MARKDOWN, page, { of }),
   });
+  const validate = validateIn(workers);
+  const browser = new BrowserOperations({ managed, validate, clock });
   const inputs = sealedInputs(vault);
   const executions = new Executions({
-    ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, files, isDriveFailed },
+    ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, files, isDriveFailed },
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
     issuer: config.publicUrl,
@@ -73,11 +76,11 @@ export function openInvocations(
     bytesOf: session => bytesOf(lives.get(session)),
   });
   const service = new Invocations({
-    ...{ rows, keys: store.keys, executions, catalogue, managed, http, files, secret, rates, host, clock },
+    ...{ rows, keys: store.keys, executions, catalogue, managed, http, browser, files, secret, rates, host, clock },
     cursors: new Cursors(secret, clock),
     sealInput: inputs.seal,
     openInput: inputs.open,
-    validate: validateIn(workers),
+    validate,
   });
   const forget = async () => ({
     outputs: await files.forgetOld(clock.now(), FORGET_BATCH),

@@ -58,14 +58,15 @@ const STANDARD: Readonly<Record<string, Page>> = {
     "<!doctype html><title>Socket</title><script>const s = new WebSocket(`ws://${location.host}/ws`); s.onopen = () => s.send('hello'); s.onmessage = e => { document.title = e.data }</script>",
 };
 
-/** Closed after the test or the file. A WebSocket at /ws returns each message in capitals. */
+/** Closed after the test or the file. A path that ends in `/*` is each path below it. A WebSocket at /ws returns each message in capitals. */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {
   const all = new Map(Object.entries({ ...STANDARD, ...pages }));
   const hits = new Map<string, number>();
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     hits.set(path, (hits.get(path) ?? 0) + 1);
-    serve(all.get(path), request, response);
+    const folder = [...all.keys()].find(key => key.endsWith('/*') && path.startsWith(key.slice(0, -1)));
+    serve(all.get(path) ?? all.get(folder ?? ''), request, response);
   });
   const sockets = new WebSocketServer({ server, path: '/ws' });
   sockets.on('connection', socket => socket.on('message', data => socket.send(String(data).toUpperCase())));

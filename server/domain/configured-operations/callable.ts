@@ -15,7 +15,13 @@ import type { GrantRow } from '../../engines/store/rows/credentials.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { OperationDefinition, OverlayDefinition } from './definition.ts';
+import {
+  type BrowserDefinition,
+  type HttpDefinition,
+  isBrowserBinding,
+  type OperationDefinition,
+  type OverlayDefinition,
+} from './definition.ts';
 
 interface Callable {
   readonly title: string;
@@ -39,10 +45,17 @@ export interface ManagedCallable extends Callable {
 export interface HttpCallable extends Callable {
   readonly kind: 'http';
   readonly id: string;
-  readonly definition: OperationDefinition;
+  readonly definition: HttpDefinition;
 }
 
-export type CallableOperation = ManagedCallable | HttpCallable;
+export interface BrowserCallable extends Callable {
+  readonly kind: 'browser';
+  readonly id: string;
+  readonly definition: BrowserDefinition;
+}
+
+export type OwnCallable = HttpCallable | BrowserCallable;
+export type CallableOperation = ManagedCallable | OwnCallable;
 
 export interface Granted {
   readonly operation: CallableOperation;
@@ -82,8 +95,8 @@ export class Catalogue {
     const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
     const built = BUILT_IN.flatMap(operation => overlaid(operation, overlays.get(operation.id)?.definition));
     const own = rows
-      .filter(({ kind }) => kind === 'http')
-      .map(row => httpCallable(row.id, { ...row.content, revision: row.publishedRevision ?? row.revision }));
+      .filter(({ kind }) => kind !== 'managed')
+      .map(row => ownCallable(row.id, { ...row.content, revision: row.publishedRevision ?? row.revision }));
     return [...built, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
@@ -92,7 +105,7 @@ export class Catalogue {
     const [row] = await this.#rows.published(application, id);
     const operation = builtInNamed(id);
     if (operation) return overlaid(operation, row?.content.definition)[0];
-    return row && httpCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
+    return row && ownCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
   }
 
   /** The revision that an accepted invocation names, whatever became of the operation since. */
@@ -100,7 +113,7 @@ export class Catalogue {
     const operation = builtInNamed(id);
     if (operation) return operation.revision === revision ? operation : undefined;
     const row = await this.#rows.revision(application, id, revision);
-    return row && httpCallable(id, row);
+    return row && ownCallable(id, row);
   }
 }
 
@@ -111,17 +124,19 @@ function overlaid(operation: ManagedCallable, definition: JsonObject | undefined
   return enabled ? [{ ...operation, approval, price }] : [];
 }
 
-const httpCallable = (
+function ownCallable(
   id: string,
   { revision, digest, definition: kept }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
-): HttpCallable => {
+): OwnCallable {
   const definition = definitionIn(kept);
   const { title, description, effect, approval, price, inputSchema, outputSchema = {}, timeoutMs } = definition;
-  return {
-    ...{ kind: 'http', id, revision, digest, definition },
-    ...{ title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs },
-  };
-};
+  const more = { title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs };
+  const named = { id, revision, digest, ...more };
+  const { binding } = definition;
+  return isBrowserBinding(binding)
+    ? { kind: 'browser', ...named, definition: { ...definition, binding } }
+    : { kind: 'http', ...named, definition: { ...definition, binding } };
+}
 
 /** Written by definition.ts. */
 export const definitionIn = (kept: JsonObject) => kept as unknown as OperationDefinition;

@@ -36,9 +36,11 @@ import { BUILT_IN, builtInNamed, definitionIn, isOperationId, type ManagedCallab
 import {
   definitionOf,
   digestOfDefinition,
+  isBrowserBinding,
   isSameContent,
   type OperationDefinition,
   type OverlayDefinition,
+  type OwnKind,
   overlayOf,
   schemaNot,
 } from './definition.ts';
@@ -102,7 +104,7 @@ export class ConfiguredOperations {
         rows.find(row => row.id === operation.id),
       ),
     );
-    const own = rows.filter(row => row.kind === 'http').map(viewOf);
+    const own = rows.filter(row => row.kind !== 'managed').map(viewOf);
     const wanted = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
     wanted.sort((a, b) => (a.id < b.id ? -1 : 1));
     const name = { list: `operations ${kind ?? ''}`, owner: id };
@@ -132,12 +134,13 @@ export class ConfiguredOperations {
     const managed = builtInNamed(operationId);
     if (managed) return { operation: await this.#overlay(caller, id, role, managed, ifMatch, request), isNew: false };
     if (isReserved(operationId)) throw reserved(operationId);
-    const definition = definitionOf(request);
+    const { kind: ownKind, definition } = definitionOf(request);
     await this.#assertUsable(id, definition);
-    const content = contentOf(operationId, definition);
+    const content = contentOf(operationId, ownKind, definition);
     const standing = await this.#parts.store.configuredOperations.get(id, operationId);
-    if (!standing) await this.#insert(caller, id, operationId, ifMatch, content);
+    if (!standing) await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
     else {
+      if (standing.kind !== ownKind && standing.status !== 'deleted') throw otherKind(standing);
       const revision = revisionFrom(ifMatch, standing.revision);
       const before = definitionIn(standing.content.definition);
       assertMayRelax(role, before, definition);
@@ -219,13 +222,12 @@ export class ConfiguredOperations {
 
   async #insert(
     caller: AccountCaller,
-    applicationId: ApplicationId,
-    id: string,
+    row: Pick<OperationRow, 'applicationId' | 'id' | 'kind'>,
     ifMatch: string | undefined,
     content: OperationContent,
   ): Promise<void> {
     if (ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    await this.#insertRow(caller, { applicationId, id, kind: 'http', status: 'draft' }, content, 1);
+    await this.#insertRow(caller, { ...row, status: 'draft' }, content, 1);
   }
 
   async #insertRow(
@@ -288,6 +290,8 @@ export class ConfiguredOperations {
 
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
     const { credentials, outbound } = this.#parts;
+    // What a browser may reach is decided by the rules of its session, when it goes there.
+    if (isBrowserBinding(binding)) return;
     const template = readTemplate(binding.url);
     if (typeof template === 'string') throw invalidRequest([{ path: 'binding.url', message: template }]);
     const problem = binding.auth && (await credentials.problem(id, binding.auth, template.host));
@@ -301,7 +305,7 @@ export class ConfiguredOperations {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
     if (builtInNamed(operationId)) throw reserved(operationId);
     const row = await this.#parts.store.configuredOperations.get(id, operationId);
-    if (row?.kind !== 'http') throw notFound('Operation', operationId);
+    if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return row;
   }
 
@@ -311,7 +315,7 @@ export class ConfiguredOperations {
     const isPlain = managed && revision === BUILT_IN_REVISION;
     const row = isPlain ? undefined : await this.#parts.store.configuredOperations.get(id, operationId, revision);
     if (managed && (row || isPlain || revision === undefined)) return builtInView(managed, row);
-    if (row?.kind !== 'http') throw notFound('Operation', operationId);
+    if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return { ...viewOf(row), ...(revision === undefined ? {} : { revision }) };
   }
 
@@ -328,10 +332,11 @@ export class ConfiguredOperations {
   }
 }
 
-const contentOf = (id: string, definition: OperationDefinition): OperationContent => {
-  const credentialId = definition.binding.auth?.credentialId;
+const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): OperationContent => {
+  const { binding } = definition;
+  const credentialId = isBrowserBinding(binding) ? undefined : binding.auth?.credentialId;
   return {
-    digest: digestOfDefinition(id, definition),
+    digest: digestOfDefinition(id, kind, definition),
     definition: definition as unknown as JsonObject, // It consists of JSON only.
     ...(credentialId === undefined ? {} : { credentialId }),
   };
@@ -364,6 +369,7 @@ function builtInView(managed: ManagedCallable, row: OperationWithContent | undef
 
 function viewOf({
   id,
+  kind,
   status,
   revision,
   publishedRevision,
@@ -373,7 +379,7 @@ function viewOf({
 }: OperationWithContent): ConfiguredOperation {
   if (status === 'deleted') throw notFound('Operation', id);
   return {
-    ...{ id, kind: 'http', status, revision, digest: content.digest, ...definitionIn(content.definition) },
+    ...{ id, kind, status, revision, digest: content.digest, ...definitionIn(content.definition) },
     ...(publishedRevision === undefined ? {} : { publishedRevision }),
     ...{ createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() },
   };
@@ -395,6 +401,9 @@ const sameTool = (id: string): Error =>
   fault('name_taken', `Another operation has the same name as ${id} when agents see it as a tool.`, {
     advice: 'Choose an id that differs in more than . and _.',
   });
+
+const otherKind = ({ id, kind }: OperationRow): Error =>
+  invalidRequest([{ path: 'kind', message: `is ${kind} for the operation ${id}, and cannot be changed` }]);
 
 const notPublished = (id: string): Error =>
   fault('not_ready', `The operation ${id} was never published.`, { advice: 'It needs no withdrawal.' });

@@ -2,6 +2,7 @@
 
 import type { Issue } from '../../../contract/common.ts';
 import {
+  type BrowserBinding,
   type ConfigureOperation,
   HTTP_TIMEOUT_MS_DEFAULT,
   type HttpBinding,
@@ -14,24 +15,35 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import { assertInputSchema } from '../identity/input-schema.ts';
 import { bindingIssues } from './binding.ts';
+import { browserBindingIssues } from './browser-binding.ts';
 import { isPointer } from './json-pointer.ts';
 
 const DEFINITION_BYTES_MAX = 262_144;
 
-/** What a revision of an `http` operation keeps. */
-export interface OperationDefinition extends Pick<ConfigureOperation, 'display' | 'acknowledgeUnattended'> {
+/** What a revision of a configured operation keeps. */
+export interface OperationDefinition<Binding = HttpBinding | BrowserBinding>
+  extends Pick<ConfigureOperation, 'display' | 'acknowledgeUnattended'> {
   readonly title: string;
   readonly description: string;
   readonly effect: OperationEffect;
   readonly approval: OperationApproval;
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
-  readonly binding: HttpBinding;
+  readonly binding: Binding;
   readonly timeoutMs: number;
   readonly retention: NonNullable<ConfigureOperation['retention']>;
   readonly price: { readonly microCredits: number };
   readonly examples: NonNullable<ConfigureOperation['examples']>;
 }
+
+export type HttpDefinition = OperationDefinition<HttpBinding>;
+export type BrowserDefinition = OperationDefinition<BrowserBinding>;
+
+/** What a member configures. */
+export type OwnKind = 'http' | 'browser';
+
+export const isBrowserBinding = (binding: HttpBinding | BrowserBinding): binding is BrowserBinding =>
+  'steps' in binding;
 
 /** Of a built-in operation. */
 export interface OverlayDefinition {
@@ -59,11 +71,11 @@ export function overlayOf(request: ConfigureOperation): OverlayDefinition {
 }
 
 /** @throws Fault `invalid_request` or `invalid_schema`. */
-export function definitionOf(request: ConfigureOperation): OperationDefinition {
+export function definitionOf(request: ConfigureOperation): { kind: OwnKind; definition: OperationDefinition } {
   const { title, description, kind, effect, inputSchema, binding } = request;
   const needed = { title, description, kind, effect, inputSchema, binding };
   const missing = Object.entries(needed).flatMap(([path, value]) => (value === undefined ? [path] : []));
-  if (!title || !description || !effect || !inputSchema || !binding || missing.length > 0)
+  if (!title || !description || !kind || !effect || !inputSchema || !binding || missing.length > 0)
     throw invalidRequest(missing.map(path => ({ path, message: 'is missing' })));
   const { approval = 'none', acknowledgeUnattended, outputSchema, display, retention = {}, examples = [] } = request;
   const definition: OperationDefinition = {
@@ -79,7 +91,7 @@ export function definitionOf(request: ConfigureOperation): OperationDefinition {
   assertSchemas(definition);
   const issues = issuesOf(definition, request);
   if (issues.length > 0) throw invalidRequest(issues);
-  return definition;
+  return { kind, definition };
 }
 
 function assertSchemas({ inputSchema, outputSchema }: OperationDefinition): void {
@@ -91,7 +103,7 @@ function assertSchemas({ inputSchema, outputSchema }: OperationDefinition): void
 export const schemaNot = (path: string, message: string): Error =>
   fault('invalid_schema', `${path} ${message}.`, { details: { issues: [{ path, message }] } });
 
-function issuesOf(definition: OperationDefinition, { enabled }: ConfigureOperation): Issue[] {
+function issuesOf(definition: OperationDefinition, { enabled, kind }: ConfigureOperation): Issue[] {
   const { effect, approval, acknowledgeUnattended, inputSchema, binding, display } = definition;
   const isUnattended = effect === 'irreversible' && approval === 'none';
   return [
@@ -101,9 +113,19 @@ function issuesOf(definition: OperationDefinition, { enabled }: ConfigureOperati
     ...(isUnattended && acknowledgeUnattended !== true
       ? [{ path: 'acknowledgeUnattended', message: 'must be true, because nobody approves what cannot be undone' }]
       : []),
-    ...bindingIssues(binding, propertiesOf(inputSchema)),
+    ...bindingIssuesOf(kind, binding, propertiesOf(inputSchema)),
     ...(display ? displayIssues(display) : []),
   ];
+}
+
+function bindingIssuesOf(
+  kind: OwnKind | undefined,
+  binding: OperationDefinition['binding'],
+  properties: ReadonlySet<string> | undefined,
+): Issue[] {
+  if (isBrowserBinding(binding) !== (kind === 'browser'))
+    return [{ path: 'binding', message: `is not that of the kind ${kind}` }];
+  return isBrowserBinding(binding) ? browserBindingIssues(binding, properties) : bindingIssues(binding, properties);
 }
 
 const propertiesOf = ({ properties }: JsonObject): ReadonlySet<string> | undefined =>
@@ -130,8 +152,12 @@ function assertStorable(definition: OperationDefinition): void {
 }
 
 /** Covers everything except price and examples. */
-export function digestOfDefinition(id: string, { price: _, examples: __, ...definition }: OperationDefinition): string {
-  return digestOf({ id, kind: 'http', ...definition });
+export function digestOfDefinition(
+  id: string,
+  kind: OwnKind,
+  { price: _, examples: __, ...definition }: OperationDefinition,
+): string {
+  return digestOf({ id, kind, ...definition });
 }
 
 export const isSameContent = (one: object, other: object): boolean => canonicalJson(one) === canonicalJson(other);

@@ -1,5 +1,5 @@
 // Runs operations of the kind `http`: one request with the credential of its binding, and what its answer means.
-import { RESPONSE_BYTES_DEFAULT, RETENTION_DAYS_DEFAULT } from '../../../contract/configured-operations.ts';
+import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
 import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { plus } from '../../kit/clock.ts';
@@ -15,6 +15,7 @@ import { endOfFailure, endOfInvalid, endOfStatus, endOfUnreadable } from './http
 import { type PlainRequest, requestOf } from './http-request.ts';
 import { IDEMPOTENCY_KEY, type MessageSigner, signatureHeaders } from './message-signature.ts';
 import type { Outbound, OutboundAnswer } from './outbound.ts';
+import { inputKept, outputKept } from './retention.ts';
 import { readTemplate } from './url-template.ts';
 
 export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -29,9 +30,6 @@ export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
 const AT_ONCE_MAX = 100;
 /** Characters of an upstream error that are kept. */
 const ERROR_CHARACTERS_MAX = 2_000;
-/** An output that is not kept can be read for so long. */
-const UNKEPT_MS = 600_000;
-const DAY_MS = 24 * 3_600_000;
 
 const NO_CREDENTIAL: CallCredential = { headers: {}, secrets: [] };
 
@@ -77,7 +75,7 @@ export class HttpOperations {
         const outcome = await this.#send(definition, dispatched, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
-      return { run, release: async () => release(), ...inputKept(operation) };
+      return { run, release: async () => release(), ...inputKept(definition.retention) };
     } catch (error) {
       release();
       throw error;
@@ -123,11 +121,11 @@ export class HttpOperations {
     if ('why' in read) return { ...endOfUnreadable(effect, status, read.why), upstream };
     const { output, digest, isValid } = read;
     if (!isValid && effect === 'read') return { ...endOfInvalid(status), upstream };
-    const keptMs = retention.output === 'full' ? keptDaysMs(retention) : UNKEPT_MS;
+    const { keptMs, isNotKept } = outputKept(retention);
     return {
       ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: plus(clock.now(), keptMs), upstream },
       ...(isValid ? {} : { outputInvalid: true }),
-      ...(retention.output === 'none' ? { isNotKept: true } : {}),
+      ...(isNotKept ? { isNotKept } : {}),
     };
   }
 
@@ -181,13 +179,6 @@ export class HttpOperations {
     };
   }
 }
-
-const keptDaysMs = ({ days = RETENTION_DAYS_DEFAULT }: HttpCallable['definition']['retention']): number =>
-  days * DAY_MS;
-
-/** How long the inputs of its calls are kept. */
-export const inputKept = ({ definition: { retention } }: HttpCallable): Pick<Prepared, 'inputKeptMs'> =>
-  retention.input === 'full' ? { inputKeptMs: keptDaysMs(retention) } : {};
 
 /** Of an answer that is not a success. One that cannot be read is not kept, because secrets could not be removed from it. */
 function excerptOf(read: AnswerOutput): string {

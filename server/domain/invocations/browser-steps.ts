@@ -19,8 +19,17 @@ const QUALITY_DEFAULT = 80;
 
 /** Throws `400 invalid_request` that names each field a step lacks or has no use for. */
 export function assertSteps(steps: readonly GivenStep[]): void {
+  const issues = stepIssues(steps, 'input.steps');
+  if (issues.length > 0) throw invalidRequest(issues);
+}
+
+/** A step of which only the names of its fields matter here, and its files. */
+type AnyStep = Pick<GivenStep, 'do' | 'files'>;
+
+/** `at`: the path of the list of steps. */
+export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
   const issues = steps.flatMap((step, index): Issue[] => {
-    const path = `input.steps.${index}`;
+    const path = `${at}.${index}`;
     const { needs, can }: { needs: readonly string[]; can: readonly string[] } = STEP_FIELDS[step.do];
     const has = Object.keys(step).filter(name => name !== 'do');
     const missing = needs.filter(name => !has.includes(name));
@@ -30,21 +39,25 @@ export function assertSteps(steps: readonly GivenStep[]): void {
       ...unused.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
     ];
   });
-  issues.push(...steps.flatMap(({ files = [] }, index) => files.flatMap((file, at) => issuesOf(file, index, at))));
+  issues.push(
+    ...steps.flatMap(({ files = [] }, index) =>
+      files.flatMap((file, number) => issuesOf(file, `${at}.${index}.files.${number}`)),
+    ),
+  );
   const produced = steps.flatMap((step, index) => (step.do === 'screenshot' || step.do === 'pdf' ? [index] : []));
   if (produced.length > STEP_ARTIFACTS_MAX)
     issues.push({
-      path: `input.steps.${produced[STEP_ARTIFACTS_MAX]}`,
+      path: `${at}.${produced[STEP_ARTIFACTS_MAX]}`,
       message: `is one file too many; a call produces at most ${STEP_ARTIFACTS_MAX}`,
     });
-  if (issues.length > 0) throw invalidRequest(issues);
+  return issues;
 }
 
 type GivenFile = NonNullable<GivenStep['files']>[number];
 
-function issuesOf({ text, base64 }: GivenFile, step: number, file: number): Issue[] {
+function issuesOf({ text, base64 }: GivenFile, path: string): Issue[] {
   if ((text === undefined) !== (base64 === undefined)) return [];
-  return [{ path: `input.steps.${step}.files.${file}`, message: 'needs either text or base64' }];
+  return [{ path, message: 'needs either text or base64' }];
 }
 
 const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 = '' }: GivenFile): FileContent => ({

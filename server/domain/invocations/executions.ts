@@ -20,9 +20,11 @@ import { type CreditRates, type Metered, meteredCost, startedSeconds } from '../
 import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
-import { type HttpOperations, inputKept } from '../configured-operations/http-operations.ts';
+import type { HttpOperations } from '../configured-operations/http-operations.ts';
+import { inputKept } from '../configured-operations/retention.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
+import type { BrowserOperations } from './browser-operations.ts';
 import { capturedOf } from './cost.ts';
 import { type InvocationFiles, OUTPUT_MS } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -46,6 +48,7 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly catalogue: Pick<Catalogue, 'exact'>;
   readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeft'>;
   readonly http: Pick<HttpOperations, 'prepare'>;
+  readonly browser: Pick<BrowserOperations, 'prepare'>;
   readonly files: Pick<InvocationFiles, 'keep'>;
   readonly sign: (typ: string, payload: Uint8Array) => Promise<string>;
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
@@ -130,10 +133,15 @@ export class Executions {
     input: JsonObject,
     signal: AbortSignal,
   ): Promise<Prepared> {
-    const { managed, http } = this.#parts;
-    return operation.kind === 'http'
-      ? http.prepare(operation, row, input)
-      : managed.prepare(caller, operation.id, row.id, input, signal);
+    const { managed, http, browser } = this.#parts;
+    switch (operation.kind) {
+      case 'http':
+        return http.prepare(operation, row, input);
+      case 'browser':
+        return browser.prepare(caller, operation, row, input, signal);
+      case 'managed':
+        return managed.prepare(caller, operation.id, row.id, input, signal);
+    }
   }
 
   #dispatch({ id }: InvocationRow, { session }: Prepared): Promise<InvocationRow | undefined> {
@@ -194,7 +202,7 @@ export class Executions {
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
     const isKeyed = operation?.kind === 'http' && hasKey(operation);
-    const kept = operation?.kind === 'http' ? inputKept(operation) : {};
+    const kept = operation && operation.kind !== 'managed' ? inputKept(operation.definition.retention) : {};
     if (row.state === 'dispatched' && row.effect !== 'read' && !(isKeyed && row.attempts < KEYED_ATTEMPTS_MAX))
       return this.endWithout(row, 'ambiguous', UNKNOWN, kept);
     if (row.attempts >= ATTEMPTS_MAX) return this.endWithout(row, 'failed', INTERRUPTED, kept);
@@ -204,7 +212,7 @@ export class Executions {
     if (!operation) return this.endWithout(row, state, CHANGED);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
-    if (operation.kind === 'managed') await managed.releaseLeft(caller, row.id);
+    if (operation.kind !== 'http') await managed.releaseLeft(caller, row.id);
     try {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {

@@ -1,6 +1,5 @@
 // Files that invocations produced: stored as downloads are, and served by signed links.
 import { OUTPUT_DAYS } from '../../../contract/invocations.ts';
-import { isManagedOperation } from '../../../contract/managed-operations.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
@@ -116,9 +115,9 @@ const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
-/** The output of other operations is an answer of a service, which may have members of the same names. */
-function filesOf({ operationId, output }: InvocationRow): readonly StoredFile[] {
-  if (!isManagedOperation(operationId)) return [];
+/** The output of an HTTP operation is an answer of a service, which may have members of the same names. */
+function filesOf({ kind, output }: InvocationRow): readonly StoredFile[] {
+  if (kind === 'http') return [];
   const { artifact, artifacts } = output ?? {};
   return (Array.isArray(artifacts) ? artifacts : [artifact]).flatMap(storedIn);
 }

@@ -42,6 +42,7 @@ import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
+import type { BrowserOperations } from './browser-operations.ts';
 import { estimateOf, priceOf, reservationOf } from './cost.ts';
 import { isSought } from './discovery.ts';
 import type { Executions } from './executions.ts';
@@ -70,6 +71,7 @@ export interface InvocationsParts {
   readonly catalogue: Pick<Catalogue, 'all' | 'one'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
+  readonly browser: Pick<BrowserOperations, 'assertInput'>;
   readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -255,6 +257,7 @@ export class Invocations {
     if (own.length > 0) throw invalidRequest(own.map(inInput));
     if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
+    else if (operation.kind === 'browser') this.#parts.browser.assertInput(operation, input);
     else this.#parts.managed.assertInput(caller, operation.id, input);
   }
 
@@ -270,7 +273,14 @@ export class Invocations {
     const { applicationId, keyId } = caller;
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
-      ...{ operationDigest: operation.digest, effect: operation.effect, state: 'accepted', attempts: 0, meters: {} },
+      ...{
+        kind: operation.kind,
+        operationDigest: operation.digest,
+        effect: operation.effect,
+        state: 'accepted',
+        attempts: 0,
+        meters: {},
+      },
       ...{ price: operation.price.microCredits, reserved: reservedFor(operation, rates, request), captured: 0 },
       ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
@@ -366,14 +376,15 @@ export class Invocations {
 }
 
 /** A call without a browser holds its price. */
-const reservedFor = (
-  { kind, price }: CallableOperation,
+function reservedFor(
+  { kind, price: { microCredits }, timeoutMs }: CallableOperation,
   rates: CreditRates,
   { input, maxCost }: InvokeOperation,
-): number =>
-  kind === 'http'
-    ? priceOf(rates, price.microCredits, maxCost)
-    : reservationOf(rates, price.microCredits, input, maxCost);
+): number {
+  if (kind === 'http') return priceOf(rates, microCredits, maxCost);
+  // The input of a configured operation means nothing here.
+  return reservationOf(rates, microCredits, kind === 'browser' ? { timeoutMs } : input, maxCost);
+}
 
 function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallLimits | undefined {
   if (maxCallsPerDay === undefined && maxCostPerDay === undefined) return undefined;

@@ -87,7 +87,10 @@ function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unkno
   else yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
 }
 
-/** The alternative that the value was intended to match: the only one of its type, or with the same `type` member. */
+/**
+ * The alternative that the value was intended to match: the only one of its type, the one with the same `type` member, or the only
+ * one that knows most of its members.
+ */
 function intendedChoice(choices: readonly Shape[], value: unknown): Shape | undefined {
   const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
   const tagged = ofType.filter(
@@ -95,7 +98,12 @@ function intendedChoice(choices: readonly Shape[], value: unknown): Shape | unde
       isObject(value) && choice.properties?.type?.const !== undefined && choice.properties.type.const === value.type,
   );
   if (tagged.length === 1) return tagged[0];
-  return ofType.length === 1 ? ofType[0] : undefined;
+  if (ofType.length === 1 || !isObject(value)) return ofType.length === 1 ? ofType[0] : undefined;
+  const known = ({ properties = {} }: Shape): number =>
+    Object.keys(value).filter(name => Object.hasOwn(properties, name)).length;
+  const most = Math.max(...ofType.map(known));
+  const closest = ofType.filter(choice => known(choice) === most);
+  return closest.length === 1 ? closest[0] : undefined;
 }
 
 function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<string> {

@@ -31,6 +31,7 @@ import { up as lastPage } from './0030-last-page.ts';
 import { up as creditFunctions } from './0033-credit-functions.ts';
 import { up as invocationPrice } from './0034-invocation-price.ts';
 import { up as keptInputs } from './0035-kept-inputs.ts';
+import { up as browserOperations } from './0036-browser-operations.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -64,4 +65,5 @@ export const migrations: Record<string, Migration> = {
   '0033-credit-functions': { up: creditFunctions },
   '0034-invocation-price': { up: invocationPrice },
   '0035-kept-inputs': { up: keptInputs },
+  '0036-browser-operations': { up: browserOperations },
 };

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 export interface OperationRow {
   readonly applicationId: ApplicationId;
   readonly id: string;
-  readonly kind: 'managed' | 'http';
+  readonly kind: 'managed' | 'http' | 'browser';
   readonly status: 'draft' | 'published' | 'withdrawn' | 'deleted';
   /** The newest revision. */
   readonly revision: number;

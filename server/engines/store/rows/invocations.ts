@@ -13,6 +13,7 @@ export interface InvocationRow {
   readonly keyId: KeyId;
   readonly hostId: HostId;
   readonly operationId: string;
+  readonly kind: 'managed' | 'http' | 'browser';
   readonly operationRevision: number;
   readonly operationDigest: string;
   readonly effect: 'read' | 'write' | 'irreversible';

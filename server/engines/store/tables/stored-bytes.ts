@@ -12,10 +12,10 @@ export const storedBytes = (db: Db): StoredBytes => ({
     // Versions may share an archive, which is stored once.
     const contexts = sql`select sum(size_bytes) from context_versions
       where application_id = ${application} and state = 'kept' and archive_of = id`;
-    // Only built-in operations have files. The output of others is what a service answered.
+    // The output of an HTTP operation is what a service answered, and no file of ours.
     const files = sql`select sum(coalesce((output #>> '{artifact,size}')::bigint, 0)
         + coalesce((select sum((file ->> 'size')::bigint) from jsonb_array_elements(output -> 'artifacts') as file), 0)) from invocations
-      where application_id = ${application} and output_until is not null and operation_id like 'browser.%'`;
+      where application_id = ${application} and output_until is not null and kind <> 'http'`;
     const parts = [downloads, uploads, contexts, files].map(part => sql`coalesce((${part}), 0)`);
     const { rows } = await sql<{ bytes: number }>`select (${sql.join(parts, sql` + `)})::bigint as bytes`.execute(db);
     return rows[0]?.bytes ?? 0;

@@ -1,0 +1,121 @@
+// The steps of a `browser` operation: what is wrong with them, and what they are with an input. Pure.
+import type { Static } from 'typebox';
+import type { Issue } from '../../../contract/common.ts';
+import type { BoundStep, BrowserBinding } from '../../../contract/configured-operations.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { invalidRequest } from '../faults.ts';
+import type { GivenStep } from '../invocations/browser-steps.ts';
+import { stepIssues } from '../invocations/browser-steps.ts';
+import { isPointer, stepsOf, valueAt } from './json-pointer.ts';
+import { expand, readTemplate } from './url-template.ts';
+
+type Bound = Static<typeof BoundStep>;
+
+const VALUE_CHARACTERS_MAX = 20_000;
+const OPTION_CHARACTERS_MAX = 1000;
+const OPTIONS_MAX = 100;
+
+/** `properties`: the members that the input may have, if its schema names them. */
+export function browserBindingIssues(
+  { url, steps }: BrowserBinding,
+  properties: ReadonlySet<string> | undefined,
+): Issue[] {
+  const [first] = steps;
+  return [
+    ...(url === undefined ? [] : templateIssues('binding.url', url, properties)),
+    ...(url === undefined && first?.do !== 'goto'
+      ? [{ path: 'binding.url', message: 'is needed, unless the first step is a goto' }]
+      : []),
+    ...stepIssues(steps, 'binding.steps'),
+    ...steps.flatMap((step, index) => [
+      ...(step.url === undefined ? [] : templateIssues(`binding.steps.${index}.url`, step.url, properties)),
+      ...sourceIssues(`binding.steps.${index}.value`, step.value, properties),
+      ...sourceIssues(`binding.steps.${index}.values`, step.values, properties),
+    ]),
+  ];
+}
+
+function templateIssues(path: string, url: string, properties: ReadonlySet<string> | undefined): Issue[] {
+  const template = readTemplate(url);
+  if (typeof template === 'string') return [{ path, message: template }];
+  return [...template.pathVariables, ...template.queryVariables]
+    .filter(name => properties && !properties.has(name))
+    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not name` }));
+}
+
+function sourceIssues(
+  path: string,
+  source: Bound['value' | 'values'],
+  properties: ReadonlySet<string> | undefined,
+): Issue[] {
+  const pointer = pointerIn(source);
+  if (pointer === undefined) return [];
+  if (!isPointer(pointer)) return [{ path: `${path}.from`, message: 'is not a JSON Pointer such as /orderId' }];
+  const [first] = stepsOf(pointer);
+  return first !== undefined && properties && !properties.has(first)
+    ? [{ path: `${path}.from`, message: `is for the member ${first}, which inputSchema does not name` }]
+    : [];
+}
+
+const pointerIn = (source: Bound['value' | 'values']): string | undefined =>
+  typeof source === 'object' && 'from' in source ? source.from : undefined;
+
+export interface BoundSteps {
+  readonly url?: string;
+  readonly steps: readonly GivenStep[];
+}
+
+/** The steps with this input. Throws `400 invalid_request` for a value that is missing or has no text. */
+export function boundSteps({ url, steps }: BrowserBinding, input: JsonObject): BoundSteps {
+  return {
+    ...(url === undefined ? {} : { url: addressOf(url, input) }),
+    steps: steps.map(({ url: to, value, values, ...step }) => ({
+      ...step,
+      ...(to === undefined ? {} : { url: addressOf(to, input) }),
+      ...(value === undefined ? {} : { value: textOf(value, input) }),
+      ...(values === undefined ? {} : { values: optionsOf(values, input) }),
+    })),
+  };
+}
+
+function addressOf(template: string, input: JsonObject): string {
+  const expanded = expand(template, name => plainText(memberOf(input, name)), []);
+  if ('url' in expanded) return expanded.url;
+  const { variable, problem } = expanded;
+  throw invalidRequest([{ path: variable === undefined ? 'input' : `input.${variable}`, message: problem }]);
+}
+
+const memberOf = (input: JsonObject, name: string): Json | undefined =>
+  Object.hasOwn(input, name) ? input[name] : undefined;
+
+function textOf(value: NonNullable<Bound['value']>, input: JsonObject): string {
+  if (typeof value === 'string') return value;
+  const text = plainText(valueAt(input, value.from));
+  if (text === undefined) throw missing(value.from, 'is needed as a text, a number or a boolean');
+  if (text.length > VALUE_CHARACTERS_MAX)
+    throw missing(value.from, `is longer than ${VALUE_CHARACTERS_MAX} characters`);
+  return text;
+}
+
+function optionsOf(values: NonNullable<Bound['values']>, input: JsonObject): string[] {
+  if (!isObject(values)) return [...values];
+  const found = valueAt(input, values.from);
+  const options = (Array.isArray(found) ? found : [found]).map(plainText);
+  const texts = options.flatMap(option =>
+    option !== undefined && option.length <= OPTION_CHARACTERS_MAX ? [option] : [],
+  );
+  if (texts.length !== options.length || texts.length > OPTIONS_MAX)
+    throw missing(
+      values.from,
+      `is needed as a text or as a list of at most ${OPTIONS_MAX} texts of ${OPTION_CHARACTERS_MAX} characters`,
+    );
+  return texts;
+}
+
+function plainText(value: Json | undefined): string | undefined {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return typeof value === 'string' ? value : undefined;
+}
+
+const missing = (pointer: string, message: string): Error =>
+  invalidRequest([{ path: ['input', ...stepsOf(pointer)].join('.'), message }]);

@@ -1,0 +1,20 @@
+// How long inputs and outputs of configured operations are kept. Pure.
+import { RETENTION_DAYS_DEFAULT } from '../../../contract/configured-operations.ts';
+import type { Prepared } from '../invocations/prepared.ts';
+import type { OperationDefinition } from './definition.ts';
+
+type Retention = OperationDefinition['retention'];
+
+/** An output that is not kept can be read for so long. */
+const UNKEPT_MS = 600_000;
+const DAY_MS = 24 * 3_600_000;
+
+const daysMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
+
+export const inputKept = (retention: Retention): Pick<Prepared, 'inputKeptMs'> =>
+  retention.input === 'full' ? { inputKeptMs: daysMs(retention) } : {};
+
+export const outputKept = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({
+  keptMs: retention.output === 'full' ? daysMs(retention) : UNKEPT_MS,
+  isNotKept: retention.output === 'none',
+});

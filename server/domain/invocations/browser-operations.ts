@@ -1,0 +1,94 @@
+// Runs operations of the kind `browser`: the steps of their binding, with the input, in a session that is created for the call.
+
+import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
+import { boundSteps } from '../configured-operations/browser-binding.ts';
+import type { BrowserCallable } from '../configured-operations/callable.ts';
+import { inputKept, outputKept } from '../configured-operations/retention.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { ManagedOperations } from './managed.ts';
+import type { Outcome, Prepared, Success } from './prepared.ts';
+
+export interface BrowserOperationsParts {
+  readonly managed: Pick<ManagedOperations, 'prepare'>;
+  readonly validate: (
+    value: unknown,
+    schemas: readonly object[],
+    of: string,
+  ) => Promise<readonly (readonly SchemaIssue[])[]>;
+  readonly clock: Clock;
+}
+
+export class BrowserOperations {
+  readonly #parts: BrowserOperationsParts;
+
+  constructor(parts: BrowserOperationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks what the schema of the input cannot say. */
+  assertInput({ definition }: BrowserCallable, input: JsonObject): void {
+    boundSteps(definition.binding, input);
+  }
+
+  /** Throws the refusal of the session. */
+  async prepare(
+    caller: AgentCaller,
+    operation: BrowserCallable,
+    { id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>,
+    input: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const { binding, timeoutMs, retention } = operation.definition;
+    const { url: _, steps: __, ...settings } = binding;
+    const given = { ...settings, timeoutMs, ...boundSteps(binding, input) };
+    const work = { operation: 'browser.steps', input: plain(given) } as const;
+    const prepared = await this.#parts.managed.prepare(caller, work.operation, id, work.input, signal);
+    return {
+      ...prepared,
+      ...inputKept(retention),
+      run: async (row, stop) => this.#checked(operation, applicationId, await prepared.run(row, stop)),
+    };
+  }
+
+  /** The output without its files must match the schema. If it does not and nothing was to change, the call has failed. */
+  async #checked(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
+    if (outcome.state !== 'succeeded') return outcome;
+    const { outputSchema, retention } = operation.definition;
+    const output = { ...outcome.output, fields: fieldsIn(outcome.output) };
+    const isValid = !outputSchema || (await this.#matches(output, outputSchema, application));
+    if (!isValid && operation.effect === 'read')
+      return {
+        state: 'failed',
+        error: {
+          code: 'output_invalid',
+          message: 'What the steps returned does not match the output schema of the operation.',
+          retryable: false,
+          phase: 'after',
+        },
+      };
+    const { keptMs, isNotKept } = outputKept(retention);
+    const kept: Success = { ...outcome, output, outputUntil: plus(this.#parts.clock.now(), keptMs) };
+    return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
+  }
+
+  /** A schema that cannot be applied in time counts as one that does not match. */
+  async #matches(output: JsonObject, schema: JsonObject, application: ApplicationId): Promise<boolean> {
+    const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_APPLIED]]);
+    return issues.length === 0;
+  }
+}
+
+const NOT_APPLIED: SchemaIssue = { path: '', message: 'could not be validated' };
+
+/** The fields of all `extract` steps together. Of equal names, the last. */
+function fieldsIn({ results }: JsonObject): JsonObject {
+  const all = Array.isArray(results) ? results : [];
+  return Object.assign({}, ...all.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})));
+}
+
+/** A copy that consists of JSON only. */
+const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -1,0 +1,211 @@
+// Operations of the kind `browser`: configured, discovered, called with an input, and what is refused, kept and ambiguous.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
+import { Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages({
+  '/orders/*': (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://pages.test');
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(`<!doctype html><title>Order</title><body style="margin:0;background:#0000ff">
+      <h1>${decodeURIComponent(pathname).replaceAll('<', '&lt;')}</h1><p id="view">${searchParams.get('view')}</p>
+      <form action="/sent"><input id="reason" name="reason"><select id="sizes" name="size" multiple>
+      <option>s<option>m<option>l</select><button>Cancel</button></form>`);
+  },
+  '/sent': (request, response) => {
+    const { searchParams } = new URL(request.url ?? '', 'http://pages.test');
+    const said = [searchParams.get('reason'), ...searchParams.getAll('size')].join('|');
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(
+      `<!doctype html><title>Sent</title><p id="state">cancelled</p><p id="said">${said.replaceAll('<', '&lt;')}</p>`,
+    );
+  },
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '3' } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const { key } = await keyWith(server, {
+  grants: ['orders.look', 'orders.drop', 'orders.strict'].map(operationId => ({ operationId })),
+});
+let calls = 0;
+const call = (id: string, input: object, prefer?: string) => {
+  calls += 1;
+  const headers = { 'idempotency-key': `call ${calls}`, ...(prefer === undefined ? {} : { prefer }) };
+  return invoke(server, key, id, input, { headers });
+};
+
+const look = (more: { binding?: object; [field: string]: unknown } = {}) => ({
+  ...{ title: 'Look at an order', description: 'Reads an order.', kind: 'browser', effect: 'read' },
+  inputSchema: {
+    type: 'object',
+    required: ['orderId'],
+    properties: { orderId: { type: 'string' }, view: { type: 'string' } },
+    additionalProperties: false,
+  },
+  ...more,
+  binding: {
+    url: `${pages.url}/orders/{orderId}?view={orderId}`,
+    viewport: { width: 600, height: 400 },
+    steps: [{ do: 'extract', fields: { heading: { selector: 'h1' } } }, { do: 'screenshot' }],
+    ...more.binding,
+  },
+});
+
+const drop = (more: { [field: string]: unknown } = {}) => ({
+  ...{ title: 'Cancel an order', description: 'Cancels an order.', kind: 'browser', effect: 'write' },
+  inputSchema: {
+    type: 'object',
+    properties: { orderId: { type: 'string' }, reason: {}, sizes: {}, wait: { type: 'boolean' } },
+  },
+  binding: {
+    steps: [
+      { do: 'goto', url: `${pages.url}/orders/{orderId}` },
+      { do: 'fill', selector: '#reason', value: { from: '/reason' } },
+      { do: 'select', selector: '#sizes', values: { from: '/sizes' } },
+      { do: 'click', selector: 'button' },
+      { do: 'waitFor', selector: '#state' },
+      { do: 'extract', fields: { state: { selector: '#state' } } },
+      { do: 'extract', fields: { said: { selector: '#said' } } },
+    ],
+  },
+  ...more,
+});
+
+test('opens the address of the input, and returns fields and a picture', async () => {
+  const published = await owner.publish('orders.look', look());
+  assert.deepEqual([published.kind, published.status], ['browser', 'published']);
+  const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
+    key,
+  });
+  assert.deepEqual(
+    list.data.map(({ id, price }) => [id, typeof price.estimate]),
+    [['orders.look', 'object']],
+  );
+  const { body, text } = await call('orders.look', { orderId: '../A 1/<b>?x#y' });
+  assert.equal(body.status, 'succeeded', text);
+  const { fields, artifacts, title, results } = Object(body.output);
+  assert.deepEqual([fields, title, results.length], [{ heading: '/orders/../A 1/<b>?x#y' }, 'Order', 2]);
+  const picture = decodePng(Buffer.from(await (await fetch(artifacts[0].downloadUrl)).arrayBuffer()));
+  assert.deepEqual([picture.width, picture.height, picture.colourAt(500, 300)], [600, 400, '#0000ff']);
+  assert.equal(body.operationId, 'orders.look');
+  assert.ok(body.sessionId !== undefined && body.receipt !== undefined);
+  await server.settles();
+});
+
+test('puts members of the input into fields, and into nothing else', async () => {
+  await owner.publish('orders.drop', drop());
+  const reason = '"><script>document.title="x"</script>';
+  const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual(Object(body.output).fields, { state: 'cancelled', said: `${reason}|s|l` });
+  const numbers = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
+  assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
+});
+
+test('refuses an input that lacks what the steps need, and starts nothing', async () => {
+  const before = pages.hits('/orders/');
+  const cases: ReadonlyArray<readonly [input: object, path: string]> = [
+    [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
+    [{ orderId: 'A-1', reason: { a: 1 }, sizes: [] }, 'input.reason'],
+    [{ orderId: 'A-1', reason: 'x'.repeat(20_001), sizes: [] }, 'input.reason'],
+    [{ orderId: 'A-1', reason: 'x', sizes: [{}] }, 'input.sizes'],
+    [{ orderId: 'A-1', reason: 'x', sizes: Array.from({ length: 101 }, () => 's') }, 'input.sizes'],
+    [{ reason: 'x', sizes: [] }, 'input.orderId'],
+    [{ orderId: '', reason: 'x', sizes: [] }, 'input.orderId'],
+  ];
+  for (const [input, path] of cases) {
+    const { status, body, text } = await call('orders.drop', input);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+    assert.equal(Object(body).details.issues[0].path, path, text);
+  }
+  assert.equal(pages.hits('/orders/'), before);
+});
+
+test('refuses steps that cannot work or are not safe, and names the field', async () => {
+  const cases: ReadonlyArray<readonly [more: Parameters<typeof look>[0], path: string]> = [
+    [{ binding: { url: 'https://{orderId}.example/' } }, 'binding.url'],
+    [{ binding: { url: 'file:///etc/passwd' } }, 'binding.url'],
+    [{ binding: { url: `${pages.url}/{other}` } }, 'binding.url'],
+    [{ binding: { url: undefined } }, 'binding.url'],
+    [{ binding: { steps: [{ do: 'goto', url: 'chrome://version' }] } }, 'binding.steps.0.url'],
+    [{ binding: { steps: [{ do: 'goto', url: '{orderId}' }] } }, 'binding.steps.0.url'],
+    [{ binding: { steps: [{ do: 'fill', selector: '#a' }] } }, 'binding.steps.0.value'],
+    [
+      { binding: { steps: [{ do: 'fill', selector: '#a', value: { from: 'orderId' } }] } },
+      'binding.steps.0.value.from',
+    ],
+    [{ binding: { steps: [{ do: 'fill', selector: '#a', value: { from: '/none' } }] } }, 'binding.steps.0.value.from'],
+    [
+      { binding: { steps: [{ do: 'select', selector: '#a', values: { from: '/none' } }] } },
+      'binding.steps.0.values.from',
+    ],
+    [{ kind: 'http' }, 'binding'],
+    [{ binding: { steps: [] } }, 'binding.steps'],
+  ];
+  for (const [more, path] of cases) {
+    const { status, body, text } = await owner.configure('orders.bad', look(more));
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+    const issues: Array<{ path: string }> = Object(body).details.issues;
+    assert.ok(
+      issues.some(issue => issue.path === path),
+      `${path}: ${text}`,
+    );
+  }
+  const other = await owner.configure(
+    'orders.look',
+    { ...look(), kind: 'http', binding: { method: 'GET', url: `${pages.url}/x` } },
+    '*',
+  );
+  assert.deepEqual([other.status, other.body.code], [400, 'invalid_request'], other.text);
+});
+
+test('an output that does not match is a failure of a read, and is marked for a write', async () => {
+  const outputSchema = {
+    type: 'object',
+    required: ['fields'],
+    properties: { fields: { type: 'object', required: ['total'] } },
+  };
+  await owner.publish('orders.strict', look({ outputSchema }));
+  const read = await call('orders.strict', { orderId: 'A-1' });
+  assert.deepEqual([read.body.status, read.body.error?.code], ['failed', 'output_invalid'], read.text);
+  await owner.publish('orders.drop', drop({ outputSchema }));
+  const written = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] });
+  assert.deepEqual([written.body.status, written.body.outputInvalid], ['succeeded', true], written.text);
+});
+
+test('an address that sessions may not reach is not reached by steps either', async () => {
+  await owner.publish('orders.look', look({ binding: { url: `${server.url}/{orderId}` } }));
+  const { body, text } = await call('orders.look', { orderId: 'A-1' });
+  assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
+});
+
+test('a killed server does not do the steps of a write again, and says that their effect is not known', async () => {
+  const { binding } = drop();
+  const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
+  await owner.publish('orders.drop', drop({ binding: { steps } }));
+  const before = pages.hits('/sent');
+  const { status, body } = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] }, 'respond-async');
+  assert.equal(status, 202);
+  await eventually(
+    'the form to be sent',
+    () => pages.hits('/sent'),
+    hits => hits === before + 1,
+  );
+  await server.kill('SIGKILL');
+  await server.start();
+  const ended = await eventually(
+    'the invocation to end',
+    async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key })).body,
+    one => one.status === 'ambiguous',
+  );
+  assert.equal(ended.error?.code, 'upstream_ambiguous');
+  assert.equal(pages.hits('/sent'), before + 1);
+  await server.settles();
+});
