@@ -230,6 +230,22 @@ export const InvocationListQuery = Type.Object({
 });
 export type InvocationListQuery = Static<typeof InvocationListQuery>;
 
+const Instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
+
+/** The list of members: the calls of every agent key. */
+export const ApplicationInvocationListQuery = Type.Object({
+  ...InvocationListQuery.properties,
+  keyId: Type.Optional(Type.String({ format: 'uuid', description: 'Only calls of this agent key.' })),
+  after: Instant('Only calls that were accepted at this time or later. ISO 8601.'),
+  before: Instant('Only calls that were accepted before this time. ISO 8601.'),
+});
+export type ApplicationInvocationListQuery = Static<typeof ApplicationInvocationListQuery>;
+
+export const ApplicationInvocationParams = Type.Object({
+  appId: Uuid('Id of the application.'),
+  id: Uuid('Id of the invocation.'),
+});
+
 export const InvocationPage = Page(Invocation);
 export type InvocationPage = Static<typeof InvocationPage>;
 

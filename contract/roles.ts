@@ -11,6 +11,8 @@ export const ROLE_NEEDED = {
   webhooks: 'developer',
   /** Configure, publish and withdraw operations. */
   operations: 'developer',
+  /** Read the inputs and outputs of invocations while they are kept. */
+  invocationResults: 'developer',
   /** Delete operations, raise their price, or require a weaker approval. */
   relaxOperations: 'admin',
   /** Write and rotate credentials of other services. */

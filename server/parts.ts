@@ -65,6 +65,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
     ...{ driving, sessions: sessions.service, files: families.invocations.files, lives },
+    applications: identity.applications,
     operations: families.configuredOperations,
   });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));

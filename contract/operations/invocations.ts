@@ -1,4 +1,5 @@
 // Operations that agents call, and their invocations.
+import { ApplicationParams } from '../applications.ts';
 import { CachedHeader } from '../config.ts';
 import { DISCOVERY_CACHED_SECONDS, DiscoveryQuery } from '../discovery.ts';
 import {
@@ -6,6 +7,8 @@ import {
   AgentOperation,
   AgentOperationList,
   AgentOperationParams,
+  ApplicationInvocationListQuery,
+  ApplicationInvocationParams,
   Invocation,
   InvocationListQuery,
   InvocationPage,
@@ -17,8 +20,10 @@ import {
   ReceiptStatus,
 } from '../invocations.ts';
 import type { Operation } from '../operation.ts';
+import { READ_APPLICATIONS } from './shared.ts';
 
 const AGENT = '/v1/agent/applications/{appId}';
+const MEMBERS = '/v1/applications/{appId}/invocations';
 const DISCOVERED = {
   ETag: 'Of this content. Send it as `If-None-Match`.',
   'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
@@ -165,6 +170,37 @@ export const INVOCATION_OPERATIONS = {
     params: InvocationParams,
     responses: { 200: { description: 'The invocation.', schema: Invocation } },
     errors: ['not_found', 'not_ready'],
+  },
+  listApplicationInvocations: {
+    tag: 'Invocations',
+    method: 'GET',
+    path: MEMBERS,
+    summary: 'List invocations of an application',
+    description:
+      'Returns the invocations of all agent keys, newest first, without their input, output and receipt. For members of any role.',
+    credential: 'account',
+    scopes: READ_APPLICATIONS,
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    query: ApplicationInvocationListQuery,
+    responses: { 200: { description: 'A page of invocations.', schema: InvocationPage } },
+    errors: ['not_found'],
+  },
+  readApplicationInvocation: {
+    tag: 'Invocations',
+    method: 'GET',
+    path: `${MEMBERS}/{id}`,
+    summary: 'Read an invocation of an application',
+    description:
+      'Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are there while they are kept, for the roles developer, admin and owner; a token needs the scope `applications:write` too.',
+    credential: 'account',
+    scopes: READ_APPLICATIONS,
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationInvocationParams,
+    responses: { 200: { description: 'The invocation.', schema: Invocation } },
+    errors: ['not_found'],
   },
   readReceiptStatus: {
     tag: 'Invocations',

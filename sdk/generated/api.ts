@@ -786,6 +786,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/invocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List invocations of an application
+         * @description Returns the invocations of all agent keys, newest first, without their input, output and receipt. For members of any role.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["listApplicationInvocations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/invocations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an invocation of an application
+         * @description Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are there while they are kept, for the roles developer, admin and owner; a token needs the scope `applications:write` too.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["readApplicationInvocation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/receipts/{jti}/status": {
         parameters: {
             query?: never;
@@ -6696,6 +6740,299 @@ export interface operations {
             };
             path: {
                 /** @description Id of the application of the agent key. */
+                appId: string;
+                /** @description Id of the invocation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invocation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invocation.
+                         */
+                        id: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        operationRevision: number;
+                        /**
+                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @enum {unknown}
+                         */
+                        effect: "read" | "write" | "irreversible";
+                        /**
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        inputDigest: string;
+                        outputDigest?: string;
+                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        input?: Record<string, unknown>;
+                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        output?: Record<string, unknown>;
+                        /**
+                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @constant
+                         */
+                        outputInvalid?: true;
+                        /** @description Why the invocation failed. */
+                        error?: {
+                            /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
+                            code: string;
+                            message: string;
+                            /** @description Whether another call may succeed. */
+                            retryable: boolean;
+                            /**
+                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @enum {unknown}
+                             */
+                            phase: "before" | "during" | "after";
+                            /** @description Machine-readable details. */
+                            details?: Record<string, unknown>;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description How often it was run. */
+                        attempts: number;
+                        /**
+                         * Format: uuid
+                         * @description The session that it ran in.
+                         */
+                        sessionId?: string;
+                        /** @description The agent key that called. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /** @description What the call used. */
+                        cost: {
+                            /** @description Micro-credits that were held at the start. */
+                            reserved: number;
+                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            captured: number;
+                            /** @enum {unknown} */
+                            unit: "microcredit";
+                            meters: {
+                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                browserSeconds: number;
+                                /** @description Bytes to and from the network of that session. */
+                                egressBytes: number;
+                            };
+                        };
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        retention?: {
+                            /**
+                             * Format: date-time
+                             * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            outputUntil?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                             */
+                            inputUntil?: string;
+                        };
+                        /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                        receipt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listApplicationInvocations: {
+        parameters: {
+            query?: {
+                /** @description Id of the operation, for example `browser.screenshot`. */
+                operationId?: string;
+                status?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+                /** @description Only calls of this agent key. */
+                keyId?: string;
+                /** @description Only calls that were accepted at this time or later. ISO 8601. */
+                after?: string;
+                /** @description Only calls that were accepted before this time. ISO 8601. */
+                before?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of invocations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the invocation.
+                             */
+                            id: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            operationRevision: number;
+                            /**
+                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @enum {unknown}
+                             */
+                            effect: "read" | "write" | "irreversible";
+                            /**
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                             * @enum {unknown}
+                             */
+                            status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                            /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                            inputDigest: string;
+                            outputDigest?: string;
+                            /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                            input?: Record<string, unknown>;
+                            /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                            output?: Record<string, unknown>;
+                            /**
+                             * @description The effect has happened, but the output does not match the `outputSchema`.
+                             * @constant
+                             */
+                            outputInvalid?: true;
+                            /** @description Why the invocation failed. */
+                            error?: {
+                                /** @description Stable code for programs, such as `page_failed`, `timeout` or `cost_limit`. */
+                                code: string;
+                                message: string;
+                                /** @description Whether another call may succeed. */
+                                retryable: boolean;
+                                /**
+                                 * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                                 * @enum {unknown}
+                                 */
+                                phase: "before" | "during" | "after";
+                                /** @description Machine-readable details. */
+                                details?: Record<string, unknown>;
+                            };
+                            /**
+                             * Format: date-time
+                             * @description When the call was accepted. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                             */
+                            startedAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                            /** @description How often it was run. */
+                            attempts: number;
+                            /**
+                             * Format: uuid
+                             * @description The session that it ran in.
+                             */
+                            sessionId?: string;
+                            /** @description The agent key that called. */
+                            caller: {
+                                keyId: string;
+                            };
+                            /** @description What the call used. */
+                            cost: {
+                                /** @description Micro-credits that were held at the start. */
+                                reserved: number;
+                                /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                                captured: number;
+                                /** @enum {unknown} */
+                                unit: "microcredit";
+                                meters: {
+                                    /** @description Started seconds of the session that was created for the call, until its end. */
+                                    browserSeconds: number;
+                                    /** @description Bytes to and from the network of that session. */
+                                    egressBytes: number;
+                                };
+                            };
+                            metadata?: {
+                                [key: string]: string;
+                            };
+                            retention?: {
+                                /**
+                                 * Format: date-time
+                                 * @description When the output is removed. ISO 8601, UTC, with milliseconds.
+                                 */
+                                outputUntil?: string;
+                                /**
+                                 * Format: date-time
+                                 * @description When the input is removed. ISO 8601, UTC, with milliseconds.
+                                 */
+                                inputUntil?: string;
+                            };
+                            /** @description Signed receipt (JWS, `typ` `berth-receipt+jwt`). Present once the invocation has ended. */
+                            receipt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readApplicationInvocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
                 appId: string;
                 /** @description Id of the invocation. */
                 id: string;

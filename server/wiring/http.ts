@@ -81,6 +81,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       live: families.live.service,
       mcp: mcp.service,
       invocations: invocations.service,
+      applicationInvocations: invocations.ofApplication,
       configuredOperations: families.configuredOperations.service,
       storedCredentials: families.storedCredentials.service,
       events: families.events.service,

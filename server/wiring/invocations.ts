@@ -1,12 +1,14 @@
 // The wiring of operations and invocations: the driver that runs them, sealed inputs, receipts and files.
 import { INVOCATION_DAYS } from '../../contract/invocations.ts';
 import type { CreateSession } from '../../contract/sessions.ts';
+import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
 import { Executions } from '../domain/invocations/executions.ts';
 import { InvocationFiles } from '../domain/invocations/files.ts';
 import { Invocations } from '../domain/invocations/invocations.ts';
 import { ManagedOperations } from '../domain/invocations/managed.ts';
+import { InvocationsOfApplication } from '../domain/invocations/of-application.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Sessions } from '../domain/sessions/api.ts';
 import type { LiveSession, LiveSessions } from '../domain/sessions/live.ts';
@@ -45,13 +47,14 @@ export interface InvocationsDeps {
   readonly sessions: Sessions;
   readonly files: InvocationFiles;
   readonly lives: Pick<LiveSessions, 'get'>;
+  readonly applications: Pick<Applications, 'require'>;
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
 }
 
 export function openInvocations(
   runtime: Runtime,
   foundation: Foundation,
-  { driving, sessions, files, lives, operations: { catalogue, http } }: InvocationsDeps,
+  { driving, sessions, files, lives, applications, operations: { catalogue, http } }: InvocationsDeps,
 ) {
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
@@ -75,13 +78,15 @@ export function openInvocations(
     rates,
     bytesOf: session => bytesOf(lives.get(session)),
   });
+  const cursors = new Cursors(secret, clock);
   const service = new Invocations({
     ...{ rows, keys: store.keys, executions, catalogue, managed, http, browser, files, secret, rates, host, clock },
-    cursors: new Cursors(secret, clock),
+    cursors,
     sealInput: inputs.seal,
     openInput: inputs.open,
     validate,
   });
+  const ofApplication = new InvocationsOfApplication({ rows, applications, files, openInput: inputs.open, cursors });
   const forget = async () => ({
     outputs: await files.forgetOld(clock.now(), FORGET_BATCH),
     inputs: await rows.forgetInputs(clock.now(), FORGET_BATCH),
@@ -89,6 +94,7 @@ export function openInvocations(
   });
   return {
     service,
+    ofApplication,
     tasks: [
       { name: 'recover_invocations', everyMs: RECOVER_MS, run: () => executions.recover() },
       { name: 'forget_invocations', everyMs: FORGET_MS, run: forget },

@@ -12,6 +12,7 @@ import type { WebhookDelivery } from '../../contract/webhooks.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
 import { otherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -105,6 +106,7 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
     const { id: deliveryId } = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
     return { webhookId, deliveryId };
   },
+  '/v1/applications/{appId}/invocations/{': async () => ({ id: await called() }),
   [`${CHECKOUTS}/{`]: async () => {
     const body = await order();
     const key = { 'idempotency-key': `order ${++made}` };
@@ -113,6 +115,20 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
     return { id: answer.body.id };
   },
 };
+
+let invocation: Promise<string> | undefined;
+/** An invocation that can be read any number of times. */
+function called(): Promise<string> {
+  invocation ??= (async () => {
+    await owner.publish('orders.called', cancelOrder(upstream));
+    const { key } = await keyWith(server, { grants: [{ operationId: 'orders.called' }] });
+    const headers = { 'idempotency-key': 'the role table' };
+    const { status, body, text } = await invoke(server, key, 'orders.called', { orderId: '1' }, { headers });
+    assert.equal(status, 200, text);
+    return body.id;
+  })();
+  return invocation;
+}
 
 async function order(): Promise<object> {
   const { body } = await personOf('owner').get<Quote>(`/v1/topups/applications/${applicationId}/quote`);

@@ -8,18 +8,12 @@ import {
   type Invocation,
   type InvocationListQuery,
   type InvocationPage,
-  type InvocationStatus,
   type InvokeOperation,
   METADATA_BYTES_MAX,
 } from '../../../contract/invocations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
-import type {
-  CallLimits,
-  InvocationRow,
-  InvocationRows,
-  InvocationState,
-} from '../../engines/store/rows/invocations.ts';
+import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
@@ -48,6 +42,7 @@ import { isSought } from './discovery.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
+import { invocationView, STATES } from './view.ts';
 
 /** How often the row of an invocation that runs in another process is read. */
 const LOOK_MS = 500;
@@ -159,7 +154,7 @@ export class Invocations {
       return inserted;
     });
     const ended = await this.#waited(caller, row.id, options.waitSeconds, options.signal, !existing);
-    return { invocation: this.#view(ended), isReplayed: existing };
+    return { invocation: this.#shown(ended), isReplayed: existing };
   }
 
   async list(caller: AgentCaller, appId: string, query: InvocationListQuery): Promise<InvocationPage> {
@@ -175,7 +170,7 @@ export class Invocations {
     return pageOf(
       rows,
       limit,
-      row => this.#view(row),
+      row => this.#shown(row),
       last => this.#parts.cursors.after(name, last),
     );
   }
@@ -190,8 +185,8 @@ export class Invocations {
     assertOwn(caller, appId);
     const row = await this.#waited(caller, id, waitSeconds, signal);
     // Until the end the input is there to be run again, not to be read.
-    if (row.inputUntil === undefined || !row.sealedInput) return this.#view(row);
-    return { ...this.#view(row), input: await this.#parts.openInput(row) };
+    if (row.inputUntil === undefined || !row.sealedInput) return this.#shown(row);
+    return { ...this.#shown(row), input: await this.#parts.openInput(row) };
   }
 
   /** The file of an invocation, for a caller that needs its bytes. */
@@ -206,7 +201,7 @@ export class Invocations {
     const row = await this.#own(caller, id);
     if (row.endedAt || row.effect !== 'read' || !executions.isRunning(row.id)) throw notCancellable(row);
     executions.cancel(row.id);
-    return this.#view(await this.#waited(caller, row.id, CANCEL_SECONDS, signal));
+    return this.#shown(await this.#waited(caller, row.id, CANCEL_SECONDS, signal));
   }
 
   async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
@@ -346,32 +341,15 @@ export class Invocations {
     return ended;
   }
 
+  #shown(row: InvocationRow): Invocation {
+    return invocationView(row, this.#parts.files.shown(row));
+  }
+
   /** Invocations of other keys are not found. */
   async #own({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(applicationId, id as InvocationId) : undefined;
     if (row?.keyId !== keyId) throw notFound('Invocation', id);
     return row;
-  }
-
-  #view(row: InvocationRow): Invocation {
-    const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
-    const { metadata, error, startedAt, endedAt, keyId } = row;
-    const output = this.#parts.files.shown(row);
-    return {
-      ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
-      ...{ caller: { keyId }, cost: costIn(row) },
-      createdAt: row.createdAt.toISOString(),
-      ...(outputDigest === undefined ? {} : { outputDigest }),
-      ...(output === undefined ? {} : { output }),
-      ...(row.outputInvalid ? { outputInvalid: true } : {}),
-      ...(error === undefined ? {} : { error: errorIn(error) }),
-      ...(startedAt === undefined ? {} : { startedAt: startedAt.toISOString() }),
-      ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }), // Validated by the contract.
-      ...retentionIn(row),
-      ...(receipt === undefined ? {} : { receipt }),
-    };
   }
 }
 
@@ -396,35 +374,6 @@ function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallL
 }
 
 const CANCEL_SECONDS = 5;
-
-const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
-  running: ['accepted', 'dispatched'],
-  succeeded: ['succeeded'],
-  failed: ['failed'],
-  ambiguous: ['ambiguous'],
-  cancelled: ['cancelled'],
-};
-
-const statusOf = (state: InvocationState): InvocationStatus =>
-  state === 'accepted' || state === 'dispatched' ? 'running' : state;
-
-const costIn = ({ reserved, captured, meters }: InvocationRow): Invocation['cost'] => ({
-  ...{ reserved, captured, unit: 'microcredit' },
-  meters: { browserSeconds: Number(meters.browserSeconds ?? 0), egressBytes: Number(meters.egressBytes ?? 0) },
-});
-
-function retentionIn({ outputUntil, inputUntil }: InvocationRow): Pick<Invocation, 'retention'> {
-  if (!outputUntil && !inputUntil) return {};
-  return {
-    retention: {
-      ...(outputUntil ? { outputUntil: outputUntil.toISOString() } : {}),
-      ...(inputUntil ? { inputUntil: inputUntil.toISOString() } : {}),
-    },
-  };
-}
-
-/** Written by executions.ts. */
-const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;
 
 function assertOwn({ applicationId }: AgentCaller, appId: string): void {
   if (appId !== applicationId) throw notFound('Application', appId);

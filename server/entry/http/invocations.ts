@@ -2,6 +2,7 @@
 import { DISCOVERY_CACHED_SECONDS } from '../../../contract/discovery.ts';
 import { INVOKE_WAIT_SECONDS_DEFAULT } from '../../../contract/invocations.ts';
 import type { Invocations } from '../../domain/invocations/invocations.ts';
+import type { InvocationsOfApplication } from '../../domain/invocations/of-application.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { conditional } from './config.ts';
@@ -12,9 +13,11 @@ export type InvocationVerbs = Pick<
   'discover' | 'callable' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
 >;
 
+export type ApplicationInvocationVerbs = Pick<InvocationsOfApplication, 'list' | 'read'>;
+
 const RETRY_AFTER = '2';
 
-export const invocationHandlers = (invocations: InvocationVerbs) => ({
+export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: ApplicationInvocationVerbs) => ({
   discoverOperations: async ({ caller, params, query, headers }: In<'discoverOperations'>): Promise<Answer> =>
     discovered(await invocations.discover(caller, params.appId, query), headers['if-none-match']),
 
@@ -41,6 +44,12 @@ export const invocationHandlers = (invocations: InvocationVerbs) => ({
 
   cancelInvocation: async ({ caller, params, signal }: In<'cancelInvocation'>): Promise<Answer> =>
     answer(await invocations.cancel(caller, params.appId, params.id, signal)),
+
+  listApplicationInvocations: async ({ caller, params, query }: In<'listApplicationInvocations'>): Promise<Answer> =>
+    answer(await ofApplication.list(caller, params.appId, query)),
+
+  readApplicationInvocation: async ({ caller, params }: In<'readApplicationInvocation'>): Promise<Answer> =>
+    answer(await ofApplication.read(caller, params.appId, params.id)),
 
   readReceiptStatus: async ({ params }: In<'readReceiptStatus'>): Promise<Answer> =>
     answer(await invocations.receiptStatus(params.jti)),

@@ -280,6 +280,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       },
       ...{ cancel: unasked, receiptStatus: unasked, file: unasked },
     },
+    applicationInvocations: { list: unasked, read: unasked },
     configuredOperations: {
       ...{ list: unasked, read: unasked, configure: unasked, publish: unasked, withdraw: unasked, delete: unasked },
     },

@@ -52,7 +52,7 @@ import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
 import { hostHandlers } from './host.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
-import { type InvocationVerbs, invocationHandlers } from './invocations.ts';
+import { type ApplicationInvocationVerbs, type InvocationVerbs, invocationHandlers } from './invocations.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
@@ -140,6 +140,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly discover: Discover;
   readonly mcp: McpParts['tools'];
   readonly invocations: InvocationVerbs;
+  readonly applicationInvocations: ApplicationInvocationVerbs;
   readonly configuredOperations: ConfiguredOperationVerbs;
   readonly storedCredentials: StoredCredentialVerbs;
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
@@ -262,6 +263,7 @@ const handlersOf = (
     live,
     mcp,
     invocations,
+    applicationInvocations,
     webhooks,
     configuredOperations,
     storedCredentials,
@@ -283,7 +285,7 @@ const handlersOf = (
   ...topUpHandlers(topUps),
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
-  ...invocationHandlers(invocations),
+  ...invocationHandlers(invocations, applicationInvocations),
   ...webhookHandlers(webhooks),
   ...configuredOperationHandlers(configuredOperations),
   ...storedCredentialHandlers(storedCredentials),

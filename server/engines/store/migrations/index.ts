@@ -32,6 +32,7 @@ import { up as creditFunctions } from './0033-credit-functions.ts';
 import { up as invocationPrice } from './0034-invocation-price.ts';
 import { up as keptInputs } from './0035-kept-inputs.ts';
 import { up as browserOperations } from './0036-browser-operations.ts';
+import { up as invocationsOfApplication } from './0037-invocations-of-application.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -66,4 +67,5 @@ export const migrations: Record<string, Migration> = {
   '0034-invocation-price': { up: invocationPrice },
   '0035-kept-inputs': { up: keptInputs },
   '0036-browser-operations': { up: browserOperations },
+  '0037-invocations-of-application': { up: invocationsOfApplication },
 };

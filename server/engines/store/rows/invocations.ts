@@ -71,9 +71,13 @@ export interface InvocationEnd {
 }
 
 export interface InvocationFilter {
-  readonly keyId: KeyId;
+  /** Absent: of every key of the application. */
+  readonly keyId?: KeyId;
   readonly operationId?: string;
   readonly states?: readonly InvocationState[];
+  readonly createdAfter?: Date;
+  readonly createdBefore?: Date;
+  /** Invocations older than this one. */
   readonly before?: InvocationId;
   readonly limit: number;
 }

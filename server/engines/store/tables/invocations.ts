@@ -1,6 +1,6 @@
 // Invocations of operations. Each change of state is one conditional statement.
 import { type RawBuilder, type Selectable, sql } from 'kysely';
-import { newId, type ReservationId } from '../../../kit/ids.ts';
+import { type InvocationId, newId, type ReservationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -15,6 +15,7 @@ import type {
 } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
 import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
+import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN = ['accepted', 'dispatched'] as const;
@@ -39,16 +40,21 @@ export const invocations = (db: Db): InvocationRows => ({
     return (await one.execute()).map(rowOf)[0];
   },
 
-  list: async (application, { keyId, operationId, states, before, limit }) => {
+  list: async (application, { keyId, operationId, states, createdAfter, createdBefore, before, limit }) => {
     let listed = db
       .selectFrom('invocations')
       .selectAll()
       .where('applicationId', '=', application)
-      .where('keyId', '=', keyId)
       .orderBy('id', 'desc')
       .limit(limit);
+    if (keyId !== undefined) listed = listed.where('keyId', '=', keyId);
     if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
     if (states !== undefined) listed = listed.where('state', 'in', states);
+    // The bounds of the id keep the walk of the index within the time.
+    if (createdAfter !== undefined)
+      listed = listed.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
+    if (createdBefore !== undefined)
+      listed = listed.where('id', '<', idNear<InvocationId>(createdBefore, 1)).where('createdAt', '<', createdBefore);
     if (before !== undefined) listed = listed.where('id', '<', before);
     return (await listed.execute()).map(rowOf);
   },

@@ -1,8 +1,8 @@
 // Sessions. Each statement that changes a status contains the condition of the change, so that processes cannot race.
 // The same statement writes the event.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
-import { type Clock, plus } from '../../../kit/clock.ts';
-import { type ApplicationId, firstIdAt, newId, type SessionId } from '../../../kit/ids.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { type ApplicationId, newId, type SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import {
   type LastPageRow,
@@ -13,6 +13,7 @@ import {
   type SessionStatus,
 } from '../rows/sessions.ts';
 import type { Tables } from '../schema.ts';
+import { idNear } from './id-near.ts';
 import { hasWord, metadataTerm } from './metadata-term.ts';
 import { countOf, place } from './place.ts';
 import type { Recorder } from './recorder.ts';
@@ -20,9 +21,6 @@ import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
 type Where = ExpressionBuilder<Tables, 'sessions'>;
-
-/** A session's id is generated at most this long before its row is written: a create may wait in the queue. */
-const ID_AND_ROW_APART_MS = 3_600_000;
 
 const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
 const isLiving = (eb: Where) => eb('status', 'in', LIVING);
@@ -277,13 +275,12 @@ function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: 
 function ranged(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
   let query = db.selectFrom('sessions').where('applicationId', '=', application);
   if (before) query = query.where('id', '<', before);
-  if (createdBefore) query = query.where('id', '<', idNear(createdBefore, 1)).where('createdAt', '<', createdBefore);
-  if (createdAfter) query = query.where('id', '>=', idNear(createdAfter, -1)).where('createdAt', '>=', createdAfter);
+  if (createdBefore)
+    query = query.where('id', '<', idNear<SessionId>(createdBefore, 1)).where('createdAt', '<', createdBefore);
+  if (createdAfter)
+    query = query.where('id', '>=', idNear<SessionId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
   return query;
 }
-
-/** Limits the part of the index that is read; the condition on the time is exact. */
-const idNear = (time: Date, side: 1 | -1): SessionId => firstIdAt(plus(time, side * ID_AND_ROW_APART_MS));
 
 async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isLiving).execute()).map(

@@ -1,0 +1,70 @@
+// The member's window on invocations: those of every agent key of an application.
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import type { ApplicationInvocationListQuery, Invocation, InvocationPage } from '../../../contract/invocations.ts';
+import { hasRight } from '../../../contract/roles.ts';
+import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
+import { type InvocationId, isUuid, type KeyId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { notFound } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import type { InvocationFiles } from './files.ts';
+import { invocationView, STATES } from './view.ts';
+
+/** What a token needs besides the role, because outputs hold the content of pages. */
+const RESULTS_SCOPE = 'applications:write';
+
+export interface InvocationsOfApplicationParts {
+  readonly rows: Pick<InvocationRows, 'get' | 'list'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly files: Pick<InvocationFiles, 'shown'>;
+  /** Opens a sealed input that is kept. */
+  readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
+  readonly cursors: Cursors;
+}
+
+export class InvocationsOfApplication {
+  readonly #parts: InvocationsOfApplicationParts;
+
+  constructor(parts: InvocationsOfApplicationParts) {
+    this.#parts = parts;
+  }
+
+  /** Newest first, without input, output and receipt. */
+  async list(caller: AccountCaller, appId: string, query: ApplicationInvocationListQuery): Promise<InvocationPage> {
+    const { rows, applications, cursors } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'read');
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, operationId, status, keyId, after, before } = query;
+    const name: ListName = { list: 'application invocations', owner: id };
+    const found = await rows.list(id, {
+      limit: limit + 1,
+      ...(operationId === undefined ? {} : { operationId }),
+      ...(status === undefined ? {} : { states: STATES[status] }),
+      ...(keyId === undefined ? {} : { keyId: keyId.toLowerCase() as KeyId }), // Validated by the contract.
+      ...(after === undefined ? {} : { createdAfter: new Date(after) }),
+      ...(before === undefined ? {} : { createdBefore: new Date(before) }),
+      ...(cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) }),
+    });
+    return pageOf(found, limit, summary, last => cursors.after(name, last));
+  }
+
+  /** With its receipt. Input and output are shown while they are kept, to whom may read them. */
+  async read(caller: AccountCaller, appId: string, id: string): Promise<Invocation> {
+    const { rows, applications, files, openInput } = this.#parts;
+    const application = await applications.require(caller, appId, 'read');
+    const row = isUuid(id) ? await rows.get(application.id, id as InvocationId) : undefined; // Checked by isUuid.
+    if (!row) throw notFound('Invocation', id);
+    const mayRead = hasRight(application.role, 'invocationResults') && caller.scopes.has(RESULTS_SCOPE);
+    if (!mayRead) return invocationView(row);
+    const view = invocationView(row, files.shown(row));
+    // Until the end the input is there to be run again, not to be read.
+    if (row.inputUntil === undefined || !row.sealedInput) return view;
+    return { ...view, input: await openInput(row) };
+  }
+}
+
+function summary(row: InvocationRow): Invocation {
+  const { receipt: _, ...view } = invocationView(row);
+  return view;
+}

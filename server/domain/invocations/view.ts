@@ -1,0 +1,55 @@
+// Invocations as the API shows them, to agents and to members.
+import type { Invocation, InvocationStatus } from '../../../contract/invocations.ts';
+import type { InvocationRow, InvocationState } from '../../engines/store/rows/invocations.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+/** The states that each status stands for. */
+export const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
+  running: ['accepted', 'dispatched'],
+  succeeded: ['succeeded'],
+  failed: ['failed'],
+  ambiguous: ['ambiguous'],
+  cancelled: ['cancelled'],
+};
+
+/** `output`: with links to its files. */
+export function invocationView(row: InvocationRow, output?: JsonObject): Invocation {
+  const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
+  const { metadata, error, startedAt, endedAt, keyId } = row;
+  return {
+    ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
+    ...{ caller: { keyId }, cost: costIn(row) },
+    createdAt: row.createdAt.toISOString(),
+    ...(outputDigest === undefined ? {} : { outputDigest }),
+    ...(output === undefined ? {} : { output }),
+    ...(row.outputInvalid ? { outputInvalid: true } : {}),
+    ...(error === undefined ? {} : { error: errorIn(error) }),
+    ...(startedAt === undefined ? {} : { startedAt: startedAt.toISOString() }),
+    ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }), // Validated by the contract.
+    ...retentionIn(row),
+    ...(receipt === undefined ? {} : { receipt }),
+  };
+}
+
+const statusOf = (state: InvocationState): InvocationStatus =>
+  state === 'accepted' || state === 'dispatched' ? 'running' : state;
+
+const costIn = ({ reserved, captured, meters }: InvocationRow): Invocation['cost'] => ({
+  ...{ reserved, captured, unit: 'microcredit' },
+  meters: { browserSeconds: Number(meters.browserSeconds ?? 0), egressBytes: Number(meters.egressBytes ?? 0) },
+});
+
+function retentionIn({ outputUntil, inputUntil }: InvocationRow): Pick<Invocation, 'retention'> {
+  if (!outputUntil && !inputUntil) return {};
+  return {
+    retention: {
+      ...(outputUntil ? { outputUntil: outputUntil.toISOString() } : {}),
+      ...(inputUntil ? { inputUntil: inputUntil.toISOString() } : {}),
+    },
+  };
+}
+
+/** Written by executions.ts. */
+const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;

@@ -1,0 +1,120 @@
+// What members see of invocations: those of all agent keys, filtered and in pages, with receipts, and results by role and scope.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
+import { TOKEN_SCOPES } from '../../contract/tokens.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { stepUp } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const upstream = await openUpstream();
+const server = await startServer({ env: { ...upstream.settings, BERTH_REGISTRATION: 'open' } });
+await liftLimits(server);
+const token = await ownerToken(server);
+const owner = await Owner.of(server);
+const KEPT = { input: 'full', output: 'full', days: 3 };
+await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
+await owner.publish('orders.other', cancelOrder(upstream, { effect: 'read' }));
+const one = await keyWith(server);
+const two = await keyWith(server);
+const made: Invocation[] = [];
+for (const [key, operationId] of [
+  [one.key, 'orders.read'],
+  [two.key, 'orders.read'],
+  [two.key, 'orders.other'],
+] as const) {
+  const { status, body, text } = await invoke(server, key, operationId, { orderId: `${made.length}` });
+  assert.equal(status, 200, text);
+  made.push(body);
+}
+const [first = assert.fail(), second = assert.fail(), third = assert.fail()] = made;
+
+const path = (rest = ''): string => `/v1/applications/${server.applicationId}/invocations${rest}`;
+const list = async (query = ''): Promise<InvocationPage> => {
+  const { status, body, text } = await server.api<InvocationPage>('GET', path(query), { key: token });
+  assert.equal(status, 200, text);
+  return body;
+};
+const idsOf = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
+
+test('lists the invocations of all keys, newest first, without their results and receipts', async () => {
+  const { data } = await list();
+  assert.deepEqual(
+    data.map(({ id }) => id),
+    [third.id, second.id, first.id],
+  );
+  for (const { input, output, receipt, endedAt } of data)
+    assert.deepEqual([input, output, receipt, endedAt === undefined], [undefined, undefined, undefined, false]);
+});
+
+test('filters by operation, state, agent key and time', async () => {
+  assert.deepEqual(await idsOf('?operationId=orders.other'), [third.id]);
+  assert.deepEqual(await idsOf(`?keyId=${one.id}`), [first.id]);
+  assert.deepEqual(await idsOf(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
+  assert.deepEqual(await idsOf('?status=ambiguous'), []);
+  assert.deepEqual(await idsOf('?status=succeeded'), [third.id, second.id, first.id]);
+  assert.deepEqual(await idsOf(`?after=${second.createdAt}`), [third.id, second.id]);
+  assert.deepEqual(await idsOf(`?before=${second.createdAt}`), [first.id]);
+});
+
+test('goes through the pages with the cursor, and refuses a cursor of the list of an agent key', async () => {
+  const page = await list('?limit=2');
+  assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
+  const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
+  assert.deepEqual([rest.data.map(({ id }) => id), rest.nextCursor], [[first.id], undefined]);
+  const agents = `/v1/agent/applications/${server.applicationId}/invocations?limit=1`;
+  const foreign = await server.api<InvocationPage>('GET', agents, { key: two.key });
+  const { status, body } = await server.api('GET', path(`?cursor=${foreign.body.nextCursor}`), { key: token });
+  assert.deepEqual([status, body.code], [400, 'invalid_request']);
+});
+
+test('reads an invocation with input and output as they are kept, and a receipt that is valid', async () => {
+  const { body } = await server.api<Invocation>('GET', path(`/${first.id}`), { key: token });
+  assert.deepEqual([body.input, body.output, body.caller], [{ orderId: '0' }, first.output, { keyId: one.id }]);
+  const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
+  const { input, output, receipt = '' } = body;
+  const claims = verifyReceipt(receipt, { keys, input, output, audience: server.applicationId });
+  assert.equal(claims.sub, `invocation:${first.id}`);
+  const notKept = await server.api<Invocation>('GET', path(`/${third.id}`), { key: token });
+  assert.equal(notKept.body.input, undefined);
+});
+
+test('shows a viewer and a token without applications:write the receipt, and no input or output', async () => {
+  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  const developer = await otherPerson(server, 'developer@example.com', 'developer');
+  const person = await Person.owner(server);
+  await stepUp(person);
+  const narrow = async (scopes: readonly string[]): Promise<string> =>
+    (await person.post<{ token: string }>('/v1/account/tokens', { name: 'narrow', scopes })).body.token;
+  const read = async (headers: Readonly<Record<string, string>>) =>
+    (await server.api<Invocation>('GET', path(`/${first.id}`), { key: null, headers })).body;
+  const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
+  const withoutWrite = TOKEN_SCOPES.filter(scope => scope !== 'applications:write' && scope !== 'account:tokens');
+  for (const headers of [viewer.headers, bearer(await narrow(withoutWrite))]) {
+    const { input, output, receipt } = await read(headers);
+    assert.deepEqual([input, output, receipt === undefined], [undefined, undefined, false]);
+  }
+  for (const headers of [developer.headers, bearer(await narrow(['applications:write']))]) {
+    const { input, output } = await read(headers);
+    assert.deepEqual([input, output], [{ orderId: '0' }, first.output]);
+  }
+});
+
+test('does not find an invocation in another application, nor one that does not exist', async () => {
+  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
+  for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
+    const { status, body } = await server.api('GET', at, { key: token });
+    assert.deepEqual([status, body.code], [404, 'not_found']);
+  }
+  const empty = await server.api<InvocationPage>('GET', `/v1/applications/${other.body.id}/invocations`, {
+    key: token,
+  });
+  assert.deepEqual(empty.body, { data: [] });
+  assert.equal((await server.api('GET', path(), { key: one.key })).status, 401);
+});
