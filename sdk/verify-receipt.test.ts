@@ -1,9 +1,10 @@
-// Receipts are verified with the key set alone, and any change is noticed.
+// Receipts are verified with the key set alone, and any change is noticed: with the cryptography of Node, and with that of browsers.
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { canonicalJson } from './canonical-json.ts';
-import { ReceiptInvalid, verifyReceipt } from './verify-receipt.ts';
+import { ReceiptInvalid, type VerifyReceiptOptions, verifyReceipt } from './verify-receipt.ts';
+import { verifyReceiptInBrowser } from './verify-receipt-in-browser.ts';
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -36,43 +37,59 @@ function signed(claims: unknown = CLAIMS, header: object = {}, key: KeyObject = 
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
 }
 
-describe('a receipt', () => {
-  test('is verified with its input, output, issuer and audience', () => {
-    const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
-    const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
-    const claims = verifyReceipt(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
-    assert.deepEqual(claims, CLAIMS);
-  });
+const VERIFIERS = {
+  'in Node': async (receipt: string, options: VerifyReceiptOptions) => verifyReceipt(receipt, options),
+  'with WebCrypto': verifyReceiptInBrowser,
+};
 
-  test('does not allow a changed character', () => {
-    const receipt = signed();
-    for (let at = 0; at < receipt.length; at += 7) {
-      const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
-      assert.throws(() => verifyReceipt(changed, { keys }), ReceiptInvalid, `at ${at}`);
-    }
-  });
+for (const [where, verified] of Object.entries(VERIFIERS))
+  describe(`a receipt, verified ${where}`, () => {
+    test('is verified with its input, output, issuer and audience', async () => {
+      const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
+      const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
+      const claims = await verified(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
+      assert.deepEqual(claims, CLAIMS);
+    });
 
-  const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
-    'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
-    'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
-    'its own key': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
-    'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
-    'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
-    'a foreign key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
-    'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
-    'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
-    'claims that are no receipt': [signed({ iss: 'x' }), /not a receipt/],
-  };
-  for (const [name, [receipt, message]] of Object.entries(cases))
-    test(`is refused with ${name}`, () => assert.throws(() => verifyReceipt(receipt, { keys }), message));
+    test('is verified with an output of several files, and with an answer that has members with the names of links', async () => {
+      const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
+      const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
+      await verified(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
+      const own = { artifact: { downloadUrl: 'https://shop.example/' } };
+      const answered = { ...CLAIMS.berth, outputDigest: digest(own) };
+      await verified(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
+    });
 
-  test('is refused with another input, output, issuer, audience, or a key set whose key was replaced', () => {
-    const refused = (options: object, message: RegExp) =>
-      assert.throws(() => verifyReceipt(signed(), { keys, ...options }), message);
-    refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input is not/);
-    refused({ output: { artifact: { ...FILE, size: 4 } } }, /output is not/);
-    refused({ issuer: 'https://other.example' }, /issued by/);
-    refused({ audience: 'other' }, /application/);
-    refused({ keys: { keys: [{ ...other.jwk, kid: own.jwk.kid }] } }, /thumbprint/);
+    test('does not allow a changed character', async () => {
+      const receipt = signed();
+      for (let at = 0; at < receipt.length; at += 7) {
+        const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
+        await assert.rejects(verified(changed, { keys }), ReceiptInvalid, `at ${at}`);
+      }
+    });
+
+    const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
+      'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
+      'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
+      'its own key': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
+      'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
+      'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
+      'a foreign key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
+      'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
+      'padding after its signature': [`${signed()}=`, /signature is not valid/],
+      'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
+      'claims that are no receipt': [signed({ iss: 'x' }), /not a receipt/],
+    };
+    for (const [name, [receipt, message]] of Object.entries(cases))
+      test(`is refused with ${name}`, () => assert.rejects(verified(receipt, { keys }), message));
+
+    test('is refused with another input, output, issuer, audience, or a key set whose key was replaced', async () => {
+      const refused = (options: object, message: RegExp) =>
+        assert.rejects(verified(signed(), { keys, ...options }), message);
+      await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input is not/);
+      await refused({ output: { artifact: { ...FILE, size: 4 } } }, /output is not/);
+      await refused({ issuer: 'https://other.example' }, /issued by/);
+      await refused({ audience: 'other' }, /application/);
+      await refused({ keys: { keys: [{ ...other.jwk, kid: own.jwk.kid }] } }, /thumbprint/);
+    });
   });
-});

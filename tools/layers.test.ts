@@ -28,6 +28,9 @@ const REFUSED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['server/domain/contexts/contexts.ts', '../../wiring/contexts.ts', true],
   ['server/wiring/contexts.ts', '../parts.ts', true],
   ['server/local.ts', '../cli/run.ts'],
+  ['console/src/api/receipts.ts', '../../../sdk/verify-receipt.ts'],
+  ['sdk/receipt-rules.ts', 'node:crypto'],
+  ['sdk/receipt-rules.ts', './verify-webhook.ts'],
 ];
 
 const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly?: boolean]> = [
@@ -48,6 +51,8 @@ const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['server/wiring/contexts.ts', '../engines/profiles/profiles.ts'],
   ['server/parts.ts', './wiring/contexts.ts'],
   ['cli/berth.ts', '../server/local.ts'],
+  ['console/src/api/receipts.ts', '../../../sdk/verify-receipt-in-browser.ts'],
+  ['sdk/receipt-rules.ts', './canonical-json.ts'],
   ['server/domain/sessions/create.test.ts', '../../engines/store/open-store.ts'],
   ['tests/engines/store.test.ts', '../../server/engines/store/open-store.ts'],
   ['tests/acceptance/create.test.ts', '../harness/server.ts'],

@@ -86,7 +86,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     types: ['contract'],
     node: false,
     remedy:
-      'the console is a customer that runs in a browser: packages, and types of the contract. What it needs of its values, tools/build-console.ts puts in.',
+      'the console is a customer that runs in a browser: packages, the verification of receipts in sdk/, and types of the contract. What it needs of its values, tools/build-console.ts puts in.',
   },
   'unit test': {
     values: [...SERVER, 'cli', 'console', 'tools', 'sdk', 'tests'],
@@ -124,6 +124,9 @@ const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
 const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
+/** What the console imports of the SDK, and what that imports: files that run in a browser, without Node. */
+const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|canonical-json|base64url)\.ts$/;
+
 export function placeOf(path: string): Place {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
   if (path.endsWith('.test.ts')) return { layer: 'unit test' };
@@ -145,6 +148,8 @@ export function placeOf(path: string): Place {
 export function judge(from: string, specifier: string, typeOnly: boolean): string | undefined {
   const place = placeOf(from);
   const rule = RULES[place.layer];
+  if (FOR_BROWSERS.test(from) && !specifier.startsWith('./'))
+    return `${from} runs in browsers: it imports the SDK alone`;
   if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} does not import Node's modules`;
   if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
   if (!/\.(tsx?|[mc]js|json|css|svg)$/.test(specifier))
@@ -169,6 +174,8 @@ function judgeOurs(from: string, place: Place, rule: Rule, target: string, typeO
   if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
     return 'only main.ts imports parts.ts';
   if (place.layer === 'cli' && OPERATOR_DOORS.test(target)) return undefined;
+  if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
+  if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers: ${target} does not`;
   if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);
   if (rule.values.includes(other.layer)) return undefined;
   if (rule.types?.includes(other.layer))

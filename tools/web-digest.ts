@@ -7,6 +7,7 @@ const SOURCES = [
   'console/**/*',
   'docs/**/*.md',
   'contract/*.ts',
+  'sdk/*.ts',
   'tools/{build-web,build-console,web-digest}.ts',
   'tools/docs-site/**/*',
   'package.json',

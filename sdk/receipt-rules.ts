@@ -1,0 +1,200 @@
+// The rules of a receipt, for every place that verifies one. They do no cryptography: they ask for a digest or for the check of a
+// signature, and whoever runs them answers with what the platform has. A browser uses this file, so it imports nothing of Node.
+import { fromBase64Url, toBase64Url } from './base64url.ts';
+import { canonicalJson } from './canonical-json.ts';
+
+/** The saved answer of `GET /.well-known/jwks.json`. */
+export interface KeySet {
+  readonly keys: ReadonlyArray<{
+    readonly kid: string;
+    readonly kty: string;
+    readonly crv: string;
+    readonly x: string;
+  }>;
+}
+
+export interface VerifyReceiptOptions {
+  readonly keys: KeySet;
+  /** The public URL of the service that must have issued it. */
+  readonly issuer?: string;
+  /** Id of the application that it must be about. */
+  readonly audience?: string;
+  /** Must have the digest in the receipt. */
+  readonly input?: unknown;
+  /** The output as the API returned it; links to files do not count. */
+  readonly output?: unknown;
+}
+
+export interface ReceiptClaims {
+  readonly iss: string;
+  readonly aud: string;
+  readonly sub: string;
+  readonly jti: string;
+  readonly iat: number;
+  readonly berth: {
+    readonly v: number;
+    readonly operation: {
+      readonly id: string;
+      readonly revision: number;
+      readonly digest: string;
+      readonly effect: string;
+    };
+    readonly inputDigest: string;
+    readonly outputDigest?: string;
+    readonly status: string;
+    readonly error?: { readonly code: string };
+    readonly createdAt: string;
+    readonly startedAt?: string;
+    readonly endedAt: string;
+    readonly attempts: number;
+    readonly caller: { readonly kind: string; readonly id: string };
+    readonly session?: { readonly id: string; readonly recorded: boolean };
+    readonly upstream?: { readonly host?: string; readonly status?: number };
+    readonly cost: {
+      /** Micro-credits. `captured` is absent while all stays held. */
+      readonly reserved?: number;
+      readonly captured?: number;
+      readonly meters: Readonly<Record<string, number>>;
+    };
+  };
+}
+
+/** The message says what is wrong. */
+export class ReceiptInvalid extends Error {
+  override readonly name = 'ReceiptInvalid';
+}
+
+/** An Ed25519 key as JWK. */
+export interface PublicJwk {
+  readonly kty: string;
+  readonly crv: string;
+  readonly x: string;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** What the rules ask for: the SHA-256 of bytes, or whether the bytes have this Ed25519 signature. */
+export type Question =
+  | { readonly digest: Bytes }
+  | { readonly signed: Bytes; readonly signature: Bytes; readonly key: PublicJwk };
+
+/** The digest in bytes, or whether the signature is valid. */
+export type QuestionAnswer = Uint8Array | boolean;
+
+/** A part of the rules. Throws ReceiptInvalid. */
+type Rules<Result> = Generator<Question, Result, QuestionAnswer>;
+
+const TYPE = 'berth-receipt+jwt';
+/** EdDSA, and its newer name (RFC 9864). */
+const ALGORITHMS: readonly unknown[] = ['EdDSA', 'Ed25519'];
+/** Headers by which a receipt could choose the key or the rules of its own verification. */
+const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
+const RECEIPT_CHARACTERS_MAX = 100_000;
+
+/** Returns what the receipt says. @throws ReceiptInvalid */
+export function* receiptRules(receipt: string, options: VerifyReceiptOptions): Rules<ReceiptClaims> {
+  const claims = yield* signedClaims(receipt.trim(), options.keys);
+  const { issuer, audience, input, output } = options;
+  if (issuer !== undefined && claims.iss !== issuer)
+    throw new ReceiptInvalid(`it was issued by ${claims.iss}, not by ${issuer}`);
+  if (audience !== undefined && claims.aud !== audience)
+    throw new ReceiptInvalid(`it is about the application ${claims.aud}, not ${audience}`);
+  const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
+  if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its times are not in order');
+  if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
+    throw new ReceiptInvalid('the input is not the one of the receipt');
+  if (output !== undefined && !(yield* isOutput(output, outputDigest)))
+    throw new ReceiptInvalid('the output is not the one of the receipt');
+  return claims;
+}
+
+function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> {
+  if (receipt.length > RECEIPT_CHARACTERS_MAX) throw new ReceiptInvalid('it is too long');
+  const [head = '', payload = '', signature = '', ...more] = receipt.split('.');
+  if (signature === '' || more.length > 0) throw new ReceiptInvalid('it is not a compact JWS');
+  const header = objectIn(head, 'header');
+  const refused = REFUSED_HEADERS.find(name => name in header);
+  if (refused !== undefined) throw new ReceiptInvalid(`its header has ${refused}, which is not accepted`);
+  if (!ALGORITHMS.includes(header.alg))
+    throw new ReceiptInvalid(`its algorithm is ${String(header.alg).slice(0, 20)}; expected EdDSA`);
+  if (header.typ !== TYPE) throw new ReceiptInvalid(`its type is not ${TYPE}`);
+  const key = keys.find(({ kid }) => kid === header.kid);
+  if (!key) throw new ReceiptInvalid('it is signed with a key that the key set does not have');
+  const { kty, crv, x } = key;
+  if (toBase64Url(yield* digest(`{"crv":"${crv}","kty":"${kty}","x":"${x}"}`)) !== key.kid)
+    throw new ReceiptInvalid(`the key set is damaged: ${key.kid} is not the thumbprint of its key`);
+  if (!(yield* isSigned(`${head}.${payload}`, { kty, crv, x }, signature)))
+    throw new ReceiptInvalid('its signature is not valid');
+  return claimsIn(objectIn(payload, 'payload'));
+}
+
+function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boolean> {
+  // A signature has one spelling, so that no character of a receipt can change unnoticed.
+  const bytes = fromBase64Url(signature);
+  if (!bytes) return false;
+  return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;
+}
+
+type JsonMap = Readonly<Record<string, unknown>>;
+
+function objectIn(part: string, what: string): JsonMap {
+  try {
+    const bytes = fromBase64Url(part);
+    const value: unknown = bytes && JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
+    if (isMap(value)) return value;
+  } catch {
+    // reported below
+  }
+  throw new ReceiptInvalid(`its ${what} cannot be read`);
+}
+
+const isMap = (value: unknown): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function claimsIn(payload: JsonMap): ReceiptClaims {
+  const { iss, aud, sub, jti, iat, berth } = payload;
+  const texts = [iss, aud, sub, jti];
+  const isReceipt =
+    texts.every(text => typeof text === 'string') && typeof iat === 'number' && isMap(berth) && berth.v === 1;
+  if (
+    !isReceipt ||
+    !isMap(berth.operation) ||
+    typeof berth.inputDigest !== 'string' ||
+    typeof berth.endedAt !== 'string'
+  )
+    throw new ReceiptInvalid('it is not a receipt of version 1');
+  // Signed by a key of the set, so the service wrote the other members.
+  return payload as unknown as ReceiptClaims;
+}
+
+function* digest(text: string): Rules<Uint8Array> {
+  const answer = yield { digest: new TextEncoder().encode(text) };
+  if (typeof answer === 'boolean') throw new TypeError('a digest was asked for');
+  return answer;
+}
+
+function* digestOf(value: unknown): Rules<string> {
+  const bytes = yield* digest(canonicalJson(value));
+  return `sha256:${Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+/** The answer of another service may have members with the names of links; then they belong to the output. */
+function* isOutput(output: unknown, expected: string | undefined): Rules<boolean> {
+  return (yield* digestOf(withoutLinks(output))) === expected || (yield* digestOf(output)) === expected;
+}
+
+function withoutLinks(output: unknown): unknown {
+  if (!isMap(output)) return output;
+  const { artifact, artifacts } = output;
+  return {
+    ...output,
+    ...(isMap(artifact) ? { artifact: withoutLink(artifact) } : {}),
+    ...(Array.isArray(artifacts) ? { artifacts: artifacts.map(withoutLink) } : {}),
+  };
+}
+
+function withoutLink(file: unknown): unknown {
+  if (!isMap(file)) return file;
+  const { downloadUrl: _, downloadUrlExpiresAt: __, ...rest } = file;
+  return rest;
+}
