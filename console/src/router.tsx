@@ -8,6 +8,9 @@ import { ContextsPage } from './pages/contexts.tsx';
 import { ExtensionsPage } from './pages/extensions.tsx';
 import { HomePage } from './pages/home.tsx';
 import { HostPage } from './pages/host.tsx';
+import { InvocationPage } from './pages/invocation.tsx';
+import { readInvocationFilters } from './pages/invocation-filters.ts';
+import { InvocationsPage } from './pages/invocations.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LimitsPage } from './pages/limits.tsx';
 import { MembersPage } from './pages/members.tsx';
@@ -70,6 +73,23 @@ const session = createRoute({
   component: function Session() {
     const { app, id } = session.useParams();
     return <SessionPage key={id} app={app} id={id} view={readSessionView(session.useSearch())} />;
+  },
+});
+const invocations = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/invocations',
+  validateSearch: readInvocationFilters,
+  component: function Invocations() {
+    const { app } = invocations.useParams();
+    return <InvocationsPage key={app} app={app} filters={readInvocationFilters(invocations.useSearch())} />;
+  },
+});
+const invocation = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/invocations/$id',
+  component: function Invocation() {
+    const { app, id } = invocation.useParams();
+    return <InvocationPage key={id} app={app} id={id} />;
   },
 });
 const keys = createRoute({
@@ -148,6 +168,8 @@ export const router = createRouter({
     home,
     overview,
     sessions,
+    invocations,
+    invocation,
     playground,
     newSession,
     session,

@@ -11,6 +11,7 @@ import {
   signedIn,
 } from '../harness/console.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -18,6 +19,11 @@ await consoleIsBuilt();
 const server = await startServer();
 const link = consoleLink(server);
 const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
+
+const { key } = await keyWith(server);
+const failing = { url: 'http://127.0.0.1:1/' };
+const { body: invocation } = await invoke(server, key, 'browser.content', failing);
+assert.equal(invocation.status, 'failed');
 
 const path = (rest: string): string => `/console/a/${server.applicationId}${rest}`;
 
@@ -36,6 +42,8 @@ const OTHERS: readonly Place[] = [
   [path(`/sessions/${session.id}?tab=files`), 'Session'],
   [path(`/sessions/${session.id}?tab=replay`), 'Session'],
   [path(`/sessions/${session.id}?tab=connect`), 'Session'],
+  [path('/invocations'), 'Invocations'],
+  [path(`/invocations/${invocation.id}`), 'Invocation'],
   [path('/playground'), 'Playground'],
   [path('/contexts'), 'Contexts'],
   [path('/extensions'), 'Extensions'],

@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { AuditQuery } from '../../../contract/audit.ts';
+import type { ApplicationInvocationListQuery } from '../../../contract/invocations.ts';
 import { searchQuery } from '../pages/session-filters.ts';
 import { ApiError } from './api-error.ts';
 import { ask, call } from './call.ts';
@@ -113,6 +114,51 @@ export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cur
         query: { ...filters, ...pageOf(ENTRIES_PER_PAGE, pageParam) },
         signal,
       }),
+  });
+
+const INVOCATIONS_PER_PAGE = 50;
+const INVOCATIONS_EVERY_MS = 5_000;
+const RUNNING_EVERY_MS = 2_000;
+const OPERATIONS_NAMED = 100;
+
+/** Read again and again, because agents call operations at any time. */
+export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'>) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['invocations', app, filters],
+    queryFn: ({ signal, pageParam }) =>
+      call('listApplicationInvocations', {
+        params: { appId: app },
+        query: { ...filters, ...pageOf(INVOCATIONS_PER_PAGE, pageParam) },
+        signal,
+      }),
+    refetchInterval: INVOCATIONS_EVERY_MS,
+  });
+
+/** Read again until it has ended. */
+export const invocationQuery = (app: string, id: string) =>
+  queryOptions({
+    queryKey: ['invocation', app, id],
+    queryFn: ({ signal }) => call('readApplicationInvocation', { params: { appId: app, id }, signal }),
+    refetchInterval: ({ state }) => state.data?.status === 'running' && RUNNING_EVERY_MS,
+  });
+
+/** The keys that receipts are verified with: fetched for each verification. */
+export const signingKeysQuery = queryOptions({
+  queryKey: ['signing-keys'],
+  queryFn: ({ signal }) => call('readSigningKeys', { signal }),
+  staleTime: 0,
+});
+
+/** Ids of the operations that can be filtered by. */
+export const operationNamesQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['operations', app, 'names'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: OPERATIONS_NAMED };
+      const { data } = await call('listConfiguredOperations', { params: { appId: app }, query, signal });
+      return data.map(({ id }) => id);
+    },
   });
 
 /** Asks for a fresh proof, so it is fetched only when the page is opened. */

@@ -1,4 +1,4 @@
-// Saves parts of a session's log as files.
+// Saves parts of a session's log, and receipts, as files.
 import type { SessionLog } from '../../../contract/logs.ts';
 import { ask, callFully } from './call.ts';
 
@@ -23,6 +23,10 @@ export async function saveLog(app: string, id: string): Promise<void> {
   }
   save(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }
+
+/** The receipt as the API returned it, for `berth receipts verify`. */
+export const saveReceipt = (invocationId: string, receipt: string): void =>
+  save(new Blob([`${receipt}\n`], { type: 'application/jose' }), `receipt-${invocationId}.jws`);
 
 function save(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);

@@ -2,6 +2,7 @@
 const PATHS = {
   overview: 'M4.5 19.5h15M6.5 16v-4M11 16V6.5M15.5 16v-7M19.5 16v-2',
   sessions: 'M3.5 5.5h17v13h-17zM3.5 9h17M6 7.3h.01M8 7.3h.01',
+  invocations: 'M13 3.5L5.5 13.5H11l-1 7 8-10.5h-5.5z',
   contexts: 'M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4',
   extensions: 'M9 4.5h6v4h4.5v6H16v5H9v-3a2 2 0 1 0 0-4V8.5H4.5v6',
   certificates: 'M12 3.5l7 3v5c0 4.2-2.8 7.4-7 9-4.2-1.6-7-4.8-7-9v-5zM9 12l2 2 4-4.2',

@@ -1,0 +1,76 @@
+// Verifies the receipt of an invocation in this browser: its signature by the published keys, and that it is about what the page shows.
+import { queryOptions } from '@tanstack/react-query';
+import type { Invocation } from '../../../contract/invocations.ts';
+import {
+  type KeySet,
+  type ReceiptClaims,
+  ReceiptInvalid,
+  verifyReceiptInBrowser,
+} from '../../../sdk/verify-receipt-in-browser.ts';
+import { queryClient, signingKeysQuery } from './queries.ts';
+
+export interface Verified {
+  readonly claims: ReceiptClaims;
+  /** What was compared, in words. */
+  readonly checks: readonly string[];
+}
+
+/** Once for each content of the page. Its errors are ReceiptInvalid, CannotVerify and those of the API. */
+export const verificationQuery = (app: string, invocation: Invocation) => {
+  const { id, receipt, input, output } = invocation;
+  return queryOptions({
+    queryKey: ['verification', app, id, receipt, input !== undefined, output !== undefined],
+    queryFn: async () => verifyInvocation(app, invocation, await queryClient.fetchQuery(signingKeysQuery)),
+    enabled: receipt !== undefined,
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+};
+
+/** @throws ReceiptInvalid @throws CannotVerify */
+async function verifyInvocation(app: string, invocation: Invocation, keys: KeySet): Promise<Verified> {
+  const { input, output, receipt = '' } = invocation;
+  const claims = await verifyReceiptInBrowser(receipt, {
+    ...{ keys, audience: app },
+    ...(input === undefined ? {} : { input }),
+    ...(output === undefined ? {} : { output }),
+  });
+  for (const [what, said, shown] of compared(invocation, claims))
+    if (said !== shown)
+      throw new ReceiptInvalid(`it says of the ${what} ${words(said)}, and this page ${words(shown)}`);
+  return {
+    claims,
+    checks: [
+      'The signature is by a key that this service publishes.',
+      'It is about this application and this invocation.',
+      'Operation, state, times, agent key, session and cost are those of this page.',
+      ...(input === undefined ? [] : ['The input of this page has the digest in the receipt.']),
+      ...(output === undefined ? [] : ['The output of this page has the digest in the receipt.']),
+    ],
+  };
+}
+
+type Fact = string | number | undefined;
+
+const compared = (
+  invocation: Invocation,
+  { sub, berth }: ReceiptClaims,
+): ReadonlyArray<readonly [what: string, said: Fact, shown: Fact]> => [
+  ['invocation', sub, `invocation:${invocation.id}`],
+  ['operation', berth.operation.id, invocation.operationId],
+  ['revision', berth.operation.revision, invocation.operationRevision],
+  ['effect', berth.operation.effect, invocation.effect],
+  ['state', berth.status, invocation.status],
+  ['error', berth.error?.code, invocation.error?.code],
+  ['agent key', berth.caller.id, invocation.caller.keyId],
+  ['session', berth.session?.id, invocation.sessionId],
+  ['start', berth.startedAt, invocation.startedAt],
+  ['end', berth.endedAt, invocation.endedAt],
+  ['input digest', berth.inputDigest, invocation.inputDigest],
+  ['output digest', berth.outputDigest, invocation.outputDigest],
+  // What stays held has not been captured yet.
+  ['cost', berth.cost.captured ?? 0, berth.cost.captured === undefined ? 0 : invocation.cost.captured],
+];
+
+const words = (fact: Fact): string => (fact === undefined ? 'nothing' : String(fact));

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { filesIn } from './invocation-files.ts';
+
+const FILE = { downloadUrl: 'https://berth.example/f', mimeType: 'image/png', size: 3, checksum: 'ff' };
+const SHOWN = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 };
+
+test('finds one file and several, and nothing else', () => {
+  assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN]);
+  assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN, SHOWN]);
+  for (const output of [undefined, {}, { artifact: 'x' }, { artifact: { ...FILE, size: '3' } }])
+    assert.deepEqual(filesIn(output), []);
+});
+
+test('makes no link of an address that runs a script', () => {
+  assert.deepEqual(filesIn({ artifact: { ...FILE, downloadUrl: 'javascript:alert(1)' } }), []);
+});

@@ -1,0 +1,18 @@
+// The files in the output of an invocation, with the links that the API made.
+
+export interface LinkedFile {
+  readonly url: string;
+  readonly mimeType: string;
+  readonly size: number;
+}
+
+/** An output is any JSON: what is not a file of this service is left out. */
+export function filesIn(output: unknown): readonly LinkedFile[] {
+  const { artifact, artifacts } = Object(output);
+  const candidates: readonly unknown[] = Array.isArray(artifacts) ? artifacts : [artifact];
+  return candidates.flatMap(one => {
+    const { downloadUrl: url, mimeType, size, checksum } = Object(one);
+    const isFile = [url, mimeType, checksum].every(text => typeof text === 'string') && typeof size === 'number';
+    return isFile && /^https?:\/\//.test(url) ? [{ url, mimeType, size }] : [];
+  });
+}

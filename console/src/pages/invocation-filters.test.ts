@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { invocationsAsked, readInvocationFilters } from './invocation-filters.ts';
+
+const KEY = '01a1fa50-5319-7450-a6b3-c787ada50631';
+
+test('filters are read from the address, and what is no filter is dropped', () => {
+  const search = { state: 'failed', operation: 'browser.pdf', key: KEY, since: 'day' };
+  assert.deepEqual(readInvocationFilters(search), search);
+  const wrong = { state: 'done', operation: 'Browser PDF', key: 'x', since: 'ever', more: '1' };
+  assert.deepEqual(readInvocationFilters(wrong), {});
+  assert.deepEqual(readInvocationFilters({ operation: 'a'.repeat(65) }), {});
+});
+
+test('filters become the query of the API', () => {
+  const asked = invocationsAsked(
+    { state: 'failed', operation: 'browser.pdf', key: KEY, since: 'hour' },
+    Date.parse('2026-11-24T12:00:30.000Z'),
+  );
+  assert.deepEqual(asked, {
+    status: 'failed',
+    operationId: 'browser.pdf',
+    keyId: KEY,
+    after: '2026-11-24T11:00:00.000Z',
+  });
+  assert.deepEqual(invocationsAsked({}, 0), {});
+});

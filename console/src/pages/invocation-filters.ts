@@ -1,0 +1,50 @@
+// Filters of the list of invocations: in the address, and as the API takes them.
+import type { ApplicationInvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
+import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
+
+export const STATUS_WORDS = {
+  running: { word: 'Running', dot: 'bg-accent', ink: 'text-accent' },
+  succeeded: { word: 'Succeeded', dot: 'bg-good', ink: 'text-good' },
+  failed: { word: 'Failed', dot: 'bg-bad', ink: 'text-bad' },
+  ambiguous: { word: 'Ambiguous', dot: 'bg-warn', ink: 'text-warn' },
+  cancelled: { word: 'Cancelled', dot: 'bg-line-strong', ink: 'text-soft' },
+} as const satisfies Readonly<Record<InvocationStatus, { word: string; dot: string; ink: string }>>;
+
+const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // TypeScript widens the keys
+
+/** As the contract has it. */
+const OPERATION_ID = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;
+const OPERATION_ID_MAX = 64;
+
+export interface InvocationFilters {
+  readonly state?: InvocationStatus;
+  readonly operation?: string;
+  /** The agent key that called. */
+  readonly key?: string;
+  readonly since?: Since;
+}
+
+export function readInvocationFilters({ state, operation, key, since }: Record<string, unknown>): InvocationFilters {
+  const known = STATUSES.find(one => one === state);
+  const times = readFilters({ since });
+  return {
+    ...(known ? { state: known } : {}),
+    ...(isOperationId(operation) ? { operation } : {}),
+    ...(typeof key === 'string' && isUuid(key) ? { key } : {}),
+    ...(times.since ? { since: times.since } : {}),
+  };
+}
+
+const isOperationId = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= OPERATION_ID_MAX && OPERATION_ID.test(value);
+
+/** The query of the API. */
+export const invocationsAsked = (
+  { state, operation, key, since }: InvocationFilters,
+  nowMs: number,
+): Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'> => ({
+  ...(state ? { status: state } : {}),
+  ...(operation ? { operationId: operation } : {}),
+  ...(key ? { keyId: key } : {}),
+  ...(since ? { after: createdAfter(since, nowMs) } : {}),
+});

@@ -1,0 +1,30 @@
+// Parts of invocations that the list and the page of one share.
+import type { Invocation } from '../../../contract/invocations.ts';
+import { STATUS_WORDS } from './invocation-filters.ts';
+
+export const InvocationState = ({ status }: Pick<Invocation, 'status'>) => {
+  const { word, dot, ink } = STATUS_WORDS[status];
+  return (
+    <span className={`inline-flex items-center gap-2 text-sm font-medium whitespace-nowrap ${ink}`}>
+      <span aria-hidden="true" className={`size-2 rounded-full ${dot}`} />
+      {word}
+    </span>
+  );
+};
+
+const MICRO = 1_000_000;
+const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 });
+
+/** `0.0054 credits`. */
+export const creditWords = (microCredits: number): string =>
+  `${CREDITS.format(microCredits / MICRO)} ${microCredits === MICRO ? 'credit' : 'credits'}`;
+
+const SECOND_MS = 1_000;
+
+/** `240 ms`, `3.2 s`, `1 min 5 s`. */
+export function lapseWords(from: string, to: string): string {
+  const ms = Math.max(0, Date.parse(to) - Date.parse(from));
+  if (ms < SECOND_MS) return `${ms} ms`;
+  const seconds = ms / SECOND_MS;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+}

@@ -1,0 +1,162 @@
+// Invocations of an application: which agent called which operation, and what came of it.
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Invocation } from '../../../contract/invocations.ts';
+import { invocationsQuery, keysQuery, operationNamesQuery } from '../api/queries.ts';
+import { Choice } from '../ui/choice.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { More } from '../ui/more.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Ago } from '../ui/time.tsx';
+import { type InvocationFilters, invocationsAsked, readInvocationFilters, STATUS_WORDS } from './invocation-filters.ts';
+import { creditWords, InvocationState, lapseWords } from './invocation-words.tsx';
+import { SINCE } from './session-filters.ts';
+
+export function InvocationsPage({ app, filters }: { readonly app: string; readonly filters: InvocationFilters }) {
+  const asked = invocationsAsked(filters, Date.now());
+  const list = useInfiniteQuery(invocationsQuery(app, asked));
+  const { data, error, refetch } = list;
+  const { data: keys } = useQuery(keysQuery(app));
+  const names = new Map(keys?.map(({ id, name }) => [id, name]));
+  const isFiltered = Object.keys(asked).length > 0;
+  return (
+    <Page
+      title="Invocations"
+      about={
+        <>
+          Calls of operations by agents, each with a signed receipt.{' '}
+          <a href="/docs/operations" className="text-accent underline">
+            How operations work
+          </a>
+        </>
+      }
+    >
+      <Filters app={app} filters={filters} keys={keys ?? []} />
+      <ListPanel
+        what="invocations"
+        items={data?.pages.flatMap(page => page.data)}
+        error={error}
+        retry={refetch}
+        empty={
+          isFiltered ? (
+            <Empty icon="invocations" title="No matching invocations">
+              Change or clear the filters.
+            </Empty>
+          ) : (
+            <Empty icon="invocations" title="No invocations yet">
+              They appear here when an agent calls an operation that its key has a grant for.
+            </Empty>
+          )
+        }
+      >
+        {one => <Row key={one.id} app={app} invocation={one} keyName={names.get(one.caller.keyId)} />}
+      </ListPanel>
+      <More list={list} what="Show older invocations" />
+    </Page>
+  );
+}
+
+function Filters({
+  app,
+  filters,
+  keys,
+}: {
+  readonly app: string;
+  readonly filters: InvocationFilters;
+  readonly keys: ReadonlyArray<{ readonly id: string; readonly name: string }>;
+}) {
+  const navigate = useNavigate();
+  const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
+  const { data: found = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
+  const { operation } = filters;
+  // One that was deleted has invocations too.
+  const operations = operation === undefined || found.includes(operation) ? found : [operation, ...found];
+  const apply = (change: Readonly<Record<string, string>>): void => {
+    const search = readInvocationFilters({ ...filters, ...change });
+    void navigate({ to: '/a/$app/invocations', params: { app }, search, replace: true });
+  };
+  return (
+    <search aria-label="Filters" className="mb-3 flex flex-wrap items-center gap-2">
+      <Choice label="State" value={filters.state} choose={state => apply({ state })} any="Any state">
+        {Object.entries(STATUS_WORDS).map(([state, { word }]) => (
+          <option key={state} value={state}>
+            {word}
+          </option>
+        ))}
+      </Choice>
+      <Choice
+        label="Operation"
+        value={operation}
+        choose={next => apply({ operation: next })}
+        any="Any operation"
+        approach={() => setNeedsOperations(true)}
+      >
+        {operations.map(one => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </Choice>
+      <Choice label="Agent key" value={filters.key} choose={key => apply({ key })} any="Any agent key">
+        {keys.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </Choice>
+      <Choice label="When" value={filters.since} choose={since => apply({ since })} any="Any time">
+        {Object.entries(SINCE).map(([since, { name }]) => (
+          <option key={since} value={since}>
+            {name}
+          </option>
+        ))}
+      </Choice>
+    </search>
+  );
+}
+
+const Row = ({
+  app,
+  invocation,
+  keyName,
+}: {
+  readonly app: string;
+  readonly invocation: Invocation;
+  readonly keyName: string | undefined;
+}) => {
+  const { id, operationId, status, error, createdAt, endedAt, cost, caller } = invocation;
+  return (
+    <li className="relative grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 gap-y-1 px-4 py-2.5 hover:bg-sunk @min-[720px]:grid-cols-[minmax(0,1.3fr)_minmax(0,1fr)_minmax(0,1fr)_minmax(0,0.8fr)_76px] @min-[720px]:items-center">
+      <div className="min-w-0">
+        <Link
+          to="/a/$app/invocations/$id"
+          params={{ app, id }}
+          className="block truncate font-medium after:absolute after:inset-0 hover:text-accent"
+        >
+          {operationId}
+        </Link>
+        <code className="block truncate font-mono text-xs text-soft">{id}</code>
+      </div>
+      <div className="min-w-0 max-w-40 text-right @min-[720px]:max-w-none @min-[720px]:text-left">
+        <InvocationState status={status} />
+        {error && <code className="block truncate font-mono text-xs text-soft">{error.code}</code>}
+      </div>
+      <p className="truncate text-sm text-soft" title={caller.keyId}>
+        <span className="@min-[720px]:sr-only">by </span>
+        {keyName ?? `key ${caller.keyId.slice(0, 8)}`}
+      </p>
+      <p className="text-right text-xs text-soft tabular-nums @min-[720px]:text-sm">
+        {endedAt === undefined ? 'under way' : lapseWords(createdAt, endedAt)}
+        <span className="text-xs @min-[720px]:block">
+          <span className="@min-[720px]:hidden"> · </span>
+          {creditWords(cost.captured)}
+        </span>
+      </p>
+      <p className="text-xs text-soft @min-[720px]:text-right">
+        <Ago time={createdAt} />
+      </p>
+    </li>
+  );
+};

@@ -1,0 +1,239 @@
+// Invocations in the console, in a real browser: found, read, and their receipts verified there.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { Invocation } from '../../contract/invocations.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import {
+  consoleIsBuilt,
+  DESK,
+  DESK_DARK,
+  type Look,
+  PHONE,
+  PHONE_DARK,
+  signInByHand,
+  visit,
+} from '../harness/console.ts';
+import { walkByKeyboard } from '../harness/keyboard.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const OWNER = 'ada@example.com';
+const VIEWER = 'vic@example.com';
+
+await consoleIsBuilt();
+const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
+const upstream = await openUpstream();
+const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
+const server = await startServer({ pages, env: { BERTH_EGRESS_ALLOW: allowed.join(',') } });
+const person = await Person.owner(server, OWNER);
+await join(server, person, VIEWER, 'viewer');
+await liftLimits(server);
+const owner = await Owner.of(server);
+const list = `/console/a/${server.applicationId}/invocations`;
+const visitAs = (email: string, look: Look, path: string, work: Parameters<typeof visit>[3]): Promise<void> =>
+  visit(server.url, look, path, async (page, watched) => {
+    await signInByHand(page, email, PASSWORD);
+    await work(page, watched);
+  });
+
+test('an application without invocations says when they appear', () =>
+  visitAs(OWNER, DESK, list, async (page, watched) => {
+    await page.getByText('No invocations yet').waitFor();
+    await watched.assertSound();
+  }));
+
+const agent = await keyWith(server, { name: 'nightly shop' });
+const KEPT = { input: 'full', output: 'full', days: 3 };
+const made: Record<string, Invocation> = {};
+
+test('a member finds an invocation by its filters', async () => {
+  await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
+  for (const [name, operationId, input] of [
+    ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
+    ['screenshot', 'browser.screenshot', { url: `${pages.url}/` }],
+    ['failure', 'browser.content', { url: 'http://127.0.0.1:1/' }],
+  ] as const) {
+    const { status, body, text } = await invoke(server, agent.key, operationId, input);
+    assert.equal(status, 200, text);
+    made[name] = body;
+  }
+  await visitAs(VIEWER, DESK, list, async (page, watched) => {
+    const rows = page.getByRole('listitem').filter({ has: page.locator('a[href*="/invocations/"]') });
+    await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
+    assert.equal(await rows.count(), 3);
+    await rows.first().getByText('nightly shop').waitFor();
+    await watched.assertSound();
+    await page.getByLabel('State').selectOption('Failed');
+    await page.getByText('page_failed').waitFor();
+    await page.getByRole('link', { name: 'browser.screenshot' }).waitFor({ state: 'detached' });
+    assert.equal(await rows.count(), 1);
+    await page.getByLabel('Operation').focus();
+    await page.getByLabel('Operation').selectOption('orders.read');
+    await page.getByText('No matching invocations').waitFor();
+    await watched.assertSound();
+    await page.getByLabel('State').selectOption('Any state');
+    await page.getByRole('link', { name: 'orders.read' }).click();
+    await page.getByRole('heading', { name: 'Invocation', exact: true }).waitFor();
+    assert.ok(page.url().endsWith(`/invocations/${of('order').id}`));
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('invoc');
+    await page.getByRole('option', { name: /Invocations/ }).click();
+    await page.getByRole('heading', { name: 'Invocations', exact: true }).waitFor();
+  });
+});
+
+const of = (name: string): Invocation => made[name] ?? assert.fail(name);
+const pathOf = (name: string): string => `${list}/${of(name).id}`;
+
+for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+  test(`verifies the receipt in the page, ${look.width} pixels, ${look.colours}`, () =>
+    visitAs(OWNER, look, pathOf('order'), async (page, watched) => {
+      await page.getByText('Verified in this browser').waitFor();
+      await page.getByText('The input of this page has the digest in the receipt.').waitFor();
+      await page.getByText('The output of this page has the digest in the receipt.').waitFor();
+      await page.getByText('A-1007').waitFor();
+      await page
+        .getByText(/^Kept until/)
+        .first()
+        .waitFor();
+      await watched.assertSound();
+      await page.getByText('Verify it without this service').click();
+      await page.getByText(/^berth receipts verify/).waitFor();
+      await watched.assertSound();
+    }));
+
+test('downloads the receipt as the file that is verified elsewhere', () =>
+  visitAs(VIEWER, DESK, pathOf('order'), async page => {
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    const download = await downloading;
+    assert.equal(download.suggestedFilename(), `receipt-${of('order').id}.jws`);
+    const receipt = readFileSync(await download.path(), 'utf8');
+    const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
+    assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${of('order').id}`);
+  }));
+
+/** The page gets the invocation, or the keys, as changed on their way. */
+async function changed(page: Page, url: string, change: (body: Record<string, unknown>) => object): Promise<void> {
+  await page.route(url, async route => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: change(Object(await response.json())) });
+  });
+}
+
+/** One bit of the character in the middle of the part. */
+function flipped(receipt: string, part: number): string {
+  const parts = receipt.split('.');
+  const bytes = Buffer.from(parts[part] ?? '');
+  const at = bytes.length >> 1;
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+  parts[part] = bytes.toString();
+  return parts.join('.');
+}
+
+for (const [part, name] of ['header', 'payload', 'signature'].entries())
+  test(`says that a receipt is not valid of which one byte of the ${name} was changed, and shows nothing of it`, () =>
+    visit(server.url, DESK, pathOf('order'), async (page, watched) => {
+      await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, ({ receipt, ...rest }) => ({
+        ...{ ...rest, receipt: flipped(String(receipt), part) },
+      }));
+      await signInByHand(page, OWNER, PASSWORD);
+      await page.getByText('This receipt is not valid').waitFor();
+      if (part > 0) await page.getByText(/Its signature is not valid\./).waitFor();
+      assert.equal(await page.getByText('Verified in this browser').count(), 0);
+      assert.equal(await page.getByText('Issued by').count(), 0);
+      await watched.assertSound();
+    }));
+
+test('says what differs when the page shows other facts than the receipt has', () =>
+  visit(server.url, PHONE, pathOf('order'), async page => {
+    await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({
+      ...{ ...body, output: { state: 'other' } },
+    }));
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByText(/The output is not the one of the receipt\./).waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({ ...body, status: 'failed' }));
+    await page.reload();
+    await page.getByText('It says of the state succeeded, and this page failed.').waitFor();
+  }));
+
+test('says that a key is missing, and that it could not ask for the keys', () =>
+  visit(server.url, DESK, pathOf('order'), async (page, watched) => {
+    await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByText(/signed with a key that the key set does not have/).waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.route('**/.well-known/jwks.json', route =>
+      route.fulfill({ status: 404, json: { message: 'No keys here.' } }),
+    );
+    await page.reload();
+    await page.getByText('No keys here.').waitFor();
+    await watched.assertSound();
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Verified in this browser').waitFor();
+  }));
+
+test('does not judge a receipt where the browser offers no cryptography', () =>
+  visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
+    await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
+    await page.reload();
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByText('Not verified').waitFor();
+    await page.getByText(/over HTTPS/).waitFor();
+    await watched.assertSound();
+  }));
+
+test('leads to the session, its recording and the file of a screenshot', () =>
+  visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
+    await page.getByText('Verified in this browser').waitFor();
+    await watched.assertSound();
+    const file = page.getByRole('link', { name: /^image\/png/ });
+    const response = await fetch((await file.getAttribute('href')) ?? '');
+    assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'image/png']);
+    await response.body?.cancel();
+    await page.getByRole('link', { name: 'Replay' }).click();
+    await page.getByRole('heading', { name: 'Session', exact: true }).waitFor();
+    assert.match(page.url(), new RegExp(`/sessions/${of('screenshot').sessionId}\\?tab=replay$`));
+  }));
+
+test('shows why an invocation failed, when, and that its receipt says so', () =>
+  visitAs(OWNER, PHONE, pathOf('failure'), async (page, watched) => {
+    await page.getByText('Verified in this browser').waitFor();
+    await page.getByText('failed, page_failed').waitFor();
+    await page.getByText(/The page could not be loaded/).waitFor();
+    // A read has no effect that could have happened.
+    assert.equal(await page.getByText('The effect may have happened.').count(), 0);
+    await watched.assertSound();
+  }));
+
+test('a viewer verifies the receipt, and sees neither input nor output', () =>
+  visitAs(VIEWER, DESK, pathOf('order'), async (page, watched) => {
+    await page.getByText('Verified in this browser').waitFor();
+    await page.getByText('The input is kept, and shown to developers, admins and owners.').waitFor();
+    assert.equal(await page.getByText('A-1007').count(), 0);
+    await watched.assertSound();
+  }));
+
+test('an id of nothing says so, and everything is reached by keyboard', async () => {
+  await visitAs(OWNER, DESK, `${list}/${server.applicationId}`, async (page, watched) => {
+    await page
+      .getByRole('alert')
+      .getByText(/does not exist/)
+      .waitFor();
+    await watched.assertSound();
+  });
+  await visitAs(OWNER, DESK, pathOf('order'), async page => {
+    await page.getByText('Verified in this browser').waitFor();
+    assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] });
+  });
+});
