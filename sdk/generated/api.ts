@@ -2521,7 +2521,7 @@ export interface paths {
         };
         /**
          * Read the public signing keys
-         * @description Returns the keys that verify what this installation signs: the seals of its audit log. A retired key stays for 400 days.
+         * @description Returns the keys that verify what this installation signs: receipts of invocations, and the seals of its audit log. A retired key stays for 400 days.
          */
         get: operations["readSigningKeys"];
         put?: never;

@@ -61,6 +61,10 @@ test('filters by operation, state, agent key and time', async () => {
   assert.deepEqual(await idsOf('?status=succeeded'), [third.id, second.id, first.id]);
   assert.deepEqual(await idsOf(`?after=${second.createdAt}`), [third.id, second.id]);
   assert.deepEqual(await idsOf(`?before=${second.createdAt}`), [first.id]);
+  const long = '0001-01-01T00:00:00.000Z';
+  assert.deepEqual([(await idsOf(`?after=${long}`)).length, await idsOf(`?before=${long}`)], [3, []]);
+  for (const bound of ['createdAfter', 'createdBefore'])
+    assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
 test('goes through the pages with the cursor, and refuses a cursor of the list of an agent key', async () => {
