@@ -160,7 +160,7 @@ function fetchPinnedNode(root, env) {
 
 // ---- Debian ------------------------------------------------------------------------------------------------------
 
-function installDebianPackages(root, missing) {
+function installDebianPackages(missing) {
   const names = missing.map(wanted => wanted.name);
   const prefix = rootPrefix();
   const command = `apt-get install --no-install-recommends ${names.join(' ')}`;
@@ -172,7 +172,6 @@ function installDebianPackages(root, missing) {
   const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_WAIT_SECONDS}`];
   apt(['update', ...wait]);
   const done = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
-  remember(root, { tried: [...new Set([...triedBefore(root), ...still.map(wanted => wanted.name)])] });
   return done.status === 0
     ? undefined
     : `apt-get failed; its own words are above. By hand: apt-get update && ${command}`;
@@ -209,7 +208,7 @@ const triedBefore = root => readJson(notesFile(root))?.tried ?? [];
 function completeDebian(root, mode) {
   const missing = debianToDo(root, mode);
   if (missing.length === 0) return;
-  const trouble = installDebianPackages(root, missing);
+  const trouble = installDebianPackages(missing);
   const still = missingDebianPackages(packagesFor(mode));
   const needed = still.filter(wanted => !wanted.optional);
   if (needed.length > 0) {
@@ -217,7 +216,8 @@ function completeDebian(root, mode) {
     stop(trouble ?? `apt-get reported success, yet they are not there: ${needed.map(wanted => wanted.name).join(' ')}`);
   }
   for (const wanted of still) say(`note: ${wanted.name} could not be installed, for ${wanted.needs}`);
-  if (still.length > 0) remember(root, { fontsTried: true });
+  if (still.length > 0)
+    remember(root, { tried: [...new Set([...triedBefore(root), ...still.map(wanted => wanted.name)])] });
 }
 
 // ---- both --------------------------------------------------------------------------------------------------------
