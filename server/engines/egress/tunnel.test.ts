@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { until, within } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { join, OutsideSocket } from './tunnel.ts';
@@ -100,4 +101,37 @@ test('does not mix the bytes of concurrent tunnels', async t => {
     }),
   );
   assert.deepEqual(all, new Array(12).fill(true));
+});
+
+/** A TLS connection with a key that both know, so that no certificate is needed. */
+async function tlsOutside(t: TestContext): Promise<{ outside: TLSSocket; peer: TLSSocket }> {
+  const psk = randomBytes(32);
+  const options = { ciphers: 'PSK', maxVersion: 'TLSv1.2' as const };
+  const server = createTlsServer({ ...options, pskCallback: () => psk });
+  const accepted = Promise.withResolvers<TLSSocket>();
+  server.on('secureConnection', socket => accepted.resolve(socket.on('error', () => {})));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const outside = connectTls({
+    ...options,
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+    pskCallback: () => ({ psk, identity: 'test' }),
+    checkServerIdentity: () => undefined,
+  });
+  await once(outside, 'secureConnect');
+  t.after(() => outside.destroy());
+  return { outside, peer: await accepted.promise };
+}
+
+test('closes the connection through an https proxy when the browser resets its own', async t => {
+  const { ours, browser } = await ends(t, () => {});
+  const { outside, peer } = await tlsOutside(t);
+  ours.on('error', () => {});
+  join(ours, outside);
+  const closed = once(peer.resume(), 'close');
+  browser.resetAndDestroy();
+  await within(WAIT_MS, 'the end of the connection of the proxy', () => closed);
+  assert.equal(outside.destroyed, true);
 });

@@ -1,6 +1,7 @@
 // Joins two sockets, and propagates end, reset and backpressure between them. Upwards the data goes through `pipe`; downwards,
 // where most of it flows, through downstream.ts.
 import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
@@ -40,8 +41,11 @@ function propagateClose(from: Socket, to: Socket): void {
   from.once('close', () => to.destroySoon());
 }
 
-/** A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. */
+/**
+ * A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. For a TLS socket, as
+ * of an https proxy, `resetAndDestroy` throws.
+ */
 function reset(socket: Socket): void {
-  if (socket.writableEnded) socket.destroy();
+  if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }
