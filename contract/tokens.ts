@@ -38,7 +38,10 @@ export const CONSOLE_SCOPES = [
   'applications:write',
   'members:write',
   'keys:write',
+  'operations:write',
+  'credentials:write',
   'limits:write',
+  'credits:read',
   'audit:read',
   'account:tokens',
 ] as const satisfies readonly TokenScope[];

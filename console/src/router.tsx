@@ -23,6 +23,7 @@ import { PlaygroundPage } from './pages/playground.tsx';
 import { SessionPage } from './pages/session.tsx';
 import { readSessionView } from './pages/session-view.ts';
 import { readFilters, SessionsPage } from './pages/sessions.tsx';
+import { StoredCredentialsPage } from './pages/stored-credentials.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { WebhooksPage } from './pages/webhooks.tsx';
 import { Shell } from './shell/shell.tsx';
@@ -98,6 +99,14 @@ const keys = createRoute({
   component: function Keys() {
     const { app } = keys.useParams();
     return <KeysPage key={app} app={app} />;
+  },
+});
+const credentials = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/credentials',
+  component: function Credentials() {
+    const { app } = credentials.useParams();
+    return <StoredCredentialsPage key={app} app={app} />;
   },
 });
 const webhooks = createRoute({
@@ -177,6 +186,7 @@ export const router = createRouter({
     extensions,
     certificates,
     keys,
+    credentials,
     webhooks,
     limits,
     members,

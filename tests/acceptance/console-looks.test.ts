@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Owner } from '../harness/configured.ts';
 import {
   consoleIsBuilt,
   consoleLink,
@@ -25,6 +26,10 @@ const failing = { url: 'http://127.0.0.1:1/' };
 const { body: invocation } = await invoke(server, key, 'browser.content', failing);
 assert.equal(invocation.status, 'failed');
 
+const owner = await Owner.of(server);
+const CREDENTIAL = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
+assert.equal((await owner.write('shop-api', CREDENTIAL)).status, 201);
+
 const path = (rest: string): string => `/console/a/${server.applicationId}${rest}`;
 
 type Place = readonly [address: string, title: string];
@@ -49,6 +54,7 @@ const OTHERS: readonly Place[] = [
   [path('/extensions'), 'Extensions'],
   [path('/certificates'), 'Certificates'],
   [path('/keys'), 'Agent keys'],
+  [path('/credentials'), 'Credentials'],
   [path('/webhooks'), 'Webhooks'],
   [path('/limits'), 'Limits and usage'],
   [path('/members'), 'Members'],

@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type FrameLocator, type Locator, type Page } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
 import { boxOf, kill } from '../faults/victims.ts';
+import { Owner } from '../harness/configured.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched } from '../harness/console.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { rowsOf } from '../harness/other-person.ts';
@@ -159,6 +160,17 @@ task('revoke the key named nightly', 3, async user => {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const { body } = await server.api<{ status: string }>('GET', `${path}/${issued.body.id}`, { key: token });
   assert.equal(body.status, 'revoked');
+});
+
+task('rotate the credential of the shop', 3, async user => {
+  const { page } = user;
+  const owner = await Owner.of(server);
+  const body = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
+  assert.equal((await owner.write('shop-api', body)).status, 201);
+  await user.click(page.getByRole('link', { name: 'Credentials' }));
+  await user.click(page.getByRole('button', { name: 'Rotate shop-api' }));
+  await user.type(page.getByRole('dialog').getByLabel('Key'), 'another-key-of-the-shop');
+  await page.getByText('Version 2, written').waitFor();
 });
 
 task('take over, sign in through a popup, give back', 7, async user => {

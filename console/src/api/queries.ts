@@ -51,6 +51,7 @@ export const tokensQuery = queryOptions({
 });
 
 const MEMBERS_PER_PAGE = 50;
+const CREDENTIALS_PER_PAGE = 100;
 const WEBHOOKS_PER_PAGE = 50;
 const WEBHOOKS_EVERY_MS = 5_000;
 const DELIVERIES_PER_PAGE = 25;
@@ -78,6 +79,14 @@ export const invitationsQuery = (app: string) =>
     queryKey: ['invitations', app],
     queryFn: ({ signal, pageParam }) =>
       call('listInvitations', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
+  });
+
+export const storedCredentialsQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['credentials', app],
+    queryFn: ({ signal, pageParam }) =>
+      call('listStoredCredentials', { params: { appId: app }, query: pageOf(CREDENTIALS_PER_PAGE, pageParam), signal }),
   });
 
 /** Read again and again, because a webhook can begin to fail, or be disabled, by itself. */

@@ -10,7 +10,7 @@ import { OUTBOX, PAGES, SERVICE_PAGES } from './places.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
 
 const ENTRY =
-  'flex h-10 md:h-8 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
+  'flex h-10 md:h-7 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
 
 export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
   const isOperator = useQuery(accountQuery).data?.isOperator === true && offers('listMails');
@@ -18,7 +18,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
     <div className="flex h-full flex-col gap-5">
       {app !== undefined && <ApplicationChoice app={app} />}
       {app !== undefined && (
-        <ul className="grid gap-0.5">
+        <ul className="grid gap-px">
           {PAGES.filter(({ needs }) => offers(needs)).map(({ to, icon, name }) => (
             <li key={to}>
               <Link
@@ -37,7 +37,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
       )}
       <div>
         <h2 className="mb-1 px-2.5 text-xs font-medium text-faint">Service</h2>
-        <ul className="grid gap-0.5">
+        <ul className="grid gap-px">
           {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX] : [])].map(({ to, icon, name }) => (
             <li key={to}>
               <Link to={to} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>

@@ -11,6 +11,7 @@ export const PAGES = [
   { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
   { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
   { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
+  { to: '/a/$app/credentials', icon: 'credentials', name: 'Credentials', needs: 'listStoredCredentials' },
   { to: '/a/$app/webhooks', icon: 'webhooks', name: 'Webhooks', needs: 'listWebhooks' },
   { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
   { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },

@@ -7,6 +7,7 @@ const PATHS = {
   extensions: 'M9 4.5h6v4h4.5v6H16v5H9v-3a2 2 0 1 0 0-4V8.5H4.5v6',
   certificates: 'M12 3.5l7 3v5c0 4.2-2.8 7.4-7 9-4.2-1.6-7-4.8-7-9v-5zM9 12l2 2 4-4.2',
   keys: 'M8.5 15.5a4 4 0 1 1 3.4-6H20v3.5h-2.5V15h-3v-2h-2.6a4 4 0 0 1-3.4 2.5zM8 11.5h.01',
+  credentials: 'M6 11h12v8.5H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3M12 14.5v2',
   limits: 'M4 17a8 8 0 1 1 16 0M12 17l4-5M4 17h2M18 17h2',
   host: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
   account: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20a7.5 7.5 0 0 1 15 0',

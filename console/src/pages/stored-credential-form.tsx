@@ -1,0 +1,183 @@
+// The dialog that writes or rotates a credential. The value is read from its fields when it is sent, and is never in the state
+// of the page. The fields are emptied when it has been stored.
+import { useMutation } from '@tanstack/react-query';
+import { useId, useRef, useState } from 'react';
+import type { CredentialValue, StoredCredential, StoredCredentialType } from '../../../contract/stored-credentials.ts';
+import { call } from '../api/call.ts';
+import { SelectField, TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { hasOrigins, type SecretField, TYPES, typeNamed } from './stored-credential-types.ts';
+
+export function StoredCredentialForm({
+  app,
+  credential,
+  done,
+  close,
+}: {
+  readonly app: string;
+  /** Absent: writes a new one. */
+  readonly credential?: StoredCredential;
+  readonly done: () => Promise<void>;
+  readonly close: () => void;
+}) {
+  const [id, setId] = useState(credential?.id ?? '');
+  const [type, setType] = useState<StoredCredentialType>(credential?.type ?? 'api_key');
+  const [label, setLabel] = useState(credential?.label ?? '');
+  const [hosts, setHosts] = useState(credential?.hosts.join(', ') ?? '');
+  const [origins, setOrigins] = useState(credential?.origins.join(', ') ?? '');
+  const [expires, setExpires] = useState('');
+  const secrets = useRef<HTMLFieldSetElement>(null);
+  const work = useMutation({
+    mutationFn: async () => {
+      await call('writeStoredCredential', {
+        params: { appId: app, id: id.trim() },
+        ...(credential ? { headers: { 'if-match': `"${credential.revision}"` } } : {}),
+        body: {
+          ...{ type, value: await valueIn(controlsOf(secrets.current)) },
+          ...(label.trim() === '' ? {} : { label: label.trim() }),
+          ...(hasOrigins(type) ? { origins: partsOf(origins) } : { hosts: partsOf(hosts) }),
+          ...(expires === '' ? {} : { expiresAt: `${expires}T00:00:00Z` }),
+        },
+      });
+      for (const control of controlsOf(secrets.current)) control.value = '';
+    },
+    onSuccess: done,
+  });
+  const { about, fields } = TYPES[type];
+  return (
+    <FormDialog
+      title={credential ? `Rotate ${credential.id}` : 'Add a credential'}
+      action={credential ? 'Rotate' : 'Add'}
+      work={work}
+      close={close}
+    >
+      {credential ? (
+        <p className="text-sm text-soft">
+          Calls use the new value at once. The present one can be restored for 24 hours, then it is destroyed.
+        </p>
+      ) : (
+        <>
+          <TextField
+            label="Id"
+            hint="Operations name it by this: small letters, digits and hyphens."
+            placeholder="shop-api"
+            value={id}
+            onChange={event => setId(event.target.value)}
+            maxLength={64}
+            spellCheck={false}
+            autoCapitalize="none"
+            required
+          />
+          <SelectField
+            label="Type"
+            hint={about}
+            value={type}
+            onChange={event => setType(typeNamed(event.target.value))}
+          >
+            {Object.entries(TYPES).map(([one, { name }]) => (
+              <option key={one} value={one}>
+                {name}
+              </option>
+            ))}
+          </SelectField>
+        </>
+      )}
+      <fieldset ref={secrets} className="grid gap-4 rounded-lg border border-line p-3 pt-2">
+        <legend className="px-1 text-sm text-soft">Value, not shown again</legend>
+        {fields.map(field => (
+          <Secret key={`${type} ${field.name}`} field={field} />
+        ))}
+      </fieldset>
+      {hasOrigins(type) ? (
+        <TextField
+          label="Origins"
+          hint="Websites where it may be typed, separated by commas. Nowhere else."
+          placeholder="https://bank.example"
+          value={origins}
+          onChange={event => setOrigins(event.target.value)}
+          spellCheck={false}
+          required
+        />
+      ) : (
+        <TextField
+          label="Hosts"
+          hint="Operations may send it to these, separated by commas. Nowhere else."
+          placeholder="api.shop.example"
+          value={hosts}
+          onChange={event => setHosts(event.target.value)}
+          spellCheck={false}
+          required
+        />
+      )}
+      <TextField
+        label="Name for people"
+        hint="Optional."
+        value={label}
+        onChange={event => setLabel(event.target.value)}
+        maxLength={100}
+      />
+      <TextField
+        label="Expires"
+        hint={`Operations do not use it from this day on (UTC). Empty: ${credential ? 'the new value does not expire' : 'never'}.`}
+        type="date"
+        value={expires}
+        onChange={event => setExpires(event.target.value)}
+      />
+    </FormDialog>
+  );
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement;
+
+/** Its value is only in the element. */
+function Secret({ field: { name, label, hint, as, optional = false } }: { readonly field: SecretField }) {
+  const id = useId();
+  const quiet = { name, required: !optional, autoComplete: 'off', spellCheck: false } as const;
+  if (as === 'text')
+    return (
+      <div>
+        <label htmlFor={id} className="mb-1 block text-sm font-medium">
+          {label}
+        </label>
+        <textarea
+          {...{ id, ...quiet }}
+          rows={5}
+          placeholder="-----BEGIN PRIVATE KEY-----"
+          className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-1.5 font-mono text-xs"
+        />
+      </div>
+    );
+  if (as === 'file')
+    return (
+      <div className="min-w-0">
+        <label htmlFor={id} className="mb-1 block text-sm font-medium">
+          {label}
+        </label>
+        <input {...{ id, ...quiet }} type="file" className="w-full text-sm text-soft" />
+      </div>
+    );
+  const kept = { ...quiet, autoComplete: as === 'line' ? 'off' : 'new-password', autoCapitalize: 'none' };
+  return <TextField {...{ label, hint, ...kept }} type={as === 'line' ? 'text' : 'password'} />;
+}
+
+const controlsOf = (fields: HTMLFieldSetElement | null): readonly Control[] => [
+  ...(fields?.querySelectorAll<Control>('input, textarea') ?? []),
+];
+
+async function valueIn(controls: readonly Control[]): Promise<CredentialValue> {
+  const parts = await Promise.all(controls.map(partOf));
+  return Object.assign({}, ...parts);
+}
+
+async function partOf(control: Control): Promise<CredentialValue> {
+  const file = control instanceof HTMLInputElement ? control.files?.[0] : undefined;
+  if (file) return { name: file.name, base64: await base64Of(file) };
+  return control.value === '' ? {} : { [control.name]: control.value };
+}
+
+async function base64Of(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''));
+}
+
+const partsOf = (text: string): string[] => text.split(/[\s,]+/).filter(part => part !== '');

@@ -1,0 +1,70 @@
+// The types of credentials of other services: their names, and the fields of each value.
+import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
+
+export interface SecretField {
+  readonly name: keyof CredentialValue;
+  readonly label: string;
+  readonly hint?: string;
+  /** `line`: shown while it is typed. `file` is read from a file. Default: hidden. */
+  readonly as?: 'line' | 'text' | 'file';
+  readonly optional?: boolean;
+}
+
+const PAIR = [
+  { name: 'username', label: 'User name', as: 'line' },
+  { name: 'password', label: 'Password' },
+] as const satisfies readonly SecretField[];
+
+export const TYPES: Readonly<
+  Record<
+    StoredCredentialType,
+    { readonly name: string; readonly about: string; readonly fields: readonly SecretField[] }
+  >
+> = {
+  api_key: {
+    name: 'API key',
+    about: 'A key or token. Operations send it as a bearer token, or in a header.',
+    fields: [{ name: 'key', label: 'Key' }],
+  },
+  basic: {
+    name: 'User name and password for an API',
+    about: 'Operations send it as HTTP basic authentication.',
+    fields: PAIR,
+  },
+  login: {
+    name: 'Sign-in for a website',
+    about: 'For typing into pages of its origins. It is never sent by an operation.',
+    fields: [
+      ...PAIR,
+      {
+        ...{ name: 'totpSeed', label: 'Seed of one-time codes', optional: true },
+        hint: 'The base32 text behind the QR code of the authenticator app. Empty: the site asks for none.',
+      },
+    ],
+  },
+  oauth_client: {
+    name: 'OAuth client',
+    about: 'Operations send client id and secret as HTTP basic authentication.',
+    fields: [
+      { name: 'clientId', label: 'Client id', as: 'line' },
+      { name: 'clientSecret', label: 'Client secret' },
+    ],
+  },
+  private_key: {
+    name: 'Private key',
+    about: 'Kept sealed. No operation sends it yet.',
+    fields: [{ name: 'pem', label: 'Key in PEM', as: 'text' }],
+  },
+  file: {
+    name: 'File',
+    about: 'Kept sealed, at most 64 KiB. No operation sends it yet.',
+    fields: [{ name: 'base64', label: 'File', as: 'file' }],
+  },
+};
+
+/** The type with this name, as a select gives it. */
+export const typeNamed = (name: string): StoredCredentialType =>
+  (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key'; // its keys
+
+/** Whether it is bound to web origins instead of hosts. */
+export const hasOrigins = (type: StoredCredentialType): boolean => type === 'login';

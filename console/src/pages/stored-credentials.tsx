@@ -1,0 +1,237 @@
+// Credentials of other services: what is stored, where it may go, who uses it. Values are written, and never shown.
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { StoredCredential } from '../../../contract/stored-credentials.ts';
+import { call } from '../api/call.ts';
+import { storedCredentialsQuery } from '../api/queries.ts';
+import { isAtLeast, useRole } from '../api/use-role.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { CheckField } from '../ui/form.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { More } from '../ui/more.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Ago, Moment, useNow } from '../ui/time.tsx';
+import { StoredCredentialForm } from './stored-credential-form.tsx';
+import { hasOrigins, TYPES } from './stored-credential-types.ts';
+
+type Doing =
+  | { readonly add: true }
+  | { readonly rotate: StoredCredential }
+  | { readonly rollBack: StoredCredential }
+  | { readonly remove: StoredCredential };
+
+export function StoredCredentialsPage({ app }: { readonly app: string }) {
+  const list = useInfiniteQuery(storedCredentialsQuery(app));
+  const { data, error, refetch } = list;
+  const [doing, setDoing] = useState<Doing | undefined>();
+  const role = useRole(app);
+  const mayWrite = isAtLeast(role, 'developer');
+  const client = useQueryClient();
+  const close = (): void => setDoing(undefined);
+  const done = async (): Promise<void> => {
+    close();
+    await client.invalidateQueries({ queryKey: storedCredentialsQuery(app).queryKey });
+  };
+  const add = (
+    <Button look="primary" icon="plus" onClick={() => setDoing({ add: true })}>
+      Add a credential
+    </Button>
+  );
+  return (
+    <Page
+      title="Credentials"
+      about={
+        <>
+          Keys and passwords of other services. Operations use them, agents never see them, and nobody can read them
+          back.{' '}
+          <a href="/docs/credentials" className="text-accent underline">
+            How credentials are kept
+          </a>
+        </>
+      }
+      actions={mayWrite && add}
+    >
+      <ListPanel
+        what="credentials"
+        items={data?.pages.flatMap(page => page.data)}
+        error={error}
+        retry={refetch}
+        empty={
+          <Empty icon="credentials" title="No credentials">
+            Add the key of a service here, then name it in an operation that calls the service.
+          </Empty>
+        }
+      >
+        {credential => (
+          <Row
+            key={credential.id}
+            app={app}
+            credential={credential}
+            mayWrite={mayWrite}
+            mayRemove={isAtLeast(role, 'admin')}
+            act={setDoing}
+          />
+        )}
+      </ListPanel>
+      <More list={list} what="Show more credentials" />
+      {doing && 'add' in doing && <StoredCredentialForm app={app} done={done} close={close} />}
+      {doing && 'rotate' in doing && (
+        <StoredCredentialForm app={app} credential={doing.rotate} done={done} close={close} />
+      )}
+      {doing && 'rollBack' in doing && (
+        <Confirm
+          title={`Restore the previous value of ${doing.rollBack.id}?`}
+          action="Restore"
+          close={close}
+          act={async () => {
+            await call('rollBackStoredCredential', { params: { appId: app, id: doing.rollBack.id } });
+            await done();
+          }}
+        >
+          New calls use the previous value at once, at the places that it was written for. The present one can then be
+          restored in the same way for 24 hours.
+        </Confirm>
+      )}
+      {doing && 'remove' in doing && <Delete app={app} credential={doing.remove} done={done} close={close} />}
+    </Page>
+  );
+}
+
+function Row({
+  app,
+  credential,
+  mayWrite,
+  mayRemove,
+  act,
+}: {
+  readonly app: string;
+  readonly credential: StoredCredential;
+  readonly mayWrite: boolean;
+  readonly mayRemove: boolean;
+  readonly act: (doing: Doing) => void;
+}) {
+  const now = useNow();
+  const { id, type, label, fingerprint, hosts, origins, usedBy, lastUsedAt, rotatedAt, version } = credential;
+  const { expiresAt, rollbackUntil } = credential;
+  const places = hasOrigins(type) ? origins : hosts;
+  const isExpired = expiresAt !== undefined && Date.parse(expiresAt) <= now;
+  const canRollBack = rollbackUntil !== undefined && Date.parse(rollbackUntil) > now;
+  return (
+    <li className="grid gap-x-6 gap-y-2 px-4 py-3 @min-[720px]:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_minmax(0,1fr)]">
+      <div className="min-w-0">
+        <p className="font-medium break-words">{id}</p>
+        <p className="text-sm break-words text-soft">
+          {TYPES[type].name}
+          {label && `, ${label}`}
+        </p>
+        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nEqual for equal values.`}>
+          Fingerprint <code className="font-mono">{fingerprint.replace(/^hmac:/, '').slice(0, 12)}</code>
+        </p>
+      </div>
+      <dl className="min-w-0 text-sm">
+        <dt className="text-xs text-soft">{hasOrigins(type) ? 'May be typed at' : 'May be sent to'}</dt>
+        <dd className="break-words">{places.join(', ')}</dd>
+        <dt className="mt-1 text-xs text-soft">Used by</dt>
+        <dd className="break-words">
+          {usedBy.length === 0 ? <span className="text-soft">no operation</span> : <UsedBy {...{ app, usedBy }} />}
+        </dd>
+      </dl>
+      <div className="text-xs leading-relaxed text-soft">
+        <p>
+          {version > 1 ? `Version ${version}, written` : 'Written'} <Ago time={rotatedAt} />
+        </p>
+        <p>{lastUsedAt ? <>Used {<Ago time={lastUsedAt} />}</> : 'Never used'}</p>
+        {expiresAt && (
+          <p className={isExpired ? 'font-medium text-bad' : ''}>
+            {isExpired ? 'Expired, operations do not use it: ' : 'Expires '}
+            <Moment time={expiresAt} />
+          </p>
+        )}
+        {canRollBack && (
+          <p>
+            Previous value kept until <Moment time={rollbackUntil} />
+          </p>
+        )}
+      </div>
+      {mayWrite && (
+        <div className="-ml-2 flex flex-wrap gap-1 @min-[720px]:col-span-3">
+          <Button look="quiet" aria-label={`Rotate ${id}`} onClick={() => act({ rotate: credential })}>
+            Rotate
+          </Button>
+          {mayRemove && canRollBack && (
+            <Button
+              look="quiet"
+              aria-label={`Restore the previous value of ${id}`}
+              onClick={() => act({ rollBack: credential })}
+            >
+              Restore previous value
+            </Button>
+          )}
+          {mayRemove && (
+            <Button look="quiet" aria-label={`Delete ${id}`} onClick={() => act({ remove: credential })}>
+              Delete
+            </Button>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+const UsedBy = ({ app, usedBy }: { readonly app: string; readonly usedBy: readonly string[] }) =>
+  usedBy.map((operation, at) => (
+    <span key={operation}>
+      {at > 0 && ', '}
+      <Link
+        to="/a/$app/invocations"
+        params={{ app }}
+        search={{ operation }}
+        className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+      >
+        {operation}
+      </Link>
+    </span>
+  ));
+
+function Delete({
+  app,
+  credential: { id, revision, usedBy },
+  done,
+  close,
+}: {
+  readonly app: string;
+  readonly credential: StoredCredential;
+  readonly done: () => Promise<void>;
+  readonly close: () => void;
+}) {
+  const [force, setForce] = useState(false);
+  return (
+    <Confirm
+      title={`Delete ${id}?`}
+      action="Delete"
+      close={close}
+      act={async () => {
+        await call('deleteStoredCredential', {
+          params: { appId: app, id },
+          query: force ? { force: 'true' } : {},
+          headers: { 'if-match': `"${revision}"` },
+        });
+        await done();
+      }}
+    >
+      The value and its earlier versions are destroyed. This cannot be undone.
+      {usedBy.length > 0 && (
+        <CheckField
+          className="mt-4"
+          label="Delete it although operations name it"
+          hint={`Calls of ${usedBy.join(', ')} are refused from then on.`}
+          checked={force}
+          onChange={event => setForce(event.target.checked)}
+        />
+      )}
+    </Confirm>
+  );
+}

@@ -1,0 +1,157 @@
+// Credentials in the console, in a real browser: added, rotated, restored and deleted, with their values in no place of the page.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, DESK, type Look, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const OWNER = 'ada@example.com';
+const DEVELOPER = 'dev@example.com';
+const VIEWER = 'vic@example.com';
+const SECRET = 'first-key-of-the-shop-81f3';
+const NEXT = 'second-key-of-the-shop-27c9';
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+const server = await startServer({ env: upstream.settings });
+const person = await Person.owner(server, OWNER);
+await join(server, person, VIEWER, 'viewer');
+await join(server, person, DEVELOPER, 'developer');
+await liftLimits(server);
+const owner = await Owner.of(server);
+const credentials = `/console/a/${server.applicationId}/credentials`;
+const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3]): Promise<void> =>
+  visit(server.url, look, credentials, async (page, watched) => {
+    await signInByHand(page, email, PASSWORD);
+    await work(page, watched);
+  });
+
+/** Everything that the page holds: what it shows, its fields, its storage, and every string of its scripts after a collection. */
+async function heldBy(page: Page): Promise<string> {
+  const shown = await page.evaluate<string>(
+    `document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map(it => it.value).join() + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)`,
+  );
+  const cdp = await page.context().newCDPSession(page);
+  const chunks: string[] = [];
+  cdp.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => void chunks.push(chunk));
+  await cdp.send('HeapProfiler.enable');
+  await cdp.send('HeapProfiler.collectGarbage');
+  await cdp.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+  await cdp.detach();
+  return shown + chunks.join('');
+}
+
+test('adds a credential after the API has said what was wrong, and its value stays nowhere in the page', () =>
+  visitAs(OWNER, DESK, async (page, watched) => {
+    await page.getByText('No credentials').waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Add a credential' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Id', { exact: true }).fill('shop-api');
+    await dialog.getByLabel('Key', { exact: true }).fill(SECRET);
+    await dialog.getByLabel('Hosts').fill('https://api.shop.example/v1');
+    await watched.assertSound();
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.getByRole('alert').getByText(/hosts/).waitFor();
+    await dialog.getByLabel('Hosts').fill(upstream.host);
+    await dialog.getByLabel('Name for people').fill('The shop');
+    assert.match(await heldBy(page), new RegExp(SECRET), 'the search finds a value that is still in its field');
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText(upstream.host).waitFor();
+    await page.getByText('Never used').waitFor();
+    await watched.assertSound();
+    assert.doesNotMatch(await heldBy(page), new RegExp(SECRET));
+  }));
+
+test('a developer rotates a credential that an operation uses, and calls send the new value', async () => {
+  upstream.answer('/orders', (_, response) => void response.writeHead(200).end('{}'));
+  await owner.publish(
+    'orders.read',
+    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),
+  );
+  const { key } = await keyWith(server);
+  const sent = async (): Promise<string | undefined> => {
+    const { status, text } = await invoke(server, key, 'orders.read', { orderId: 'A-1' });
+    assert.equal(status, 200, text);
+    return upstream.received('/orders').at(-1)?.headers.authorization;
+  };
+  assert.equal(await sent(), `Bearer ${SECRET}`);
+  await visitAs(DEVELOPER, PHONE_DARK, async (page, watched) => {
+    await page.getByRole('link', { name: 'orders.read' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Delete shop-api' }).count(), 0);
+    await page.getByRole('button', { name: 'Rotate shop-api' }).click();
+    const dialog = page.getByRole('dialog');
+    assert.equal(await dialog.getByLabel('Key', { exact: true }).inputValue(), '');
+    await dialog.getByLabel('Key', { exact: true }).fill(NEXT);
+    await watched.assertSound();
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByText(/Version 2, written/).waitFor();
+    await watched.assertSound();
+    assert.equal(await page.getByRole('button', { name: /^Restore/ }).count(), 0);
+    assert.doesNotMatch(await heldBy(page), new RegExp(NEXT));
+  });
+  assert.equal(await sent(), `Bearer ${NEXT}`);
+  await visitAs(OWNER, DESK, async (page, watched) => {
+    await page.getByRole('button', { name: 'Restore the previous value of shop-api' }).click();
+    await watched.assertSound();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
+    await page.getByText(/Version 3, written/).waitFor();
+  });
+  assert.equal(await sent(), `Bearer ${SECRET}`);
+});
+
+test('a change since the page was loaded refuses the rotation, with the reason', () =>
+  visitAs(OWNER, DESK, async page => {
+    await page.getByRole('button', { name: 'Rotate shop-api' }).click();
+    const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
+    assert.equal((await owner.write('shop-api', body, '*')).status, 200);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Key', { exact: true }).fill(NEXT);
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
+    await dialog.getByText('The resource has changed since you read it.').waitFor();
+  }));
+
+test('a viewer sees where credentials may go, and no buttons', () =>
+  visitAs(VIEWER, DESK, async (page, watched) => {
+    await page.getByText(upstream.host).waitFor();
+    for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])
+      assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
+    await watched.assertSound();
+  }));
+
+test('a sign-in for a website has origins instead of hosts', () =>
+  visitAs(OWNER, DESK, async (page, watched) => {
+    await page.getByRole('button', { name: 'Add a credential' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Id', { exact: true }).fill('bank');
+    await dialog.getByLabel('Type').selectOption('Sign-in for a website');
+    await dialog.getByLabel('User name').fill('ada');
+    await dialog.getByLabel('Password').fill(SECRET);
+    await dialog.getByLabel('Origins').fill('https://bank.example');
+    assert.equal(await dialog.getByLabel('Hosts').count(), 0);
+    await watched.assertSound();
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await page.getByText('https://bank.example').waitFor();
+    await page.getByText('May be typed at').waitFor();
+  }));
+
+test('deleting a credential in use is refused with the operation that uses it, until it is forced', () =>
+  visitAs(OWNER, DESK, async (page, watched) => {
+    await page.getByRole('button', { name: 'Delete shop-api' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByText('Published operations use the credential shop-api: orders.read.').waitFor();
+    await watched.assertSound();
+    await dialog.getByLabel('Delete it although operations name it').check();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Delete shop-api' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Delete bank' }).waitFor();
+  }));
