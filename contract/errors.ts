@@ -188,6 +188,12 @@ export const ERRORS = {
     summary: 'A request with the sign-in cookie did not come from a page of this service.',
     whatToDo: 'Use the console at the public address of the service. Programs use a token.',
   },
+  origin_not_allowed: {
+    status: 403,
+    retry: 'no',
+    summary: 'A page of another origin sent the request.',
+    whatToDo: 'Call from a program, which sends no `Origin` header, or from a page of this service.',
+  },
   permission_denied: {
     status: 403,
     retry: 'no',

@@ -76,6 +76,8 @@ export interface Operation {
   readonly credential: Credential;
   /** Only pages of this service may send it, because the answer signs the browser in. */
   readonly ownPageOnly?: true;
+  /** A request with an `Origin` header of another origin is refused. Programs send none. */
+  readonly ownOriginOnly?: true;
   /** One of these is enough. */
   readonly scopes?: readonly string[];
   /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */

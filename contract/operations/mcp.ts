@@ -14,6 +14,7 @@ export const MCP_OPERATIONS = {
     scopes: ['browsers:connect', 'operations:invoke'],
     isWrite: true,
     isUncounted: true,
+    ownOriginOnly: true,
     mount: 'native',
     protocolError: McpError,
     params: McpParams,
@@ -28,6 +29,6 @@ export const MCP_OPERATIONS = {
       },
       202: { description: 'A notification was received.' },
     },
-    errors: ['not_found', 'unsupported_media_type'],
+    errors: ['origin_not_allowed', 'not_found', 'unsupported_media_type'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

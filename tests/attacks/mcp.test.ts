@@ -56,6 +56,21 @@ test('a key reaches only the endpoint of its own application, and no other kind 
   assert.equal((await post(own, (await keyWith(['browsers:read'])).key)).status, 403);
 });
 
+test('a page of another origin is refused, also with a key and under our name', async () => {
+  const from = (origin: string, host?: string) =>
+    server.api('POST', own, {
+      body: message,
+      headers: { accept: 'application/json, text/event-stream', origin, ...(host === undefined ? {} : { host }) },
+    });
+  for (const origin of ['https://evil.example', 'null', `${server.url}.evil.example`, 'http://localhost:1']) {
+    const { status, body } = await from(origin);
+    assert.deepEqual([status, body.code], [403, 'origin_not_allowed'], origin);
+  }
+  assert.equal((await from('http://rebound.example', 'rebound.example')).status, 403);
+  for (const origin of [server.url, server.url.replace('127.0.0.1', 'localhost')])
+    assert.equal((await from(origin)).status, 200, origin);
+});
+
 test('the session of another application does not exist, also when its id is known', async () => {
   const { call, close } = await agent();
   const theirs = await foreignKey(server);

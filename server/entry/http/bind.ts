@@ -197,13 +197,14 @@ async function identify(
   request: FastifyRequest,
   { callers, rates, tracker, trustedProxies, cookie, clock }: BindParts,
 ): Promise<void> {
-  const { credential, scopes, stepUp, ownPageOnly, isWrite } = operation(id);
+  const { credential, scopes, stepUp, ownPageOnly, ownOriginOnly, isWrite } = operation(id);
   if (ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
   if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
   const presented = presentedIn(request, trustedProxies, cookie);
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
+  if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
   if (isCounted(id)) rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);

@@ -13,6 +13,8 @@ export interface SignInCookie {
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
   /** @throws Fault `cross_site_request` if the browser says that another site sent the request, also for one without `Origin`. */
   assertNotCrossSite(headers: IncomingHttpHeaders): void;
+  /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, with any credential. */
+  assertOwnOrigin(headers: IncomingHttpHeaders): void;
   /** The origin of the page that sent the request, or our public origin. */
   originOf(headers: IncomingHttpHeaders): URL;
 }
@@ -45,6 +47,10 @@ export function signInCookie(publicUrl: string): SignInCookie {
     },
     assertNotCrossSite: headers => {
       if (isCrossSite(headers)) throw otherSite(own.origin);
+    },
+    assertOwnOrigin: ({ origin }) => {
+      if (origin === undefined || isOwn(origin)) return;
+      throw fault('origin_not_allowed', `A page of another origin than ${own.origin} sent this request.`);
     },
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
   };

@@ -1,0 +1,208 @@
+// The MCP endpoint under the protocol's own tools: the inspector, which lists what discovery lists, and the conformance suite for
+// servers, in the revisions of 2025 and 2026. They run as they are published, and reach nothing but this machine.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { BROWSER_TOOLS } from '../../contract/browser-tools.ts';
+import type { AgentOperationList } from '../../contract/invocations.ts';
+import { authorizing } from '../harness/authorizing.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { agentPath, keyWith } from '../harness/operations.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const PACKAGES = join(CHECKOUT, 'node_modules/@modelcontextprotocol');
+const INSPECTOR = join(PACKAGES, 'inspector/clients/launcher/build/index.js');
+const CONFORMANCE = join(PACKAGES, 'conformance/dist/index.js');
+const ONLY_LOOPBACK = pathToFileURL(join(CHECKOUT, 'tests/harness/only-loopback.ts')).href;
+const TOOL_MS = 240_000;
+
+const home = mkdtempSync(join(tmpdir(), 'berth-mcp-tools-'));
+after(() => rmSync(home, { recursive: true }));
+const upstream = await openUpstream();
+const server = await startServer({ env: upstream.settings });
+const owner = await Owner.of(server);
+
+/** The suite calls tools by names of its own. These two are operations here. */
+const inputSchema = { type: 'object', additionalProperties: false };
+const said = { kind: 'http', effect: 'read', inputSchema, binding: { method: 'GET', url: `${upstream.url}/said` } };
+await owner.publish('test_simple_text', { title: 'Say a text', description: 'Says a text.', ...said });
+const broken = { ...said, binding: { method: 'GET', url: `${upstream.url}/broken` } };
+await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.', ...broken });
+await owner.publish('orders.cancel', cancelOrder(upstream));
+upstream.answer('/broken', (_, response) => sendJson(response, 500, {}));
+
+const { key } = await keyWith(server, {
+  scopes: ['browsers:connect', 'operations:discover', 'operations:invoke'],
+  grants: [{ operationId: '*', effect: 'read' }, { operationId: 'orders.cancel' }],
+});
+const authorization = `Bearer ${key}`;
+const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
+
+/** Runs a tool to its end. Its home is a folder of this test. */
+async function run(
+  program: string,
+  args: readonly string[],
+): Promise<{ code: number; output: string; errors: string }> {
+  const env = { PATH: process.env.PATH ?? '', HOME: home, NODE_OPTIONS: `--import=${ONLY_LOOPBACK}` };
+  const options = { cwd: home, env, timeout: TOOL_MS, stdio: ['ignore', 'pipe', 'pipe'] as const };
+  const child: ChildProcess = spawn(process.execPath, [program, ...args], { ...options, stdio: [...options.stdio] });
+  assert.ok(child.stdout && child.stderr);
+  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code, output, errors };
+}
+
+for (const era of ['legacy', 'modern'])
+  test(`the inspector, protocol era ${era}, lists what discovery lists, and finds no fault in the schemas`, async () => {
+    const asked = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
+    const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
+    const { code, output, errors } = await run(INSPECTOR, [
+      ...address,
+      ...['--header', `Authorization: ${authorization}`],
+      ...asked,
+    ]);
+    assert.equal(code, 0, errors);
+    const { tools }: { tools: readonly { name: string; title: string }[] } = JSON.parse(output).result;
+    const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?limit=100'), { key });
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      [...Object.keys(BROWSER_TOOLS), ...body.data.map(({ id }) => id.replaceAll('.', '_'))],
+    );
+  });
+
+test('the inspector calls a tool and prints its result', async () => {
+  const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
+  const called = ['--method', 'tools/call', '--tool-name', 'orders_cancel', '--tool-args-json', '{"orderId":"A-7"}'];
+  const header = ['--header', `Authorization: ${authorization}`];
+  const { code, output, errors } = await run(INSPECTOR, [...address, ...header, ...called, '--format', 'json']);
+  assert.equal(code, 0, errors);
+  assert.match(output, /succeeded/);
+  assert.equal(upstream.received('/orders/A-7/cancel').length, 1);
+});
+
+// ---- conformance -----------------------------------------------------------------------------------------------------
+
+const TOOLS_ALONE = 'the server offers tools, and no prompts, resources, completions or log messages';
+const OWN_TOOL =
+  'it calls a tool by a name of its own, whose answer has a part that no tool of this server answers with';
+const NO_KEYWORD = 'the schemas of operations have no $anchor and no x-mcp-header';
+const NO_STREAM = 'each message is answered by itself, so there is no session and no stream to resume';
+const NO_QUESTIONS = 'it needs tools of its own that ask the client for input';
+
+interface Exception {
+  readonly why: string;
+  /** The checks that do not apply. Absent: none of the checks of the scenario applies. */
+  readonly checks?: readonly string[];
+}
+
+const except = (why: string, ...scenarios: readonly string[]): Record<string, Exception> =>
+  Object.fromEntries(scenarios.map(scenario => [scenario, { why }]));
+
+/** A scenario that is listed and passes fails the test, as does one that fails and is not listed. */
+const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
+  ...except(TOOLS_ALONE, 'completion-complete', 'logging-set-level', 'tools-call-with-logging'),
+  ...except(TOOLS_ALONE, 'prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-with-image'),
+  ...except(TOOLS_ALONE, 'prompts-get-embedded-resource', 'input-required-result-non-tool-request'),
+  ...except(TOOLS_ALONE, 'resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'),
+  ...except(TOOLS_ALONE, 'resources-subscribe', 'resources-unsubscribe', 'sep-2164-resource-not-found'),
+  ...except(OWN_TOOL, 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'),
+  ...except(OWN_TOOL, 'tools-call-image', 'tools-call-with-progress'),
+  ...except(NO_KEYWORD, 'json-schema-2020-12', 'http-custom-header-server-validation'),
+  ...except(NO_STREAM, 'server-sse-polling'),
+  ...except(NO_QUESTIONS, 'tools-call-elicitation', 'tools-call-sampling'),
+  ...except(NO_QUESTIONS, 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'),
+  ...except(NO_QUESTIONS, 'input-required-result-basic-elicitation', 'input-required-result-basic-sampling'),
+  ...except(NO_QUESTIONS, 'input-required-result-basic-list-roots', 'input-required-result-request-state'),
+  ...except(NO_QUESTIONS, 'input-required-result-multiple-input-requests', 'input-required-result-multi-round'),
+  ...except(NO_QUESTIONS, 'input-required-result-missing-input-response', 'input-required-result-result-type'),
+  ...except(NO_QUESTIONS, 'input-required-result-tampered-state', 'input-required-result-capability-check'),
+  ...except(NO_QUESTIONS, 'input-required-result-ignore-extra-params'),
+  'server-sse-multiple-streams': { why: NO_STREAM, checks: ['server-sse-multiple-streams-session'] },
+  caching: {
+    why: TOOLS_ALONE,
+    checks: ['prompts-list', 'resources-list', 'resources-templates-list', 'resources-read'].map(
+      part => `sep-2549-${part}-caching-hints`,
+    ),
+  },
+  'server-stateless': {
+    why: NO_QUESTIONS,
+    checks: [
+      ...['server-rejects-undeclared-capability', 'missing-capability-http-400'],
+      ...['http-server-no-independent-requests-on-stream', 'server-no-log-without-loglevel'],
+      ...['server-sends-prompts-list-changed-on-subscription', 'server-sends-tools-list-changed-on-subscription'],
+    ].map(part => `sep-2575-${part}`),
+  },
+};
+
+interface Check {
+  readonly id: string;
+  readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
+  readonly errorMessage?: string;
+}
+
+const SCENARIOS: readonly string[] = [
+  'tools-list',
+  'tools-call-simple-text',
+  'tools-call-error',
+  'dns-rebinding-protection',
+];
+const REVISIONS = {
+  '2025-11-25': [...SCENARIOS, 'server-initialize', 'ping', 'server-session-lifecycle'],
+  '2026-07-28': [...SCENARIOS, 'server-stateless', 'http-header-validation', 'caching'],
+};
+
+for (const [revision, expected] of Object.entries(REVISIONS))
+  test(`conforms to revision ${revision} in every scenario that applies`, async () => {
+    const { href } = await authorizing(endpoint, authorization);
+    const folder = join(home, revision);
+    const asked = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
+    const { output, errors } = await run(CONFORMANCE, asked);
+    const ran = readdirSync(folder).map(name => scenarioIn(folder, name));
+    const names = ran.map(({ scenario }) => scenario);
+    assert.deepEqual(
+      expected.filter(scenario => !names.includes(scenario)),
+      [],
+      `${output}\n${errors}`,
+    );
+    for (const { scenario, unmet } of ran) {
+      const exception = NOT_APPLICABLE[scenario];
+      const ids = unmet.map(({ id }) => id);
+      const allowed = exception?.checks ?? (exception ? ids : []);
+      const surprising = unmet.filter(({ id }) => !allowed.includes(id));
+      assert.deepEqual(surprising, [], `${scenario} does not conform`);
+      if (exception && !exception.checks) assert.ok(ids.length > 0, `${scenario} passes, so it must not be listed`);
+    }
+    for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) seen(scenario, checks, ran);
+  });
+
+interface Ran {
+  readonly scenario: string;
+  /** What the suite did not find as it expects. */
+  readonly unmet: readonly Check[];
+}
+
+function scenarioIn(folder: string, name: string): Ran {
+  const checks: readonly Check[] = JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8'));
+  const unmet = checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO');
+  return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
+}
+
+/** Exceptions that some revision needed. What is left at the end is stale. */
+const unneeded = new Set<string>();
+for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
+  if (checks.length === 0) unneeded.add(scenario);
+  for (const check of checks) unneeded.add(`${scenario} ${check}`);
+}
+function seen(scenario: string, checks: readonly string[], ran: readonly Ran[]): void {
+  const unmet = ran.find(one => one.scenario === scenario)?.unmet ?? [];
+  if (checks.length === 0 && unmet.length > 0) unneeded.delete(scenario);
+  for (const { id } of unmet) unneeded.delete(`${scenario} ${id}`);
+}
+
+test('every exception above is one that some revision needs', () => assert.deepEqual([...unneeded], []));

@@ -1,0 +1,35 @@
+// A listener that passes requests on with a credential, for programs that cannot send one. As a reverse proxy does, it replaces its
+// own name by that of the target; other values of Host and Origin reach the target unchanged.
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { after } from 'node:test';
+
+/** The address at which requests reach `target` with this `Authorization` header. Closed after the file. */
+export async function authorizing(target: URL, authorization: string): Promise<URL> {
+  const listener = createServer((incoming, outgoing) => {
+    const { method, headers } = incoming;
+    const { host, origin } = headers;
+    const renamed = {
+      ...(host === own.host ? { host: target.host } : {}),
+      ...(origin === own.origin ? { origin: target.origin } : {}),
+    };
+    const sent = request(target, { method, headers: { ...headers, ...renamed, authorization }, agent: false });
+    sent.on('response', response => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(outgoing);
+    });
+    sent.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => sent.destroy());
+    incoming.pipe(sent);
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  after(() => {
+    listener.close();
+    listener.closeAllConnections();
+  });
+  const address = listener.address();
+  if (address === null || typeof address === 'string') throw new Error('the listener has no port');
+  const own = new URL(target.pathname, `http://127.0.0.1:${address.port}`);
+  return own;
+}
