@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { writeServerRecord } from '../server/server-record.ts';
 import { EXIT } from './exit-codes.ts';
 import { runBerth } from './run.ts';
+import { versionText } from './version.ts';
 
 let dataDir: string;
 
@@ -38,10 +39,10 @@ async function berth(...args: string[]): Promise<Ran> {
   return { code, printed, said };
 }
 
-test('--version prints the version of the package', async () => {
+test('--version prints the version of the package, and the commit', async () => {
   const { code, printed } = await berth('--version');
   assert.equal(code, EXIT.done);
-  assert.match(printed, /^\d+\.\d+\.\d+\n$/);
+  assert.equal(printed, `${versionText()}\n`);
 });
 
 for (const args of [

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=4
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 // Declares the command line: names, options and help texts. The commands are in commands/, and are loaded only when they run,
 // so that `berth --version` does not load the server.
 import { Command } from 'commander';
-import about from '../package.json' with { type: 'json' };
 import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
 import { addCredits } from './credits-program.ts';
@@ -12,6 +11,7 @@ import { readTime } from './option-values.ts';
 import { addReceipts } from './receipts-program.ts';
 import { addSafeguards } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
+import { versionText } from './version.ts';
 
 /** Called with the exit code of the server, the only command whose success may have another code than 0. */
 type Ended = (code: number) => void;
@@ -37,7 +37,7 @@ const EITHER = {
 export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => {}): Command {
   const program = new Command('berth')
     .description('Cloud browser sessions for software agents, on your own machines.')
-    .version(about.version, '--version', 'print the version')
+    .version(versionText(), '--version', 'print the version and the commit')
     .helpOption('--help', 'print help')
     .helpCommand(false)
     .addHelpText('after', `\n${exitCodeHelp()}`)

@@ -9,11 +9,9 @@ import type { Log } from './kit/log.ts';
 import { openService, type Service } from './parts.ts';
 import { openLog } from './pino-log.ts';
 import { removeServerRecord, writeServerRecord } from './server-record.ts';
+import { commandPrefix } from './version.ts';
 
 const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
-
-const ACCOUNT_HINT =
-  '            makes it yours: choose an e-mail address and a password; another link: npm run -s berth -- accounts link';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -61,21 +59,26 @@ function surviveStrays(log: Log): void {
 
 function greeting(config: Config, { first, isolation, missing, url, operatorUrl }: Service): string {
   const base = config.publicUrl;
+  const berth = commandPrefix();
   const lines = [
     '',
     `Berth listens on ${url}   (isolation: ${isolation})`,
     ...(operatorUrl ? [`  operator  ${operatorUrl}/metrics and /readyz`] : []),
     `  docs      ${base}/docs`,
-    `  console   ${consoleLink(base, first)}`,
+    `  console   ${consoleLink(base, berth, first)}`,
   ];
-  if (first.setUpSecret) lines.push(`  account   ${setUpAddress(base, first.setUpSecret)}`, ACCOUNT_HINT);
+  if (first.setUpSecret)
+    lines.push(
+      `  account   ${setUpAddress(base, first.setUpSecret)}`,
+      `            makes it yours: choose an e-mail address and a password; another link: ${berth} accounts link`,
+    );
   for (const lack of missing) lines.push(`  without   ${lack}`);
-  if (!first.key) lines.push('  keys      make one with: npm run -s berth -- keys create');
+  if (!first.key) lines.push(`  keys      make one with: ${berth} keys create`);
   if (first.key) {
     const key = first.key.reveal();
     lines.push(
       `  key       ${key}`,
-      '            shown only once; create others with: npm run -s berth -- keys create',
+      `            shown only once; create others with: ${berth} keys create`,
       '',
       'Try it:',
       '',
@@ -86,10 +89,10 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
 }
 
 /** The token is in the fragment, which browsers never send to a server; the console removes it from the address at once. */
-const consoleLink = (base: string, { consoleToken }: Service['first']): string =>
+const consoleLink = (base: string, berth: string, { consoleToken }: Service['first']): string =>
   consoleToken
-    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: npm run -s berth -- console`
-    : `${base}/console   (a link that signs you in: npm run -s berth -- console)`;
+    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: ${berth} console`
+    : `${base}/console   (a link that signs you in: ${berth} console)`;
 
 function explain(error: unknown, { listen }: Config): string {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')

@@ -1,9 +1,17 @@
-// The version of this program, from package.json.
+// The version of this program, from package.json, and how its commands are called here.
 import { readFileSync } from 'node:fs';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 
-export const version = (): string => {
-  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
-  return version;
-};
+interface About {
+  readonly version: string;
+  /** Only in a release, which `npm install` gives the command `berth`. */
+  readonly commit?: string;
+}
+
+const about = (): About => JSON.parse(readFileSync(PACKAGE, 'utf8')) as About;
+
+export const version = (): string => about().version;
+
+/** What is written before the name of a command. */
+export const commandPrefix = (): string => (about().commit === undefined ? 'npm run -s berth --' : 'berth');

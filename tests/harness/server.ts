@@ -47,6 +47,8 @@ export interface ServerOptions {
   readonly clock?: 'real' | 'test';
   /** The key of a used folder, for which the server prints none. */
   readonly key?: string;
+  /** The command of an installed release, instead of the checkout. Read at each start, so that a test can change it. */
+  readonly installed?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
 }
@@ -290,7 +292,7 @@ export class TestServer {
 
   /** Runs `berth` with this server's settings, as its user. */
   berth(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    return runBerth(args, this.env, this.#options.user);
+    return runBerth(args, this.env, this.#options.user, '', this.#options.installed?.command);
   }
 
   /** Ends all sessions and the server, checks for leftovers and removes the folder. Called after the test. */
@@ -338,12 +340,12 @@ export class TestServer {
   }
 
   #spawn(): ChildProcess {
-    const { clock, user, isMeasured = false } = this.#options;
+    const { clock, user, installed, isMeasured = false } = this.#options;
     const checkout = user?.checkout ?? CHECKOUT;
     const args =
       clock === 'test'
         ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
-        : [join(checkout, 'cli/berth.ts'), 'serve'];
+        : [installed?.command ?? join(checkout, 'cli/berth.ts'), 'serve'];
     // The copy for another user has no development packages.
     const watched =
       user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
@@ -393,9 +395,10 @@ export function runBerth(
   env: Readonly<Record<string, string>>,
   user?: OrdinaryUser,
   input = '',
+  command?: string,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const checkout = user?.checkout ?? CHECKOUT;
-  const child = spawn(user?.node ?? process.execPath, [join(checkout, 'cli/berth.ts'), ...args], {
+  const child = spawn(user?.node ?? process.execPath, [command ?? join(checkout, 'cli/berth.ts'), ...args], {
     cwd: checkout,
     env: { ...env },
     stdio: ['pipe', 'pipe', 'pipe'],

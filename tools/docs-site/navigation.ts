@@ -52,6 +52,7 @@ const SECTIONS: readonly Section[] = [
     name: 'Running it',
     entries: [
       doc('operating'),
+      doc('guides/install', 'Install a release'),
       doc('guides/behind-tls', 'Behind TLS'),
       doc('guides/upgrade', 'Upgrade and roll back'),
       doc('security', 'Security model'),

@@ -1,0 +1,52 @@
+// The version of this program and the commit that it was made from: package.json of a release names both; in a checkout the
+// commit is read from Git's files.
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import about from '../package.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '..');
+/** As Git abbreviates. */
+const COMMIT_CHARS = 12;
+
+/** Such as `1.2.3 (0a1b2c3d4e5f)`. Without the commit where neither a release nor a checkout says it. */
+export function versionText(root = ROOT): string {
+  const commit = commitOfRelease(about) ?? commitOfCheckout(root);
+  return commit === undefined ? about.version : `${about.version} (${abbreviated(commit)})`;
+}
+
+/** `tools/release` writes it; uncommitted changes are behind the commit, as in `0a1b…-changed`. */
+function commitOfRelease(manifest: object): string | undefined {
+  return 'commit' in manifest && typeof manifest.commit === 'string' ? manifest.commit : undefined;
+}
+
+function abbreviated(commit: string): string {
+  const [id = '', ...rest] = commit.split('-');
+  return [id.slice(0, COMMIT_CHARS), ...rest].join('-');
+}
+
+/** Starts no program. Undefined where there is no checkout, or one that Git keeps in another way. */
+function commitOfCheckout(root: string): string | undefined {
+  try {
+    const folder = gitFolder(root);
+    const head = readText(join(folder, 'HEAD'));
+    return head.startsWith('ref: ') ? commitOfRef(folder, head.slice('ref: '.length)) : head;
+  } catch {
+    return undefined;
+  }
+}
+
+/** In a work tree beside the first, `.git` is a file that names the folder. */
+function gitFolder(root: string): string {
+  const path = join(root, '.git');
+  return statSync(path).isDirectory() ? path : readText(path).replace(/^gitdir: /, '');
+}
+
+function commitOfRef(folder: string, ref: string): string | undefined {
+  const common = join(folder, 'commondir');
+  const shared = existsSync(common) ? join(folder, readText(common)) : folder;
+  if (existsSync(join(shared, ref))) return readText(join(shared, ref));
+  const packed = readText(join(shared, 'packed-refs')).split('\n');
+  return packed.find(line => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
+}
+
+const readText = (file: string): string => readFileSync(file, 'utf8').trim();

@@ -1,0 +1,98 @@
+// A release, made and installed as an operator would: its files, its command, and an upgrade to it with running sessions.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { versionText } from '../../cli/version.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { installRelease, makeRelease, run, temporaryFolder } from '../harness/install-release.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+const folder = temporaryFolder();
+const tarball = makeRelease(folder);
+const prefix = join(folder, 'prefix');
+const command = installRelease(tarball, prefix);
+const home = join(prefix, 'lib/node_modules/berth');
+const pages = await openPages();
+
+const read = (path: string): string => readFileSync(join(home, path), 'utf8');
+
+test('two runs make the same bytes, as the sums say', () => {
+  const again = makeRelease(join(folder, 'again'));
+  assert.deepEqual(readFileSync(again), readFileSync(tarball));
+  for (const place of [folder, join(folder, 'again')])
+    assert.match(run('sh', ['-c', `cd '${place}' && sha256sum --check SHA256SUMS`]), /berth-\S+\.tgz: OK\n.*json: OK/);
+});
+
+test('it has compiled files, a lock file, its documents and no source or test', () => {
+  const files = globSync('**/*', { cwd: home, exclude: path => path.startsWith('node_modules') });
+  for (const path of ['cli/berth.js', 'server/engines/slots/listener.pl', 'npm-shrinkwrap.json', 'docs/index.md'])
+    assert.ok(files.includes(path), path);
+  assert.deepEqual(
+    files.filter(path => /\.tsx?$|\.test\./.test(path)),
+    [],
+  );
+  const { version } = JSON.parse(read('package.json'));
+  assert.match(read('CHANGELOG.md'), new RegExp(`^## ${version}( |$)`, 'm'));
+});
+
+test('what is installed is what the lock file of the checkout names, and the list of parts has all of it', () => {
+  const locked = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
+  const pinned = JSON.parse(read('npm-shrinkwrap.json')).packages;
+  const parts = JSON.parse(read('parts.cdx.json'));
+  assert.deepEqual([parts.bomFormat, parts.metadata.component.name], ['CycloneDX', 'berth']);
+  const listed = new Set<string>(parts.components.map((part: { purl: string }) => decodeURIComponent(part.purl)));
+  // Packages for other machines are in the lock file and are not installed.
+  const paths = Object.keys(pinned).filter(path => path !== '' && pinned[path].os === undefined);
+  assert.ok(paths.length > 100, String(paths.length));
+  for (const path of paths) {
+    const { version, integrity } = pinned[path];
+    assert.deepEqual([version, integrity], [locked[path]?.version, locked[path]?.integrity], path);
+    assert.equal(JSON.parse(read(join(path, 'package.json'))).version, version, path);
+    const name = path.replace(/^.*node_modules\//, '');
+    assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the list of parts`);
+  }
+  // The console is built in.
+  assert.ok([...listed].some(purl => purl.startsWith('pkg:npm/react@')));
+});
+
+test('the command says version and commit', () => {
+  const said = run(command, ['--version']).trim();
+  assert.equal(said.replace(/-changed/, ''), versionText());
+});
+
+test('sessions of the checkout go on in the installed release, which creates its own and serves console and docs', async () => {
+  const installed: { command?: string } = {};
+  const server = await startServer({ pages, installed, isMeasured: true, env: { BERTH_ADOPT_GRACE: '600' } });
+  const kept = await server.createSession({ keepAlive: true });
+  const before = await CdpClient.connect(kept.connectUrl);
+  const page = await before.attachToPage();
+  await before.send('Page.navigate', { url: `${pages.a}/next` }, page);
+  await before.evaluate('globalThis.kept = 7', page);
+  await server.kill('SIGTERM');
+
+  installed.command = command;
+  await server.start();
+  const { status, expiresAt, connectUrl } = await server.read(kept.id);
+  assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', kept.expiresAt, kept.connectUrl]);
+  const after = await CdpClient.connect(kept.connectUrl);
+  assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
+  await after.close();
+  await server.release(kept.id);
+
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const first = browser.contexts()[0]?.pages()[0];
+  await first?.goto(pages.a);
+  assert.equal(await first?.title(), 'Home');
+  await browser.close();
+  await server.release(session.id);
+  for (const path of ['/console', '/docs', '/openapi.yaml'])
+    assert.equal((await fetch(server.url + path)).status, 200, path);
+  const said = await server.berth('status');
+  assert.equal(said.code, 0, said.stderr);
+  assert.match((await server.berth('keys', 'create')).stdout, /bak_/);
+  await server.settles();
+});

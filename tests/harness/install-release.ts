@@ -1,0 +1,40 @@
+// A release that a test makes of the checkout and installs by npm into a folder of its own, as on another machine.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after } from 'node:test';
+import { cleanEnvironment } from '../../tools/setup.mjs';
+import { CHECKOUT } from './server.ts';
+
+const INSTALLED_WITHIN_MS = 400_000;
+
+export function makeRelease(folder: string): string {
+  const program = join(CHECKOUT, 'tools/release/release.ts');
+  return run(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--to', folder]).trim();
+}
+
+/** A folder that is removed at the end. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-release-'));
+  // The browsers of a data folder in it run as other users.
+  chmodSync(folder, 0o755);
+  after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+/** The path of the installed command `berth`. Packages come from npm's cache where it has them. */
+export function installRelease(tarball: string, prefix: string): string {
+  const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball];
+  run('npm', [...args, '--loglevel=error']);
+  return join(prefix, 'bin/berth');
+}
+
+/** With the Node of the test first on the path, for scripts that begin with `#!/usr/bin/env node`. */
+export function run(command: string, args: readonly string[]): string {
+  const env = { ...cleanEnvironment(process.env), PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+  const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: INSTALLED_WITHIN_MS });
+  assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { changelogFor } from './changelog.ts';
+
+const at = new Date('2026-11-24T23:00:00Z');
+
+test('what is unreleased becomes the section of the version', () => {
+  assert.equal(
+    changelogFor('# Changelog\n\n## Unreleased\n\n- One.\n\n## 1.0.0\n', '1.1.0', at),
+    '# Changelog\n\n## 1.1.0 (2026-11-24)\n\n- One.\n\n## 1.0.0\n',
+  );
+});
+
+test('a section of the version stays as it is', () => {
+  const text = '# Changelog\n\n## 1.1.0 (2026-11-01)\n\n- One.\n';
+  assert.equal(changelogFor(text, '1.1.0', at), text);
+});
+
+test('a version that has its section already, and something unreleased, is refused', () => {
+  const text = '# Changelog\n\n## Unreleased\n\n- Two.\n\n## 1.1.0\n\n- One.\n';
+  assert.throws(() => changelogFor(text, '1.1.0', at), /raise the version in package\.json/);
+});
+
+test('a version without a section is refused', () => {
+  assert.throws(() => changelogFor('# Changelog\n\n## 1.0.0\n', '1.1.0', at), /neither/);
+});

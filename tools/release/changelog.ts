@@ -1,0 +1,17 @@
+// The changelog of a release: what stands under "Unreleased" in the repository is the section of the version that is made.
+
+const UNRELEASED = '## Unreleased';
+
+export function changelogFor(text: string, version: string, at: Date): string {
+  const lines = text.split('\n');
+  const heading = `## ${version}`;
+  const isThere = lines.some(line => line === heading || line.startsWith(`${heading} `));
+  if (isThere && !lines.includes(UNRELEASED)) return text;
+  if (isThere)
+    throw new Error(
+      `CHANGELOG.md has a section for ${version} and one for what is unreleased: raise the version in package.json, or put both into one section.`,
+    );
+  if (!lines.includes(UNRELEASED))
+    throw new Error(`CHANGELOG.md has neither "${UNRELEASED}" nor "${heading}": write what is new in ${version}.`);
+  return text.replace(UNRELEASED, `${heading} (${at.toISOString().slice(0, 10)})`);
+}

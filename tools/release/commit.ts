@@ -1,0 +1,23 @@
+// The commit that a release is made from, and its time, which every file of the release has: so two runs give equal bytes.
+import { spawnSync } from 'node:child_process';
+
+export interface Commit {
+  /** `-changed` is behind it if files differ from the commit. */
+  readonly id: string;
+  readonly at: Date;
+}
+
+/** In a folder that Git does not know, nothing says the commit. */
+export const NO_COMMIT: Commit = { id: 'unknown', at: new Date('2000-01-01T00:00:00Z') };
+
+export function commitOf(root: string): Commit {
+  const [id, time] = (git(root, 'log', '-1', '--format=%H %ct') ?? '').trim().split(' ');
+  if (!id || !time) return NO_COMMIT;
+  const isChanged = (git(root, 'status', '--porcelain') ?? '') !== '';
+  return { id: isChanged ? `${id}-changed` : id, at: new Date(Number(time) * 1000) };
+}
+
+function git(root: string, ...args: readonly string[]): string | undefined {
+  const { status, stdout } = spawnSync('git', ['-C', root, ...args], { encoding: 'utf8' });
+  return status === 0 ? stdout : undefined;
+}

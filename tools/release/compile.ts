@@ -1,0 +1,8 @@
+// Makes JavaScript of the sources: without their types, and with imports that name the compiled files. Types become spaces, so
+// that lines and columns of a stack trace are those of the source.
+import { stripTypeScriptTypes } from 'node:module';
+
+/** Imports, and the URLs of worker threads, name a file beside them. */
+const FILE_BESIDE = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
+
+export const compiled = (source: string): string => stripTypeScriptTypes(source).replace(FILE_BESIDE, '$1$2.js$1');

@@ -1,0 +1,66 @@
+// The files of a release: the compiled program, what it reads beside its code, the console and the docs as they are built,
+// the examples of deploy/, the documents, and the packages that the program imports.
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { buildWeb } from '../build-web.ts';
+import { compiled } from './compile.ts';
+import type { PackedFile } from './tarball.ts';
+
+const SOURCES = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
+const AS_THEY_ARE = [
+  'contract/generated/openapi.yaml',
+  'deploy/**/*',
+  'docs/**/*.md',
+  'sdk/package.json',
+  'server/**/*.{bpf,json,pl}',
+  'LICENSE',
+  'README.md',
+];
+const PROGRAM = 'cli/berth.ts';
+/** Types and source maps: 40 MB that a program does not read. */
+const FOR_DEVELOPMENT = /\.(map|d\.[mc]?ts|tsbuildinfo)$/;
+
+/** Text of each TypeScript file, by its path. */
+export function readSources(root: string): Map<string, string> {
+  const paths = filesOf(root, SOURCES).filter(path => !/\.(test|d)\.ts$/.test(path));
+  return new Map(paths.map(path => [path, readFileSync(join(root, path), 'utf8')]));
+}
+
+export async function filesOfRelease(
+  root: string,
+  sources: ReadonlyMap<string, string>,
+): Promise<Map<string, PackedFile>> {
+  const files = new Map<string, PackedFile>();
+  for (const [path, text] of sources)
+    files.set(path.replace(/\.ts$/, '.js'), { bytes: compiled(text), isProgram: path === PROGRAM });
+  for (const path of filesOf(root, AS_THEY_ARE)) files.set(path, { bytes: readFileSync(join(root, path)) });
+  const web = await buildWeb(text => process.stderr.write(`${text}\n`));
+  for (const path of filesOf(web, ['**/*']))
+    files.set(`.berth/web/${basename(web)}/${path}`, { bytes: readFileSync(join(web, path)) });
+  files.set('.berth/web/current', { bytes: basename(web) });
+  return files;
+}
+
+/** The packages of the lock file, but for those that are for one kind of machine only: npm fetches the one that fits. */
+export function filesOfPackages(root: string, lock: string): Map<string, PackedFile> {
+  const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };
+  const folders = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);
+  const paths = folders.flatMap(([folder]) => filesOfPackage(join(root, folder)).map(path => join(folder, path)));
+  return new Map(paths.map(path => [path, packed(join(root, path))]));
+}
+
+/** Packages inside it have their own lines in the lock file. */
+const filesOfPackage = (folder: string): string[] =>
+  filesOf(folder, ['**/*', '**/.*'], path => path === 'node_modules').filter(path => !FOR_DEVELOPMENT.test(path));
+
+const packed = (path: string): PackedFile => ({
+  bytes: readFileSync(path),
+  isProgram: (statSync(path).mode & 0o100) !== 0,
+});
+
+function filesOf(root: string, globs: readonly string[], isLeftOut = (_folder: string): boolean => false): string[] {
+  return globSync(globs, { cwd: root, withFileTypes: true, exclude: entry => isLeftOut(entry.name) })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}

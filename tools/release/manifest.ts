@@ -1,0 +1,58 @@
+// package.json of a release: only the packages that the compiled program imports, the command `berth`, and the commit. The packages
+// are in the tarball (`bundleDependencies`), because npm ignores the lock file of a tarball that is not from a registry.
+import { importsOf } from '../imports.ts';
+
+/** What of the repository's package.json is used here. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+}
+
+/** Names of the packages whose values these sources import. */
+export function packagesOf(sources: Iterable<string>): Set<string> {
+  const names = new Set<string>();
+  for (const source of sources)
+    for (const { specifier, typeOnly } of importsOf(source))
+      if (!typeOnly && !/^(\.|node:)/.test(specifier)) names.add(nameOf(specifier));
+  return names;
+}
+
+const nameOf = (specifier: string): string =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+
+/** The dependencies with these names, in the order of the repository's. A package that is not pinned there is an error. */
+export function pinned(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
+  const missing = [...names].filter(name => !(name in repository.dependencies));
+  if (missing.length > 0) throw new Error(`not among the dependencies of package.json: ${missing.join(', ')}`);
+  return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
+}
+
+/** `bufferutil` is not imported by us: `ws` uses it where it is installed. */
+const USED_BY_OTHERS = ['bufferutil'];
+
+export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {
+  const { name, version, description, license, engines, optionalDependencies } = repository;
+  const dependencies = pinned(repository, new Set([...packagesOf(sources), ...USED_BY_OTHERS]));
+  return {
+    name,
+    version,
+    commit,
+    description,
+    license,
+    private: true,
+    type: 'module',
+    bin: { berth: 'cli/berth.js' },
+    engines,
+    dependencies,
+    bundleDependencies: Object.keys(dependencies),
+    optionalDependencies,
+  } as Manifest;
+}

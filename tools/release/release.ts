@@ -1,0 +1,61 @@
+// `npm run release`: makes a release of the checkout without the network, in release/ or the folder after --to:
+//
+//   berth-VERSION.tgz        `npm install -g ./berth-VERSION.tgz` installs the command `berth`
+//   berth-VERSION.cdx.json   the npm packages in it, also those inside the console, in CycloneDX
+//   SHA256SUMS               for `sha256sum --check`
+//
+// The same checkout and the same npm give equal bytes.
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { changelogFor } from './changelog.ts';
+import { commitOf } from './commit.ts';
+import { filesOfPackages, filesOfRelease, readSources } from './files.ts';
+import { type Manifest, manifestOf, packagesOf, pinned } from './manifest.ts';
+import { lockFor, partsFor } from './npm-lists.ts';
+import { tarball } from './tarball.ts';
+
+const ROOT = dirname(dirname(import.meta.dirname));
+const PARTS_FILE = 'parts.cdx.json';
+
+/** Writes the files into the folder, and resolves with the path of the tarball. */
+async function release(folder: string): Promise<string> {
+  const repository = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const commit = commitOf(ROOT);
+  const sources = readSources(ROOT);
+  const manifest = manifestOf(repository, sources.values(), commit.id);
+  const parts = partsFor(ROOT, withConsole(repository, manifest), commit);
+  const files = await filesOfRelease(ROOT, sources);
+  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+  files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repository.version, commit.at) });
+  files.set('package.json', { bytes: `${JSON.stringify(manifest, null, 2)}\n` });
+  const lock = lockFor(ROOT, manifest);
+  files.set('npm-shrinkwrap.json', { bytes: lock });
+  for (const [path, file] of filesOfPackages(ROOT, lock)) files.set(path, file);
+  files.set(PARTS_FILE, { bytes: parts });
+
+  const name = `${manifest.name}-${manifest.version}`;
+  const made = new Map([
+    [`${name}.tgz`, await tarball(files, commit.at)],
+    [`${name}.cdx.json`, Buffer.from(parts)],
+  ]);
+  mkdirSync(folder, { recursive: true });
+  for (const [file, bytes] of made) writeFileSync(join(folder, file), bytes);
+  writeFileSync(join(folder, 'SHA256SUMS'), [...made].map(([file, bytes]) => `${sha256(bytes)}  ${file}\n`).join(''));
+  return join(folder, `${name}.tgz`);
+}
+
+/** The packages that were built into the console are parts of the release too. */
+function withConsole(repository: Manifest, manifest: Manifest): Manifest {
+  const texts = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
+    .filter(path => !path.endsWith('.test.ts'))
+    .map(path => readFileSync(join(ROOT, path), 'utf8'));
+  const inConsole = pinned(repository, packagesOf(texts));
+  return { ...manifest, dependencies: { ...manifest.dependencies, ...inConsole } };
+}
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const { values } = parseArgs({ options: { to: { type: 'string', default: join(ROOT, 'release') } } });
+process.stdout.write(`${await release(resolve(values.to))}\n`);

@@ -1,0 +1,23 @@
+// A tarball as npm takes it, whose bytes follow from its files alone: sorted, of one time, without owners.
+
+import { buffer } from 'node:stream/consumers';
+import { createGzip } from 'node:zlib';
+import { pack } from 'tar-stream';
+
+export interface PackedFile {
+  readonly bytes: Buffer | string;
+  readonly isProgram?: boolean;
+}
+
+/** npm demands a folder at the top, and takes it away. */
+const TOP = 'package';
+
+export async function tarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {
+  const tar = pack();
+  const zipped = buffer(tar.pipe(createGzip({ level: 9 })));
+  const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [path, { bytes, isProgram }] of sorted)
+    tar.entry({ name: `${TOP}/${path}`, mode: isProgram ? 0o755 : 0o644, mtime: at, uid: 0, gid: 0 }, bytes);
+  tar.finalize();
+  return zipped;
+}
