@@ -1,6 +1,7 @@
 // Operations that an application configures: HTTP calls with a schema, and overlays of the built-in operations.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+import { CREDENTIAL_NAME } from './credential-names.ts';
 import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
 import { PLACE, STEPS_MAX, Step } from './managed-operations.ts';
 
@@ -36,7 +37,7 @@ const HeaderName = (description: string) => Type.String({ minLength: 1, maxLengt
 const Auth = Type.Object(
   {
     credentialId: Type.String({
-      pattern: '^[a-z][a-z0-9-]{0,63}$',
+      ...CREDENTIAL_NAME,
       description: 'Id of a credential of the application. The host of `url` must be one of its `hosts`.',
     }),
     as: Type.Enum([...AUTH_FORMS], {

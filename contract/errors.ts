@@ -233,8 +233,10 @@ export const ERRORS = {
   input_not_granted: {
     status: 403,
     retry: 'no',
-    summary: 'The input is outside of what the grant of the agent key allows.',
-    whatToDo: 'Read the operation: `grant.input` is the schema that the input must satisfy.',
+    summary:
+      'The input is outside of what the grant of the agent key allows, or a credential may not be typed into this page.',
+    whatToDo:
+      'Read the operation: `grant.input` is the schema that the input must satisfy, and `grant.credentials` names the credentials that it may use. A credential is typed only into pages of its `origins`.',
   },
 
   // 404 - 406

@@ -1,8 +1,10 @@
 // Grants: which operations an agent key may call, and within which bounds.
 import { type Static, Type } from 'typebox';
 import { AnyObject } from './common.ts';
+import { CREDENTIAL_NAME } from './credential-names.ts';
 
 export const GRANTS_PER_KEY_MAX = 100;
+const CREDENTIALS_PER_GRANT_MAX = 50;
 /** Stands for every operation. */
 export const ANY_OPERATION = '*';
 
@@ -35,6 +37,13 @@ export const Grant = Type.Object(
       AnyObject(
         `JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels; \`$ref\` only within it; \`pattern\` of at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, without references to groups and without lookaround; no keywords that the standard does not know.`,
       ),
+    ),
+    credentials: Type.Optional(
+      Type.Array(Type.String(CREDENTIAL_NAME), {
+        maxItems: CREDENTIALS_PER_GRANT_MAX,
+        description:
+          'For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves.',
+      }),
     ),
     maxCallsPerDay: Type.Optional(
       Type.Integer({

@@ -76,6 +76,9 @@ export const AgentOperation = Type.Object(
     grant: Type.Object(
       {
         input: Type.Optional(AnyObject('JSON Schema that the input must satisfy besides `inputSchema`.')),
+        credentials: Type.Optional(
+          Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may have typed.' }),
+        ),
         remainingCallsToday: Type.Optional(
           Type.Integer({ description: 'Calls that the grant allows until midnight UTC. Absent: no limit.' }),
         ),

@@ -1,6 +1,7 @@
 // The built-in operations: what each does, its input and its output. They run in a browser session of the application.
 import { type TSchema, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
+import { CREDENTIAL_NAME } from './credential-names.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
 
 export const CONTENT_BYTES_MAX = 1_048_576;
@@ -184,7 +185,7 @@ export const STEP_FIELDS = {
   goto: { needs: ['url'], can: ['waitUntil'] },
   waitFor: { needs: ['selector'], can: ['state'] },
   click: { needs: ['selector'], can: ['button', 'double'] },
-  fill: { needs: ['selector', 'value'], can: [] },
+  fill: { needs: ['selector'], can: ['value', 'credential', 'field', 'totp'] },
   select: { needs: ['selector', 'values'], can: [] },
   press: { needs: ['key'], can: ['selector'] },
   hover: { needs: ['selector'], can: [] },
@@ -224,6 +225,23 @@ export const Step = Type.Object(
     double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
     value: Type.Optional(
       Type.String({ maxLength: STEP_VALUE_MAX, description: 'What `fill` puts into the field, instead of its value.' }),
+    ),
+    credential: Type.Optional(
+      Type.String({
+        ...CREDENTIAL_NAME,
+        description:
+          'Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed.',
+      }),
+    ),
+    field: Type.Optional(
+      Type.Enum(['username', 'password'], { description: 'Which part of `credential` `fill` puts into the field.' }),
+    ),
+    totp: Type.Optional(
+      Type.String({
+        ...CREDENTIAL_NAME,
+        description:
+          'Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`.',
+      }),
     ),
     values: Type.Optional(
       Type.Array(Type.String({ maxLength: 1000 }), {
@@ -360,7 +378,7 @@ export const MANAGED_OPERATIONS = {
     description:
       'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
     effect: 'write',
-    revision: 2,
+    revision: 3,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       steps: Type.Array(Step, {

@@ -1,6 +1,7 @@
 // Credentials of other services that operations use. Values are written, and never returned.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
+import { CREDENTIAL_NAME } from './credential-names.ts';
 
 export const STORED_CREDENTIALS_PER_APPLICATION_MAX = 500;
 export const CREDENTIAL_FILE_BYTES_MAX = 65_536;
@@ -10,10 +11,8 @@ export const EARLIER_VERSION_HOURS = 24;
 export const STORED_CREDENTIAL_TYPES = ['api_key', 'basic', 'login', 'oauth_client', 'private_key', 'file'] as const;
 export type StoredCredentialType = (typeof STORED_CREDENTIAL_TYPES)[number];
 
-export const STORED_CREDENTIAL_ID = { pattern: '^[a-z][a-z0-9-]{0,63}$' } as const;
-
 const StoredCredentialId = Type.String({
-  ...STORED_CREDENTIAL_ID,
+  ...CREDENTIAL_NAME,
   description: 'Id of the credential, for example `shop-api`.',
 });
 

@@ -2,6 +2,7 @@
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
+import { forbidCoreFiles } from './engines/slots/core-files.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { BadConfig } from './kit/environment.ts';
 import { isFault, reason } from './kit/fault.ts';
@@ -27,6 +28,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   const stopAsked = stopSignal();
   const log = openLog(config.logLevel);
   surviveStrays(log);
+  forbidCoreFiles(log);
   try {
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;

@@ -67,6 +67,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     ...{ driving, sessions: sessions.service, files: families.invocations.files, lives },
     applications: identity.applications,
     operations: families.configuredOperations,
+    credentials: families.storedCredentials,
+    typedPage: families.recordings.typedPage,
   });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 

@@ -3655,6 +3655,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -3718,6 +3720,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -3751,6 +3755,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -6034,6 +6040,8 @@ export interface operations {
                             grant: {
                                 /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
                                 input?: Record<string, unknown>;
+                                /** @description Credentials that a call of `browser.steps` may have typed. */
+                                credentials?: string[];
                                 /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                                 remainingCallsToday?: number;
                                 /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
@@ -6133,6 +6141,8 @@ export interface operations {
                         grant: {
                             /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
                             input?: Record<string, unknown>;
+                            /** @description Credentials that a call of `browser.steps` may have typed. */
+                            credentials?: string[];
                             /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                             remainingCallsToday?: number;
                             /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
@@ -7338,7 +7348,7 @@ export interface operations {
                                 /** @description What is done in the page, as with the operation `browser.steps`. */
                                 steps: {
                                     /**
-                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                      * @enum {unknown}
                                      */
                                     do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -7373,6 +7383,15 @@ export interface operations {
                                     value?: string | {
                                         from: string;
                                     };
+                                    /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                    credential?: string;
+                                    /**
+                                     * @description Which part of `credential` `fill` puts into the field.
+                                     * @enum {unknown}
+                                     */
+                                    field?: "username" | "password";
+                                    /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                    totp?: string;
                                     /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                     values?: string[] | {
                                         from: string;
@@ -7749,7 +7768,7 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -7784,6 +7803,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -8166,7 +8194,7 @@ export interface operations {
                         /** @description What is done in the page, as with the operation `browser.steps`. */
                         steps: {
                             /**
-                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                              * @enum {unknown}
                              */
                             do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -8201,6 +8229,15 @@ export interface operations {
                             value?: string | {
                                 from: string;
                             };
+                            /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                            credential?: string;
+                            /**
+                             * @description Which part of `credential` `fill` puts into the field.
+                             * @enum {unknown}
+                             */
+                            field?: "username" | "password";
+                            /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                            totp?: string;
                             /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                             values?: string[] | {
                                 from: string;
@@ -8539,7 +8576,7 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -8574,6 +8611,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -8919,7 +8965,7 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -8954,6 +9000,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -9362,7 +9417,7 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -9397,6 +9452,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -9770,7 +9834,7 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
@@ -9805,6 +9869,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -13042,6 +13115,8 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
+                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
                             /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -13270,6 +13345,8 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
+                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
                             /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */

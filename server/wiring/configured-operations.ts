@@ -6,6 +6,7 @@ import { fault } from '../domain/faults.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { CallCredentials } from '../domain/stored-credentials/call-credentials.ts';
+import type { TypedCredentials } from '../domain/stored-credentials/typed-credentials.ts';
 import { READ_ANSWER } from '../engines/schemas/answer-job.ts';
 import { COMPILE } from '../engines/schemas/compile-job.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -16,12 +17,13 @@ import { validateIn } from './validate.ts';
 export interface ConfiguredOperationsDeps {
   readonly applications: Pick<Applications, 'require'>;
   readonly credentials: CallCredentials;
+  readonly typed: TypedCredentials;
 }
 
 export function openConfiguredOperations(
   { clock, log }: Runtime,
   { store, audit, secret, workers, outbound, signingKeys }: Foundation,
-  { applications, credentials }: ConfiguredOperationsDeps,
+  { applications, credentials, typed }: ConfiguredOperationsDeps,
 ) {
   const compile = async (schemas: Readonly<Record<string, object>>, of: string) => {
     try {
@@ -35,7 +37,7 @@ export function openConfiguredOperations(
   };
   return {
     service: new ConfiguredOperations({
-      ...{ store, applications, audit, credentials, outbound, compile, clock },
+      ...{ store, applications, audit, credentials, typed, outbound, compile, clock },
       validate: validateIn(workers),
       cursors: new Cursors(secret, clock),
     }),

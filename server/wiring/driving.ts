@@ -10,8 +10,8 @@ import type { Foundation } from './foundation.ts';
 export interface Driving {
   readonly driver: Driver;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
-  /** The address at which the driver reaches the browser of a session, with the rights of this caller. */
-  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+  /** The address at which the driver reaches the browser of a session, with the rights of this caller. `pass`: although it is exclusive. */
+  readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
 }
 
 /** `localUrl`: the listening address, once the server listens. */
@@ -24,7 +24,9 @@ export function openDriving(
   return {
     driver: scope.own(new Driver(log)),
     isDriveFailed: error => error instanceof DriveFailed,
-    addressOf: ({ keyId }, id) =>
-      `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`,
+    addressOf: ({ keyId }, id, pass) => {
+      const address = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`;
+      return pass ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
+    },
   };
 }

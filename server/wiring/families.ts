@@ -78,7 +78,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     invocations: { files: invocationFiles, tasks: [] },
     storedCredentials,
     configuredOperations: openConfiguredOperations(runtime, foundation, {
-      ...{ applications, credentials: storedCredentials.calls },
+      ...{ applications, credentials: storedCredentials.calls, typed: storedCredentials.typed },
     }),
     logs,
     files: await openFiles(runtime, foundation, {

@@ -9,10 +9,14 @@ import { InvocationFiles } from '../domain/invocations/files.ts';
 import { Invocations } from '../domain/invocations/invocations.ts';
 import { ManagedOperations } from '../domain/invocations/managed.ts';
 import { InvocationsOfApplication } from '../domain/invocations/of-application.ts';
+import { PageTyping, type PageTypingParts } from '../domain/invocations/typing.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Sessions } from '../domain/sessions/api.ts';
+import { isExclusive } from '../domain/sessions/exclusive.ts';
 import type { LiveSession, LiveSessions } from '../domain/sessions/live.ts';
 import { invocationKey } from '../engines/artifacts/keys.ts';
+import { CLEAN_STEPS } from '../engines/driver/clean-job.ts';
+import { DriveFailed } from '../engines/driver/command.ts';
 import { TO_MARKDOWN } from '../engines/driver/markdown-job.ts';
 import type { InvocationRow } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
@@ -25,6 +29,7 @@ import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import { offeredBy } from './offered.ts';
+import type { openStoredCredentials } from './stored-credentials.ts';
 import { validateIn } from './validate.ts';
 
 const RECOVER_MS = 5_000;
@@ -49,13 +54,13 @@ export interface InvocationsDeps {
   readonly lives: Pick<LiveSessions, 'get'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
+  readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
+  readonly typedPage: PageTypingParts['pageOf'];
 }
 
-export function openInvocations(
-  runtime: Runtime,
-  foundation: Foundation,
-  { driving, sessions, files, lives, applications, operations: { catalogue, http } }: InvocationsDeps,
-) {
+export function openInvocations(runtime: Runtime, foundation: Foundation, deps: InvocationsDeps) {
+  const { driving, sessions, files, lives, applications, operations, credentials } = deps;
+  const { catalogue, http } = operations;
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
   const { driver, addressOf, isDriveFailed } = driving;
@@ -63,12 +68,16 @@ export function openInvocations(
   const { rates } = config.credit;
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
-    ...{ sessions, driver, addressOf, isDriveFailed },
+    ...{ sessions, driver, addressOf, isDriveFailed, typing: openTyping(runtime, foundation, deps) },
+    isExclusive: async ({ applicationId }, id) => {
+      const row = await store.sessions.get(applicationId, id);
+      return row !== undefined && isExclusive(row);
+    },
     requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
     toMarkdown: (page, of) => workers.run(TO_MARKDOWN, page, { of }),
   });
   const validate = validateIn(workers);
-  const browser = new BrowserOperations({ managed, validate, clock });
+  const browser = new BrowserOperations({ managed, validate, typed: credentials.typed, clock });
   const inputs = sealedInputs(vault);
   const executions = new Executions({
     ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, files, isDriveFailed },
@@ -102,6 +111,18 @@ export function openInvocations(
     close: () => executions.close(),
   };
 }
+
+const openTyping = (
+  { log }: Runtime,
+  { workers }: Pick<Foundation, 'workers'>,
+  { credentials, lives, typedPage }: InvocationsDeps,
+): PageTyping =>
+  new PageTyping({
+    ...{ credentials: credentials.typed, uses: credentials.calls, pageOf: typedPage, log },
+    secretsOf: session => lives.get(session)?.secrets,
+    failure: (why, message, details = {}) => new DriveFailed(why, message, details),
+    clean: (stepped, secrets, of) => workers.run(CLEAN_STEPS, { stepped, secrets }, { of }),
+  });
 
 function bytesOf(live: LiveSession | undefined): number | undefined {
   if (!live) return undefined;

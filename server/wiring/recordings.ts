@@ -54,6 +54,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     },
     pictures,
     addresses,
+    typedPage: (session: SessionId) => recorder.sessionOf(session),
   };
 }
 

@@ -9,6 +9,8 @@ import {
   type ValueSeal,
   type VersionPlace,
 } from '../domain/stored-credentials/stored-credentials.ts';
+import { TypedCredentials } from '../domain/stored-credentials/typed-credentials.ts';
+import { codeOf } from '../engines/authenticators/one-time-codes.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject } from '../kit/json.ts';
@@ -33,6 +35,7 @@ export function openStoredCredentials(
       fingerprint: (application, text) => fingerprint(secret, application, text),
     }),
     calls,
+    typed: new TypedCredentials({ rows: store.storedCredentials, seal, codeOf, clock }),
     tasks: [
       { name: 'destroy_credential_versions', everyMs: DESTROY_MS, run: () => calls.destroyDue() },
       { name: 'record_credential_uses', everyMs: RECORD_MS, run: () => calls.recordUses() },

@@ -23,6 +23,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import type { JsonObject } from '../../server/kit/json.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { SecretTexts } from '../../server/kit/secret-texts.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
 import { HandClock } from '../harness/hand-clock.ts';
@@ -246,7 +247,12 @@ test('skips a picture that is larger than any page, reports it, and continues wi
   const folder = makeFolder();
   const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
   after(() => recorder.close());
-  const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
+  const recording = await recorder.record({
+    session: SESSION,
+    masks: 'none',
+    secrets: new SecretTexts(),
+    short: () => {},
+  });
   const tab = new FakeTab('tab', small, clock);
   recording.target(tab, 0, { at: clock.now() });
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
@@ -335,7 +341,7 @@ test('records the 65th tab once there is room for it, reports the delay, and rec
   after(() => recorder.close());
   const short: Array<readonly unknown[]> = [];
   const told = (...all: readonly unknown[]): void => void short.push(all);
-  const recording = await recorder.record({ session: SESSION, masks: 'none', short: told });
+  const recording = await recorder.record({ session: SESSION, masks: 'none', secrets: new SecretTexts(), short: told });
   const red = picture(RED, { width: 64, height: 48 });
   const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
   const beganMs = clock.monotonicMs();
@@ -381,7 +387,12 @@ test('batches segments while nobody watches, and encodes each as it ends once so
   const folder = makeFolder();
   const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
   after(() => recorder.close());
-  const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
+  const recording = await recorder.record({
+    session: SESSION,
+    masks: 'none',
+    secrets: new SecretTexts(),
+    short: () => {},
+  });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The clock also runs by itself, so a slow machine has more.
   const segments = (count: number) => () =>

@@ -10,6 +10,7 @@ import type { Frame } from '../../server/engines/recorder/hub.ts';
 import { Recorder } from '../../server/engines/recorder/recorder.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { SecretTexts } from '../../server/kit/secret-texts.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
@@ -54,7 +55,12 @@ const recorder = await Recorder.open({
   ...{ folder, sink: nowhere, workers, clock: systemClock, log: silentLog, confine: jailedHelper },
 });
 after(() => recorder.close());
-const recording = await recorder.record({ session: 'masks', masks: 'password', short: () => {} });
+const recording = await recorder.record({
+  session: 'masks',
+  masks: 'password',
+  secrets: new SecretTexts(),
+  short: () => {},
+});
 let first: string | undefined;
 await bare.browser.observe({
   target: target => {

@@ -11,6 +11,7 @@ import type { Segment } from '../../server/engines/recorder/pipeline.ts';
 import { Recorder, type RecorderOptions } from '../../server/engines/recorder/recorder.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { SecretTexts } from '../../server/kit/secret-texts.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
@@ -111,7 +112,12 @@ const isNear = (a: readonly number[], b: readonly number[]): boolean =>
 
 async function record(recorder: Recorder, session: string, agoMs = 0) {
   const short: string[] = [];
-  const recording = await recorder.record({ session, masks: 'none', short: why => short.push(why) });
+  const recording = await recorder.record({
+    session,
+    masks: 'none',
+    secrets: new SecretTexts(),
+    short: why => short.push(why),
+  });
   const present = new Set<string>();
   const observing = await bare.browser.observe({
     target: (target: ObservedTarget) => {

@@ -32,6 +32,7 @@ import type { Cursors } from '../identity/cursors.ts';
 import { pageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
+import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import { BUILT_IN, builtInNamed, definitionIn, isOperationId, type ManagedCallable, overlayIn } from './callable.ts';
 import {
   definitionOf,
@@ -52,6 +53,7 @@ export interface ConfiguredOperationsParts {
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly credentials: Pick<CallCredentials, 'problem'>;
+  readonly typed: Pick<TypedCredentials, 'problem'>;
   readonly outbound: Pick<Outbound, 'check'>;
   /** Compiles schemas within bounds of time. Undefined: they can be used. */
   readonly compile: (
@@ -206,7 +208,7 @@ export class ConfiguredOperations {
     const before = overlayBefore(standing);
     assertMayRelax(role, before, overlay);
     if (revision !== (standing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(standing?.revision);
-    const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay } };
+    const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay }, credentialIds: [] };
     if (!isSameContent(before, overlay)) {
       if (standing) await this.#change(caller, standing, content, true);
       else
@@ -289,9 +291,13 @@ export class ConfiguredOperations {
   }
 
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
-    const { credentials, outbound } = this.#parts;
-    // What a browser may reach is decided by the rules of its session, when it goes there.
-    if (isBrowserBinding(binding)) return;
+    const { credentials, typed, outbound } = this.#parts;
+    if (isBrowserBinding(binding)) {
+      // What a browser may reach is decided by the rules of its session, when it goes there.
+      const problem = await typed.problem(id, credentialsIn(binding.steps));
+      if (problem !== undefined) throw invalidRequest([{ path: 'binding.steps', message: problem }]);
+      return;
+    }
     const template = readTemplate(binding.url);
     if (typeof template === 'string') throw invalidRequest([{ path: 'binding.url', message: template }]);
     const problem = binding.auth && (await credentials.problem(id, binding.auth, template.host));
@@ -334,11 +340,11 @@ export class ConfiguredOperations {
 
 const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): OperationContent => {
   const { binding } = definition;
-  const credentialId = isBrowserBinding(binding) ? undefined : binding.auth?.credentialId;
+  const named = isBrowserBinding(binding) ? credentialsIn(binding.steps) : [binding.auth?.credentialId ?? []].flat();
   return {
     digest: digestOfDefinition(id, kind, definition),
     definition: definition as unknown as JsonObject, // It consists of JSON only.
-    ...(credentialId === undefined ? {} : { credentialId }),
+    credentialIds: named,
   };
 };
 

@@ -90,10 +90,11 @@ export class DownloadWatch implements DownloadListener {
     await Promise.all(this.#working);
   }
 
-  #remember(guid: string, filename: string, frame = '', mimeType?: string): Known {
+  #remember(guid: string, name: string, frame = '', mimeType?: string): Known {
     const { host, clock } = this.#keeper.parts;
     const now = clock.now();
-    const { id: sessionId, applicationId } = this.#live;
+    const { id: sessionId, applicationId, secrets } = this.#live;
+    const filename = secrets.clean(name);
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
     const row: DownloadRow = { ...named, state: 'running', createdAt: now };
     const known: Known = { row, frame, mimeType, receivedBytes: 0, ended: false };

@@ -12,7 +12,8 @@ import {
   type RotateAgentKey,
 } from '../../../contract/agent-keys.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
-import type { KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { Grant } from '../../../contract/grants.ts';
+import type { GrantRow, KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
@@ -211,7 +212,7 @@ export class AgentKeys {
       ...credentialView(row, this.#parts.clock.now()),
       applicationId: row.applicationId,
       revision: row.revision,
-      grants: [...row.grants],
+      grants: row.grants.map(grantView),
     };
   }
 
@@ -219,6 +220,11 @@ export class AgentKeys {
     return { ...this.#view(row), key: key.reveal() };
   }
 }
+
+const grantView = ({ credentials, ...grant }: GrantRow): Grant => ({
+  ...grant,
+  ...(credentials === undefined ? {} : { credentials: [...credentials] }),
+});
 
 const operationsOf = ({ grants }: KeyRow): string[] => grants.map(({ operationId }) => operationId);
 

@@ -3,9 +3,12 @@ import { ANY_OPERATION, type Grant } from '../../../contract/grants.ts';
 import { invalidRequest } from '../faults.ts';
 import { assertInputSchema } from './input-schema.ts';
 
+/** The operation whose callers choose the steps. */
+const STEPS = 'browser.steps';
+
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
   const seen = new Set<string>();
-  grants.forEach(({ operationId, revision, effect, input }, index) => {
+  grants.forEach(({ operationId, revision, effect, input, credentials }, index) => {
     const path = `grants[${index}]`;
     if (operationId === ANY_OPERATION && effect !== 'read') throw notOnlyReads(path);
     if (operationId === ANY_OPERATION && revision !== undefined)
@@ -13,6 +16,10 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
     const what = `${operationId} ${revision ?? ''}`;
     if (seen.has(what)) throw invalidRequest([{ path, message: `repeats ${what.trim()}; write one grant for it` }]);
     seen.add(what);
+    if (credentials && operationId !== STEPS)
+      throw invalidRequest([
+        { path: `${path}.credentials`, message: `is for ${STEPS} only; other operations name theirs` },
+      ]);
     if (input) assertInputSchema(input, `${path}.input`);
   });
   return [...grants];

@@ -9,6 +9,7 @@ import { boundSteps } from '../configured-operations/browser-binding.ts';
 import type { BrowserCallable } from '../configured-operations/callable.ts';
 import { inputKept, outputKept } from '../configured-operations/retention.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import type { ManagedOperations } from './managed.ts';
 import type { Outcome, Prepared, Success } from './prepared.ts';
 
@@ -19,6 +20,7 @@ export interface BrowserOperationsParts {
     schemas: readonly object[],
     of: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
+  readonly typed: Pick<TypedCredentials, 'problem'>;
   readonly clock: Clock;
 }
 
@@ -32,6 +34,12 @@ export class BrowserOperations {
   /** Checks what the schema of the input cannot say. */
   assertInput({ definition }: BrowserCallable, input: JsonObject): void {
     boundSteps(definition.binding, input);
+  }
+
+  /** Whether the credentials that its steps name are there, and can be typed. */
+  async isConnected({ definition }: BrowserCallable, application: ApplicationId): Promise<boolean> {
+    const problem = await this.#parts.typed.problem(application, credentialsIn(definition.binding.steps));
+    return problem === undefined;
   }
 
   /** Throws the refusal of the session. */

@@ -10,6 +10,7 @@ import {
 import type { FileContent, Step, Stepped, StepResult, Wanted } from '../../engines/driver/command.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
+import { fillIssues, partOf } from '../stored-credentials/typed-credentials.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile } from './prepared.ts';
 
@@ -23,8 +24,8 @@ export function assertSteps(steps: readonly GivenStep[]): void {
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** A step of which only the names of its fields matter here, and its files. */
-type AnyStep = Pick<GivenStep, 'do' | 'files'>;
+/** A step of which only the names of its fields matter here, its files, and what is typed. */
+type AnyStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
 
 /** `at`: the path of the list of steps. */
 export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
@@ -37,6 +38,7 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
     return [
       ...missing.map(name => ({ path: `${path}.${name}`, message: `is required by ${step.do}` })),
       ...unused.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
+      ...fillIssues(step, path),
     ];
   });
   issues.push(
@@ -76,7 +78,7 @@ export function stepOf(given: GivenStep): Step {
     case 'click':
       return { do: 'click', selector, button: given.button ?? 'left', double: given.double ?? false };
     case 'fill':
-      return { do: 'fill', selector, value };
+      return partOf(given) ? { do: 'type', selector } : { do: 'fill', selector, value };
     case 'select':
       return { do: 'select', selector, values };
     case 'press':

@@ -11,12 +11,13 @@ import {
   type InvokeOperation,
   METADATA_BYTES_MAX,
 } from '../../../contract/invocations.ts';
+import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
+import { type ApplicationId, type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -36,7 +37,9 @@ import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
+import { credentialsIn } from '../stored-credentials/typed-credentials.ts';
 import type { BrowserOperations } from './browser-operations.ts';
+import type { GivenStep } from './browser-steps.ts';
 import { estimateOf, priceOf, reservationOf } from './cost.ts';
 import { isSought } from './discovery.ts';
 import type { Executions } from './executions.ts';
@@ -66,7 +69,7 @@ export interface InvocationsParts {
   readonly catalogue: Pick<Catalogue, 'all' | 'one'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
-  readonly browser: Pick<BrowserOperations, 'assertInput'>;
+  readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
   readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -217,25 +220,32 @@ export class Invocations {
   }
 
   async #operationView({ keyId, applicationId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
-    const { rows, clock, http } = this.#parts;
-    const { input, maxCallsPerDay, maxCostPerDay } = grant;
+    const { rows, clock } = this.#parts;
+    const { input, credentials, maxCallsPerDay, maxCostPerDay } = grant;
     const limits = limitsOf(grant, clock.now());
     const { calls, cost } = limits
       ? await rows.madeSince(keyId, operation.id, limits.countedSince)
       : { calls: 0, cost: 0 };
     const { id, title, description, revision, digest, effect, approval, price } = operation;
     const { inputSchema, outputSchema, timeoutMs } = operation;
-    const isReady = operation.kind !== 'http' || (await http.isConnected(operation, applicationId));
+    const isReady = await this.#isConnected(operation, applicationId);
     return {
       ...{ id, title, description, revision, digest, effect, approval, inputSchema, outputSchema, timeoutMs },
       price: { ...price, ...(operation.kind === 'http' ? {} : { estimate: estimateOf(timeoutMs) }) },
       requires: { connection: isReady ? 'ready' : 'missing' },
       grant: {
         ...(input ? { input } : {}),
+        ...(credentials ? { credentials: [...credentials] } : {}),
         ...(maxCallsPerDay === undefined ? {} : { remainingCallsToday: Math.max(0, maxCallsPerDay - calls) }),
         ...(maxCostPerDay === undefined ? {} : { remainingCostToday: Math.max(0, maxCostPerDay - cost) }),
       },
     };
+  }
+
+  async #isConnected(operation: CallableOperation, application: ApplicationId): Promise<boolean> {
+    const { http, browser } = this.#parts;
+    if (operation.kind === 'http') return http.isConnected(operation, application);
+    return operation.kind !== 'browser' || browser.isConnected(operation, application);
   }
 
   async #assertInput(
@@ -254,6 +264,7 @@ export class Invocations {
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
     else if (operation.kind === 'browser') this.#parts.browser.assertInput(operation, input);
     else this.#parts.managed.assertInput(caller, operation.id, input);
+    if (operation.kind === 'managed') assertCredentials(grant, operation.id, input);
   }
 
   async #insert(
@@ -390,6 +401,26 @@ function digestIn(input: JsonObject): string {
 }
 
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
+
+/** Only the grant says which credentials the steps of an agent may name. */
+function assertCredentials({ credentials = [] }: GrantRow, id: ManagedOperationId, input: JsonObject): void {
+  if (id !== 'browser.steps') return;
+  const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.
+  const issues = steps.flatMap((step, index) =>
+    credentialsIn([step])
+      .filter(name => !credentials.includes(name))
+      .map(name => ({
+        path: `input.steps.${index}`,
+        message: `names the credential ${name}, which is not among them`,
+      })),
+  );
+  if (issues.length === 0) return;
+  throw fault('input_not_granted', 'The grant of this agent key does not name a credential that the steps name.', {
+    advice:
+      'Read the operation: grant.credentials lists those that it names. An admin of the application can add others.',
+    details: { issues },
+  });
+}
 
 const notGranted = (id: string) =>
   fault('operation_not_granted', `This agent key has no grant for the operation ${id}.`, {

@@ -13,16 +13,21 @@ import type {
   CommandResult,
   DriveFailed,
   DriveFailure,
+  Helper,
   Wanted,
 } from '../../engines/driver/command.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
+import { fault, invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
+import { sessionExclusive } from '../sessions/exclusive.ts';
+import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
 import { assertSteps, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
+import type { PageTyping } from './typing.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
@@ -48,7 +53,17 @@ interface Place {
   readonly createdAt: Date;
   /** When the browser was ready. */
   readonly startedAt: Date;
+  /** What may be typed into its pages; the session is then exclusive. */
+  readonly opened?: OpenedCredentials;
 }
+
+interface DriverTarget {
+  readonly session: string;
+  readonly address: string;
+}
+
+/** Other commands for the session do not get this connection. */
+const EXCLUSIVE_TARGET = 'exclusive ';
 
 interface Produced {
   readonly output: JsonObject;
@@ -59,11 +74,14 @@ export interface ManagedParts {
   readonly sessions: Pick<Sessions, 'create' | 'read' | 'update' | 'list'>;
   readonly requestOf: (body: CreateSession) => SessionRequest;
   readonly driver: {
-    run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
+    run(target: DriverTarget, command: Command, help?: Helper): Promise<CommandResult>;
     forget(session: string): void;
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
-  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+  /** Where the driver reaches the browser. `pass`: although the session is exclusive. */
+  readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
+  readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
+  readonly typing: PageTyping;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
 }
 
@@ -82,6 +100,10 @@ export class ManagedOperations {
       throw invalidRequest([{ path: 'input', message: 'needs either url or sessionId' }]);
     if (sessionId === undefined) return;
     if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
+    if (operation === 'browser.steps' && credentialsIn((given as InputOf<'browser.steps'>).steps).length > 0)
+      throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
+        advice: 'Give url instead of sessionId.',
+      });
     const [unused] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
     if (unused !== undefined)
       throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
@@ -99,7 +121,7 @@ export class ManagedOperations {
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
       session: { id: sessionId, recorded, ...(isOwn ? { ownSince: startedAt } : {}) },
-      run: () => this.#run(caller, operation, input, place),
+      run: row => this.#run(caller, operation, input, place, row),
       release: () => this.#release(caller, place),
     };
   }
@@ -110,11 +132,16 @@ export class ManagedOperations {
     if (input.sessionId !== undefined) {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
       if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
+      if (await this.#parts.isExclusive(caller, session.id as SessionId)) throw sessionExclusive(session.id);
       const recorded = session.browserSettings?.recordSession !== false;
       return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
-    const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), { signal, isPaid: true });
-    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session) };
+    const { steps = [] } = given as Partial<InputOf<'browser.steps'>>;
+    const opened = await this.#parts.typing.open(caller.applicationId, steps);
+    const options = { signal, isPaid: true, ...(opened ? { isExclusive: true as const } : {}) } as const;
+    const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), options);
+    const typed = opened ? { opened } : {};
+    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session), ...typed };
   }
 
   /** Throws DriveFailed. */
@@ -122,26 +149,41 @@ export class ManagedOperations {
     caller: AgentCaller,
     operation: ManagedOperationId,
     given: JsonObject,
-    { sessionId }: Place,
+    place: Place,
+    row: InvocationRow,
   ): Promise<Outcome> {
+    const { sessionId } = place;
+    if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, place, row);
     const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
-    if (operation === 'browser.steps') return this.#runSteps(target, given as InputOf<'browser.steps'>);
     const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture: captureOf(operation, given) });
     if (!captured) throw new Error('the driver returned nothing for a capture');
     return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) };
   }
 
   /** A step that fails is a clear failure: the steps before it were done. What else goes wrong leaves the effect unknown. */
-  async #runSteps(target: { session: string; address: string }, input: InputOf<'browser.steps'>): Promise<Outcome> {
-    const { driver, isDriveFailed } = this.#parts;
+  async #runSteps(
+    caller: AgentCaller,
+    input: InputOf<'browser.steps'>,
+    { sessionId, opened }: Place,
+    row: InvocationRow,
+  ): Promise<Outcome> {
+    const { driver, isDriveFailed, addressOf, typing } = this.#parts;
     const order = { ...visitOf(input), steps: input.steps.map(stepOf) };
+    if (opened) typing.count(row, opened);
+    const target = opened
+      ? { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') }
+      : { session: sessionId, address: addressOf(caller, sessionId) };
+    const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
     try {
-      const { stepped } = await driver.run(target, { do: 'steps', steps: order });
+      const { stepped } = await driver.run(target, { do: 'steps', steps: order }, help);
       if (!stepped) throw new Error('the driver returned nothing for steps');
-      return { state: 'succeeded', ...steppedOutput(input.steps, stepped) };
+      const shown = opened ? await typing.cleaned(sessionId, stepped) : stepped;
+      return { state: 'succeeded', ...steppedOutput(input.steps, shown) };
     } catch (error) {
-      if (!isDriveFailed(error) || !FAILED_STEP.has(error.why)) throw error;
-      return failedStep(error);
+      if (!isDriveFailed(error)) throw error;
+      const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
+      if (!FAILED_STEP.has(failure.why)) throw failure;
+      return failedStep(failure);
     }
   }
 
@@ -149,6 +191,7 @@ export class ManagedOperations {
   async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
     if (!isOwn) return;
     this.#parts.driver.forget(sessionId);
+    this.#parts.driver.forget(EXCLUSIVE_TARGET + sessionId);
     await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
   }
 
@@ -244,11 +287,14 @@ const captureOf = (operation: CapturingOperationId, given: JsonObject): Capture 
   wanted: wantedBy(operation, given),
 });
 
-const FAILED_STEP: ReadonlySet<DriveFailure> = new Set<DriveFailure>(['command', 'page', 'timeout']);
+const CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
+  ...{ command: 'not_possible', page: 'page_failed', timeout: 'timeout', refused: 'input_not_granted' },
+};
+const FAILED_STEP: ReadonlySet<string> = new Set(Object.keys(CODES));
 
 /** `details.step` is the number of the step, from 0; absent if the page could not be opened before the first one. */
 function failedStep({ why, message, details }: DriveFailed): NoSuccess {
-  const code = why === 'page' ? 'page_failed' : why === 'timeout' ? 'timeout' : 'not_possible';
+  const code = CODES[why] ?? 'not_possible';
   return { state: 'failed', error: { code, message, retryable: false, phase: 'during', details } };
 }
 

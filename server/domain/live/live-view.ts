@@ -13,6 +13,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { KeyUses, UsedKey } from '../identity/key-uses.ts';
 import type { Attendance } from '../sessions/attendance.ts';
 import { sessionEnded } from '../sessions/connect.ts';
+import { isExclusive } from '../sessions/exclusive.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -93,9 +94,9 @@ export class LiveView implements Watcher {
     const { live, row } = await this.#running(caller, id);
     const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
     const expiresAt = until < row.expiresAt ? until : row.expiresAt;
-    const right: LiveRight = readOnly === 'true' ? 'view' : 'control';
+    const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
-    const pages = await live.browser.listPages();
+    const pages = live.secrets.cleanAll(await live.browser.listPages());
     return {
       ...this.#liveUrls(claims),
       ...(right === 'control' ? { wsUrl: this.#socketUrl(claims) } : {}),

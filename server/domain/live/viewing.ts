@@ -144,9 +144,9 @@ export class Viewing implements Closeable {
   #readTabs(): Promise<void> {
     this.#reading ??= this.#clock
       .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)
-      .then(() => {
+      .then(async () => {
         this.#reading = undefined;
-        return this.#live.browser.listPages();
+        return this.#live.secrets.cleanAll(await this.#live.browser.listPages());
       })
       .then(
         pages => {

@@ -78,7 +78,9 @@ export class CommandLog implements CommandTap {
     const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsed?.params) ? parsed.params : {};
     if (parsed) this.#rememberTyped(asked, params);
-    asked.kept = parsed ? commandParams(method, params) : { cut: true, bytes: message.length };
+    asked.kept = parsed
+      ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
+      : { cut: true, bytes: message.length };
     asked.isSecret = !parsed || answersSecrets(method, params);
     asked.message = undefined;
   }
@@ -86,7 +88,9 @@ export class CommandLog implements CommandTap {
   #answered({ method, targetIds, at, isSecret, kept }: LoggedCommand, answer: Buffer, answeredAt: number): void {
     const { log, pageOf } = this.#parts;
     const parsed = answer.length > ANSWER_BYTES_MAX ? undefined : parse(answer);
-    const result = parsed ? commandResult(method, isSecret, parsed) : { cut: true, bytes: answer.length };
+    const result = parsed
+      ? commandResult(method, isSecret, log.secrets.cleanAll(parsed))
+      : { cut: true, bytes: answer.length };
     const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(kept, 'targetId') ?? ''];
     const page = targets.map(pageOf).find(number => number !== undefined);
     const place = { ...(page === undefined ? {} : { page }) };

@@ -52,7 +52,8 @@ export class LogBook {
     const page = log?.pageOf?.(targetId);
     const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };
     const at = this.#parts.clock.now().getTime();
-    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: { url: redactUrl(url), reason } });
+    const params = { url: redactUrl(log?.secrets.clean(url) ?? ''), reason };
+    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params });
   }
 
   /** Run by a clock task. */

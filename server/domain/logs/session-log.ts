@@ -5,6 +5,7 @@ import type { LogChunk, LogKinds, LogRows } from '../../engines/store/rows/logs.
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import { SecretTexts } from '../../kit/secret-texts.ts';
 import { type EntryKind, type LogEntry, lineOf } from './entry.ts';
 import { SHARES, WAITING_BYTES_MAX } from './limits.ts';
 import { TypedText } from './typed-text.ts';
@@ -51,6 +52,8 @@ export interface StoredState {
 }
 
 export class SessionLog {
+  /** What the service itself typed into pages. Set when the watcher starts. */
+  secrets = new SecretTexts();
   /** Typed text, which must be redacted everywhere. */
   readonly typed = new TypedText();
   readonly consoleUntilMs: number;
@@ -86,9 +89,10 @@ export class SessionLog {
     return true;
   }
 
-  add(entry: LogEntry & { readonly kind: LogKind }): void {
-    if (!this.takes(entry.kind)) return;
-    if (entry.kind !== 'command') this.catchUp();
+  add(said: LogEntry & { readonly kind: LogKind }): void {
+    if (!this.takes(said.kind)) return;
+    if (said.kind !== 'command') this.catchUp();
+    const entry = this.secrets.cleanAll(said);
     const line = lineOf(entry);
     const text = this.typed.occursIn(line) ? lineOf(this.typed.redact(entry)) : line;
     const used = this.#used[entry.kind];

@@ -4,6 +4,7 @@ import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
+import { SecretTexts } from '../../kit/secret-texts.ts';
 import type { ObservedTarget } from '../sessions/browser-host.ts';
 import { PageNumbers } from '../sessions/page-numbers.ts';
 import { ResponseTypes } from '../sessions/response-types.ts';
@@ -35,6 +36,7 @@ class Scene {
   readonly live: ObservedSession = {
     tap: undefined,
     responseTypes: new ResponseTypes(),
+    secrets: new SecretTexts(),
     browser: {
       observe: async observer => {
         this.observed++;

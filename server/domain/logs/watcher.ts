@@ -29,6 +29,7 @@ export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
+  readonly secrets: LiveSession['secrets'];
 }
 
 type Attend = (live: ObservedSession, row: SessionRow) => Promise<Attendance | undefined>;
@@ -44,6 +45,7 @@ async function listen(parts: LogWatcherParts, live: ObservedSession, row: Sessio
   const recorder = new Recorder(parts, pages, log, live.responseTypes);
   const pageOf = (targetId: string): number | undefined => recorder.pageOf(targetId);
   log.pageOf = pageOf;
+  log.secrets = live.secrets;
   live.tap = new CommandLog({ log, pageOf, clock: parts.clock });
   await live.browser.observe({ target: target => recorder.attach(target) });
   return {
@@ -105,7 +107,9 @@ class Recorder {
     }
   }
 
-  #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
+  #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, said: UntrustedObject): void {
+    // Before texts are cut: the beginning of a secret could not be recognised.
+    const params = this.#log.secrets.cleanAll(said);
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;

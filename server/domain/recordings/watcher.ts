@@ -43,7 +43,8 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   const { recorder, clock, log } = parts;
   const pages = await parts.pages.of(live, row);
   const shortfalls = new Shortfalls(parts, row.id);
-  const recording = await recorder.record({ session: row.id, masks: masksOf(row), short: shortfalls.tell });
+  const { secrets } = live;
+  const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
   const present = new Set<string>();
   const observing = await live.browser.observe({
     target: target => {

@@ -12,10 +12,14 @@ import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { Endings } from './endings.ts';
+import { isExclusive } from './exclusive.ts';
 import type { Watchers } from './watchers.ts';
 
 /** Browsers adopted at the same time. */
 const AT_ONCE = 8;
+
+/** A new process does not know what was typed, so it could not mask it. */
+const NOT_MASKED = 'the service had typed credentials into its pages';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
@@ -29,7 +33,7 @@ export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
   const rows = await parts.rows.ofHost(parts.host);
-  const refused = new Map(rows.map(row => [row.id, parts.notes.refusal(row.id)]));
+  const refused = new Map(rows.map(row => [row.id, isExclusive(row) ? NOT_MASKED : parts.notes.refusal(row.id)]));
   const adopted = new Set<SessionId>();
   const queue = [...rows];
   const adoptNext = async (): Promise<void> => {

@@ -72,6 +72,8 @@ export interface CreateOptions {
   readonly delivery?: Delivery;
   /** The session holds no credit, because the invocation that creates it does. */
   readonly isPaid?: true;
+  /** No client connects to the session, because the service types credentials into it. */
+  readonly isExclusive?: true;
 }
 
 export interface CreatedSession {

@@ -8,6 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
 import type { Callers, Presented } from '../identity/callers.ts';
 import type { KeyUses } from '../identity/key-uses.ts';
+import { isExclusive, sessionExclusive } from './exclusive.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
@@ -16,6 +17,8 @@ import type { Starting } from './starting.ts';
 /** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
 export interface PresentedToConnect extends Presented {
   readonly signingKey?: string | undefined;
+  /** Of the service itself, for a session that is exclusive. */
+  readonly pass?: string | undefined;
 }
 
 export interface ConnectParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -41,10 +44,11 @@ export class Connect {
     this.#parts = parts;
   }
 
-  /** The live session. Throws 401 for a bad key, 404 unknown, 410 ended, 503 not ready. */
+  /** The live session. Throws 401 for a bad key, 403 if it is exclusive, 404 unknown, 410 ended, 503 not ready. */
   async open(id: string, presented: PresentedToConnect): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
+    if (isExclusive(row) && !this.#parts.signing.isPass(row.id, presented.pass ?? '')) throw sessionExclusive(row.id);
     const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
     if (live?.isOpen) return { live, keyId };
     const now = await this.#parts.rows.byId(row.id);

@@ -26,6 +26,7 @@ import { noteOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
+import { EXCLUSIVE } from './exclusive.ts';
 import type { LiveSessions } from './live.ts';
 import { requireSession, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
@@ -172,7 +173,7 @@ export class Creates {
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,
-    { delivery }: CreateOptions,
+    { delivery, isExclusive }: CreateOptions,
     kept: JsonObject,
   ): Omit<NewSession, 'id'> {
     const { clock, host, defaultRegion } = this.#parts;
@@ -187,6 +188,7 @@ export class Creates {
       settings: {
         ...request.settings,
         ...kept,
+        ...(isExclusive ? EXCLUSIVE : {}),
         ...(request.regionAsked === undefined ? {} : { regionAsked: request.regionAsked }),
         ...(request.warnings.length > 0 ? { warnings: request.warnings.map(warning => ({ ...warning })) } : {}),
       },

@@ -8,6 +8,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import { within } from '../../kit/wait.ts';
 import { redactText, redactUrl } from '../logs/redact.ts';
 import type { Attendance } from './attendance.ts';
+import type { LiveSession } from './live.ts';
 import type { Watcher } from './watchers.ts';
 
 /** A process that is killed loses the changes of this interval. */
@@ -17,7 +18,7 @@ const TITLE_READS = 3;
 const TITLE_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
 
-interface Watched {
+interface Watched extends Pick<LiveSession, 'secrets'> {
   readonly id: SessionId;
   readonly browser: {
     readonly changedPage: ChangedPage | undefined;
@@ -98,13 +99,14 @@ function isDue(reading: Reading): boolean {
 }
 
 /** PostgreSQL stores no NUL in a text. */
-async function pageOf({ id, browser }: Watched, page: ChangedPage): Promise<LastPageRow> {
+async function pageOf({ id, browser, secrets }: Watched, page: ChangedPage): Promise<LastPageRow> {
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page.targetId));
   const title = await read.catch(() => undefined);
-  const pageTitle = title === undefined || isAddress(title, page.url) ? '' : boundedText(title, TITLE_CHARACTERS_MAX);
+  const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
+  const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);
   return {
     id,
-    pageUrl: redactUrl(page.url).replaceAll('\0', ''),
+    pageUrl: redactUrl(secrets.clean(page.url)).replaceAll('\0', ''),
     pageTitle: redactText(pageTitle).replaceAll('\0', ''),
   };
 }

@@ -5,6 +5,7 @@ import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Scope } from '../../kit/scope.ts';
+import { SecretTexts } from '../../kit/secret-texts.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
@@ -67,6 +68,8 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
+  /** What the service typed into its pages, which nobody is shown. */
+  readonly secrets = new SecretTexts();
   /** Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
   readonly #log: Log;

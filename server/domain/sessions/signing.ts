@@ -3,7 +3,7 @@
 // the agent key.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
-import type { Secret } from '../../kit/secret.ts';
+import { Secret } from '../../kit/secret.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { ConnectFields } from './session.ts';
 
@@ -24,6 +24,17 @@ export class Signing {
   keyOf(id: SessionId, agentKey: KeyId): string {
     const signature = createHmac('sha256', this.#secret.reveal()).update(`connect:${id}:${agentKey}`);
     return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
+  }
+
+  /** With it the service itself connects to a session that is exclusive. It is in no answer. */
+  passOf(id: SessionId): Secret {
+    return new Secret(createHmac('sha256', this.#secret.reveal()).update(`pass:${id}`).digest('base64url'));
+  }
+
+  isPass(id: SessionId, pass: string): boolean {
+    const expected = Buffer.from(this.passOf(id).reveal());
+    const given = Buffer.from(pass);
+    return given.length === expected.length && timingSafeEqual(given, expected);
   }
 
   /** The agent key that it was issued to. Undefined if it is not a signing key of this session. */

@@ -104,7 +104,7 @@ function headersOf({ as, header = '' }: Auth, value: CredentialValue): Record<st
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-const missing = (problem: string): Error =>
+export const missing = (problem: string): Error =>
   fault('credential_missing', `The operation ${problem}. Nothing was started.`, {
     advice: 'Ask a developer of the application to write the credential.',
   });

@@ -1,10 +1,10 @@
 // Credentials of other services: write, rotate, roll back, delete. Values go into the vault, bound to their row, and come out
 // only for a call to one of their hosts.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import { CREDENTIAL_NAME } from '../../../contract/credential-names.ts';
 import {
   type CredentialValue,
   EARLIER_VERSION_HOURS,
-  STORED_CREDENTIAL_ID,
   STORED_CREDENTIALS_PER_APPLICATION_MAX,
   type StoredCredential,
   type StoredCredentialPage,
@@ -59,7 +59,7 @@ export interface Written {
 
 type CredentialAction = `credential.${'written' | 'rotated' | 'rolled_back' | 'deleted'}`;
 
-const ID = new RegExp(STORED_CREDENTIAL_ID.pattern);
+const ID = new RegExp(CREDENTIAL_NAME.pattern);
 const EARLIER_MS = EARLIER_VERSION_HOURS * 3_600_000;
 
 export class StoredCredentials {

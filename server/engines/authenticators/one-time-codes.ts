@@ -26,5 +26,9 @@ export function stepOf(seed: Secret, code: string, now: Date): number | undefine
   return delta === null ? undefined : Math.floor(now.getTime() / 1000 / PERIOD_SECONDS) + delta;
 }
 
+/** The code of this time. Spaces in the seed and a padding at its end do not matter. Throws if it is not base32. */
+export const codeOf = (seed: Secret, now: Date): Secret =>
+  new Secret(totpOf(seed.reveal().replaceAll(' ', '').replace(/=+$/, '')).generate({ timestamp: now.getTime() }));
+
 const totpOf = (base32: string, label = ''): TOTP =>
   new TOTP({ issuer: ISSUER, label, secret: Seed.fromBase32(base32), period: PERIOD_SECONDS });

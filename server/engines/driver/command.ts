@@ -82,6 +82,8 @@ export type Step =
       readonly double: boolean;
     }
   | { readonly do: 'fill'; readonly selector: string; readonly value: string }
+  /** The service types the text, which the driver never has. */
+  | { readonly do: 'type'; readonly selector: string }
   | { readonly do: 'select'; readonly selector: string; readonly values: readonly string[] }
   | { readonly do: 'press'; readonly selector?: string; readonly key: string }
   | { readonly do: 'hover'; readonly selector: string }
@@ -166,9 +168,9 @@ export interface CommandResult {
 
 /**
  * Why a command failed. `command`: it is not possible, and the message says why. `page`: the page could not be loaded or
- * is an error page. `timeout`: the page was not ready in time.
+ * is an error page. `timeout`: the page was not ready in time. `refused`: a text may not be typed into this page.
  */
-export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout';
+export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout' | 'refused';
 
 export class DriveFailed extends Error {
   override readonly name = 'DriveFailed';
@@ -198,7 +200,25 @@ export type ThreadMessage =
       readonly message: string;
       readonly details: Readonly<Record<string, string | number>>;
     }
+  | { readonly asks: number; readonly of: number; readonly help: Help }
   | { readonly closed: string };
+
+/**
+ * What a step needs done outside of the driver. `type`: the text of this step into the element that has the attribute `mark`.
+ * `cover`: hides fields and texts that show what was typed. `uncover`: shows them again, and fails if one was visible meanwhile.
+ */
+export type Help =
+  | { readonly do: 'type'; readonly step: number; readonly mark: string }
+  | { readonly do: 'cover' | 'uncover' };
+
+/** Throws DriveFailed. */
+export type Helper = (help: Help) => Promise<void>;
+
+/** Sent to the thread in reply to `asks`. */
+export interface Reply {
+  readonly reply: number;
+  readonly failed?: Pick<DriveFailed, 'why' | 'message' | 'details'>;
+}
 
 /** Sent to the thread to end a connection. */
 export interface Leave {

@@ -9,7 +9,7 @@ import {
   type Page,
   type Request,
 } from 'playwright-core';
-import { type Command, type CommandResult, DriveFailed, type PageState, type Tab } from './command.ts';
+import { type Command, type CommandResult, DriveFailed, type Helper, type PageState, type Tab } from './command.ts';
 import { type Acting, perform } from './perform.ts';
 
 const CONNECT_MS = 30_000;
@@ -89,9 +89,9 @@ export class DrivenBrowser implements Acting {
     return this.#browser.close();
   }
 
-  async run(command: Command): Promise<CommandResult> {
+  async run(command: Command, help: Helper): Promise<CommandResult> {
     try {
-      return await this.#run(command);
+      return await this.#run(command, help);
     } catch (error) {
       if (this.#browser.isConnected()) throw error;
       throw new DriveFailed(
@@ -101,11 +101,11 @@ export class DrivenBrowser implements Acting {
     }
   }
 
-  async #run(command: Command): Promise<CommandResult> {
-    if (command.do === 'capture' || command.do === 'steps') return this.#capture(command);
+  async #run(command: Command, help: Helper): Promise<CommandResult> {
+    if (command.do === 'capture' || command.do === 'steps') return this.#capture(command, help);
     this.#assertFree(command);
     this.#leading = undefined;
-    const done = perform(this, command);
+    const done = perform(this, command, help);
     const first = await Promise.race([done, this.#onDialog.promise.then(() => 'dialog' as const)]);
     if (first === 'dialog') done.catch(() => {}); // The command continues, or fails, when the dialog is answered.
     const said = first === 'dialog' ? {} : first;
@@ -121,11 +121,11 @@ export class DrivenBrowser implements Acting {
   }
 
   /** Nobody answers dialogs of an operation, so they are dismissed. */
-  async #capture(command: Command): Promise<CommandResult> {
+  async #capture(command: Command, help: Helper): Promise<CommandResult> {
     this.#isCapturing = true;
     try {
       await this.takeDialog()?.dismiss();
-      return { ...(await perform(this, command)), tabs: [] };
+      return { ...(await perform(this, command, help)), tabs: [] };
     } finally {
       this.#isCapturing = false;
     }

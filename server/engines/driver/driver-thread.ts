@@ -1,7 +1,7 @@
 // Runs in each thread of the driver: one connected browser for each session, which gets its commands one after the
 // other.
 import { parentPort } from 'node:worker_threads';
-import type { CommandResult, DriveFailure, Leave, Order, ThreadMessage } from './command.ts';
+import type { CommandResult, DriveFailure, Help, Leave, Order, Reply, ThreadMessage } from './command.ts';
 import { DriveFailed } from './command.ts';
 import { DrivenBrowser } from './driven-browser.ts';
 
@@ -15,20 +15,40 @@ const COLOURS = /\u001b\[[0-9;]*m/g;
 const browsers = new Map<string, Promise<DrivenBrowser>>();
 const say = (message: ThreadMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
 
-port.on('message', (message: Order | Leave) => {
+const asked = new Map<number, PromiseWithResolvers<void>>();
+let lastAsked = 0;
+
+port.on('message', (message: Order | Leave | Reply) => {
   if ('leave' in message) void leave(message.leave);
+  else if ('reply' in message) replied(message);
   else void perform(message);
 });
 
 async function perform({ id, session, address, command }: Order): Promise<void> {
   try {
     const browser = await connected(session, address);
-    const result = await browser.run(command);
+    const result = await browser.run(command, help => ask(id, help));
     say({ id, result }, buffersOf(result));
   } catch (error) {
     const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
     say({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
   }
+}
+
+/** Asks the main thread; rejects with what went wrong there. */
+function ask(of: number, help: Help): Promise<void> {
+  lastAsked += 1;
+  const answer = Promise.withResolvers<void>();
+  asked.set(lastAsked, answer);
+  say({ asks: lastAsked, of, help });
+  return answer.promise;
+}
+
+function replied({ reply, failed }: Reply): void {
+  const answer = asked.get(reply);
+  asked.delete(reply);
+  if (failed) answer?.reject(new DriveFailed(failed.why, failed.message, failed.details));
+  else answer?.resolve();
 }
 
 function connected(session: string, address: string): Promise<DrivenBrowser> {

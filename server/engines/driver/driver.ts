@@ -8,8 +8,10 @@ import {
   type Command,
   type CommandResult,
   DriveFailed,
+  type Helper,
   type Leave,
   type Order,
+  type Reply,
   type ThreadMessage,
 } from './command.ts';
 
@@ -41,6 +43,7 @@ const SESSION_ENDED = 'The session has ended.';
 interface Pending {
   readonly session: string;
   readonly answer: PromiseWithResolvers<CommandResult>;
+  readonly help: Helper;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -77,8 +80,8 @@ export class Driver implements Closeable {
     this.#limits = { ...DRIVER_LIMITS, ...limits };
   }
 
-  /** Throws DriveFailed. */
-  async run(target: Target, command: Command): Promise<CommandResult> {
+  /** Throws DriveFailed. `help` does what steps of the command need done outside of the driver. */
+  async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const driven = this.#drivenOf(target.session);
     if (driven.waiting >= this.#limits.waitingOfOne)
@@ -86,7 +89,7 @@ export class Driver implements Closeable {
     driven.waiting += 1;
     clearTimeout(driven.idle);
     const before = driven.last;
-    const mine = before.catch(() => {}).then(() => this.#send(driven.thread, target, command));
+    const mine = before.catch(() => {}).then(() => this.#send(driven.thread, target, command, help));
     driven.last = mine;
     try {
       return await mine;
@@ -153,7 +156,7 @@ export class Driver implements Closeable {
     return thread;
   }
 
-  #send(thread: Thread, { session, address }: Target, command: Command): Promise<CommandResult> {
+  #send(thread: Thread, { session, address }: Target, command: Command, help: Helper): Promise<CommandResult> {
     if (!this.#threads.has(thread))
       throw new DriveFailed('died', 'The driver was replaced. Take a new snapshot and repeat the command.');
     const id = this.#nextId++;
@@ -162,7 +165,7 @@ export class Driver implements Closeable {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
       void this.#end(thread, 'too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`);
     }, this.#limits.commandMs);
-    thread.pending.set(id, { session, answer, timer });
+    thread.pending.set(id, { session, answer, help, timer });
     const order: Order = { id, session, address, command };
     thread.worker.postMessage(order);
     return answer.promise;
@@ -174,12 +177,24 @@ export class Driver implements Closeable {
       if (driven?.thread === thread && driven.waiting === 0) this.forget(message.closed);
       return;
     }
+    if ('asks' in message) return void this.#help(thread, message);
     const pending = thread.pending.get(message.id);
     if (!pending) return;
     thread.pending.delete(message.id);
     clearTimeout(pending.timer);
     if ('result' in message) pending.answer.resolve(message.result);
     else pending.answer.reject(new DriveFailed(message.failed, message.message, message.details));
+  }
+
+  async #help(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {
+    const reply = (more: Omit<Reply, 'reply'> = {}): void => thread.worker.postMessage({ reply: asks, ...more });
+    try {
+      await (thread.pending.get(of)?.help ?? noHelp)(help);
+      reply();
+    } catch (error) {
+      const { why, message, details } = error instanceof DriveFailed ? error : HELP_FAILED;
+      reply({ failed: { why, message, details } });
+    }
   }
 
   #idleTimer(session: string): NodeJS.Timeout {
@@ -206,3 +221,9 @@ export class Driver implements Closeable {
     await thread.worker.terminate();
   }
 }
+
+const noHelp: Helper = async () => {
+  throw new DriveFailed('command', 'This command cannot type credentials.');
+};
+
+const HELP_FAILED = new DriveFailed('command', 'The service could not do this step.');

@@ -1,7 +1,7 @@
 // How each command is executed with Playwright. Errors are Playwright's own, which say what was waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
-import { type Command, type CommandResult, DriveFailed, type Field, type Ref } from './command.ts';
+import { type Command, type CommandResult, DriveFailed, type Field, type Helper, type Ref } from './command.ts';
 import { runSteps } from './steps.ts';
 
 /** The time limit for an element to become ready for an action. */
@@ -27,12 +27,16 @@ export interface Acting {
 
 type Said = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepped'>;
 type Performers = {
-  readonly [Name in Command['do']]: (on: Acting, command: Extract<Command, { do: Name }>) => Promise<Said>;
+  readonly [Name in Command['do']]: (
+    on: Acting,
+    command: Extract<Command, { do: Name }>,
+    help: Helper,
+  ) => Promise<Said>;
 };
 
-export const perform = (on: Acting, command: Command): Promise<Said> =>
+export const perform = (on: Acting, command: Command, help: Helper): Promise<Said> =>
   // Each performer accepts the commands of its own name.
-  (PERFORMERS[command.do] as (on: Acting, command: Command) => Promise<Said>)(on, command);
+  (PERFORMERS[command.do] as (on: Acting, command: Command, help: Helper) => Promise<Said>)(on, command, help);
 
 const PERFORMERS: Performers = {
   navigate: async (on, { url }) => {
@@ -169,7 +173,7 @@ const PERFORMERS: Performers = {
     };
   },
   capture: async (on, command) => ({ captured: await capture(await on.page(), command.capture) }),
-  steps: async (on, command) => ({ stepped: await runSteps(await on.page(), command.steps) }),
+  steps: async (on, command, help) => ({ stepped: await runSteps(await on.page(), command.steps, help) }),
   resize: async (on, { width, height }) => {
     await (await on.page()).setViewportSize({ width, height });
     return {};

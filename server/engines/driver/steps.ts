@@ -1,11 +1,20 @@
 // Does the steps of an operation in a page, one after the other, until one fails.
+import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../kit/clock.ts';
 import { PLAYWRIGHT_DEFAULT_MS, pageOf, take, visit, within } from './capture.ts';
-import { DriveFailed, type FileContent, type Step, type Stepped, type StepResult, type Steps } from './command.ts';
+import {
+  DriveFailed,
+  type FileContent,
+  type Helper,
+  type Step,
+  type Stepped,
+  type StepResult,
+  type Steps,
+} from './command.ts';
 
 /** Of a failed step, so that the error says which one it is. */
-const BLAMED = new Set<unknown>(['command', 'page', 'timeout']);
+const BLAMED = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
 /** Playwright's own timeouts come first, as they say what was waited for. */
 const SPARE_MS = 500;
@@ -37,10 +46,10 @@ class Progress {
  * Throws DriveFailed. The number of the step, from 0, is `details.step` if the failure is that of a step. All steps have one
  * deadline, since some of Playwright's functions have no timeout and a page can hang.
  */
-export async function runSteps(page: Page, order: Steps): Promise<Stepped> {
+export async function runSteps(page: Page, order: Steps, help: Helper): Promise<Stepped> {
   const progress = new Progress(order.timeoutMs);
   try {
-    return await within(order.timeoutMs + SPARE_MS, run(page, order, progress));
+    return await within(order.timeoutMs + SPARE_MS, run(page, order, progress, help));
   } catch (error) {
     throw progress.step < 0 ? error : blamed(error, progress.step, order.steps[progress.step]);
   } finally {
@@ -48,20 +57,30 @@ export async function runSteps(page: Page, order: Steps): Promise<Stepped> {
   }
 }
 
-async function run(page: Page, { url, waitUntil, acceptStatus, steps }: Steps, progress: Progress): Promise<Stepped> {
+async function run(
+  page: Page,
+  { url, waitUntil, acceptStatus, steps }: Steps,
+  progress: Progress,
+  help: Helper,
+): Promise<Stepped> {
   const open = (to: string, until: string) =>
     visit(page, { url: to, waitUntil: until, timeoutMs: progress.leftMs(), acceptStatus });
   page.setDefaultTimeout(progress.leftMs());
   let status = url === undefined ? undefined : await open(url, waitUntil);
   const results: StepResult[] = [];
   let bytes = 0;
+  const typing = steps.findIndex(step => step.do === 'type');
   for (const [index, step] of steps.entries()) {
     progress.step = index;
     page.setDefaultTimeout(progress.leftMs());
     if (step.do === 'goto') {
       status = await open(step.url, step.waitUntil);
       results.push({ do: 'goto' });
-    } else results.push(await perform(page, step));
+    } else if (step.do === 'type')
+      results.push(await type(page, step.selector, mark => help({ do: 'type', step: index, mark })));
+    else if (isPicture(step) && typing >= 0 && typing < index)
+      results.push(await covered(help, () => perform(page, step)));
+    else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
     if (bytes > BYTES_MAX)
       throw new DriveFailed('command', `The files of all steps are larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
@@ -69,7 +88,31 @@ async function run(page: Page, { url, waitUntil, acceptStatus, steps }: Steps, p
   return { ...(await pageOf(page, status)), results };
 }
 
-async function perform(page: Page, step: Exclude<Step, { do: 'goto' }>): Promise<StepResult> {
+/** Finds the field as `fill` does, and marks it for the service, which removes the mark. */
+async function type(page: Page, selector: string, typed: (mark: string) => Promise<void>): Promise<StepResult> {
+  const field = page.locator(selector).first();
+  await field.waitFor({ state: 'visible' });
+  const mark = `data-${randomBytes(16).toString('hex')}`;
+  await field.evaluate((element, name) => Object(element).setAttribute(name, ''), mark);
+  await typed(mark);
+  return { do: 'type' };
+}
+
+const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
+  step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
+
+/** What was typed is hidden in pictures and PDF files. */
+async function covered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
+  await help({ do: 'cover' });
+  const taken = await take().catch(async error => {
+    await help({ do: 'uncover' }).catch(() => {}); // The error of the step matters.
+    throw error;
+  });
+  await help({ do: 'uncover' });
+  return taken;
+}
+
+async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>): Promise<StepResult> {
   switch (step.do) {
     case 'take':
       return { do: step.do, ...(await take(page, step.wanted)) };

@@ -1,14 +1,17 @@
-// Masks the password fields of a page, including fields that had another type later. A frame is kept only if the positions of
+// Masks the password fields of a page, including fields that had another type later, and what shows a text that the service typed. A
+// frame is kept only if the positions of
 // the fields before and after its painting are known. Everything between the two positions is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
+import type { SecretTexts } from '../../kit/secret-texts.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { BLACKOUT } from './blackout-job.ts';
 import type { CapturedFrame } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
-import { LAST_FIELDS, watchFields } from './watch-fields.ts';
+import { type Typing, type TypingOutcome, typeText } from './type-text.ts';
+import { COVER, LAST_FIELDS, UNCOVER, watchFields } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
 export interface Masked {
@@ -41,6 +44,8 @@ interface Point {
 export interface PageMaskOptions {
   readonly kind: MaskKind;
   readonly session: string;
+  /** Texts that are masked wherever the page shows them, except with the kind `none`. */
+  readonly secrets: Pick<SecretTexts, 'all'>;
   /** Threads in which pictures are masked. */
   readonly workers: Workers;
 }
@@ -58,9 +63,9 @@ export class PageMask {
 
   /** Adds the page itself, or an out-of-process frame of it. */
   add(channel: TargetChannel): void {
-    const { kind } = this.#options;
+    const { kind, secrets } = this.#options;
     if (kind === 'none') return;
-    this.#targets.set(channel.id, new MaskedTarget(channel, kind));
+    this.#targets.set(channel.id, new MaskedTarget(channel, kind, secrets));
     channel.whenGone(() => this.#targets.delete(channel.id));
   }
 
@@ -86,6 +91,21 @@ export class PageMask {
     if (rects.length === 0) return unmasked(still);
     const jpeg = await this.#paint(still, rects);
     return jpeg && { ...still, jpeg, unmasked: still.jpeg };
+  }
+
+  /** Types into the marked element, whichever frame it is in. From then on it is masked. */
+  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+    for (const target of this.#targets.values()) {
+      const outcome = await target.type(typing);
+      if (outcome) return outcome;
+    }
+    return undefined;
+  }
+
+  /** Hides what is masked from the page itself, or shows it again. False if something of it is, or was, visible. */
+  async cover(isToBeCovered: boolean): Promise<boolean> {
+    const each = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
+    return each.every(Boolean);
   }
 
   /** Undefined also if the workers are overloaded. */
@@ -137,22 +157,58 @@ export class PageMask {
 
 class MaskedTarget {
   readonly channel: TargetChannel;
-  readonly #script: string;
+  readonly #all: boolean;
+  readonly #secrets: Pick<SecretTexts, 'all'>;
   /** Execution contexts by frame id. */
   #worlds = new Map<string, number>();
   #areKnown = false;
 
-  constructor(channel: TargetChannel, kind: 'password' | 'all') {
+  constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'all'>) {
     this.channel = channel;
-    this.#script = watchFields(kind === 'all');
+    this.#all = kind === 'all';
+    this.#secrets = secrets;
     channel.on(method => {
       if (method.startsWith('Page.frame')) this.#areKnown = false;
     });
     channel.post('Page.enable');
     channel.post('Page.addScriptToEvaluateOnNewDocument', {
-      source: this.#script,
+      source: watchFields(this.#all),
       worldName: WORLD,
       runImmediately: true,
+    });
+  }
+
+  get #script(): string {
+    return watchFields(this.#all, this.#secrets.all);
+  }
+
+  /** In the document that has the mark, if it is one of this target. A document that is replaced meanwhile is left alone. */
+  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+    await this.#findWorlds().catch(() => {});
+    for (const world of this.#worlds.values()) {
+      const outcome = await typeText(this.channel, world, watchFields(this.#all), typing);
+      if (outcome) return outcome;
+    }
+    return undefined;
+  }
+
+  /** Tries again if a document is replaced meanwhile. */
+  async cover(isToBeCovered: boolean): Promise<boolean> {
+    const secrets = this.#secrets.all;
+    const does = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
+    const all = async (): Promise<boolean> => {
+      await this.#findWorlds();
+      const each = [...this.#worlds.values()].map(async contextId => {
+        const params = { expression: `${this.#script}; ${does}`, contextId, returnByValue: true };
+        const { result } = await ask(this.channel, 'Runtime.evaluate', params);
+        return isObject(result) && result.value === true;
+      });
+      return (await Promise.all(each)).every(Boolean);
+    };
+    return all().catch(error => {
+      if (this.channel.isGone) return true;
+      if (isToBeCovered) return all();
+      throw error;
     });
   }
 

@@ -40,7 +40,10 @@ export class Pictures {
   /** Calls `seen` with the newest picture at once, and with each new one. */
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
-    const hub = recording?.hubOfTarget(target.id) ?? this.#ownOf(session, target).hub;
+    const recorded = recording?.hubOfTarget(target.id);
+    // A picture of its own would show what the recording of the other pages masks.
+    if (!recorded && recording?.hasSecrets) return { close: () => {} };
+    const hub = recorded ?? this.#ownOf(session, target).hub;
     const watching = hub.watch(({ jpeg, unmasked, width, height, metadata }) =>
       seen({ jpeg, unmasked, width: metadata.deviceWidth || width, height: metadata.deviceHeight || height }),
     );

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { SecretTexts } from '../../kit/secret-texts.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
@@ -19,6 +20,7 @@ import {
   type PageRecordingOptions,
   type RecordingSink,
 } from './page-recording.ts';
+import type { Typing, TypingOutcome } from './type-text.ts';
 
 /** Tabs of one session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
@@ -51,6 +53,8 @@ export type Shortfall = 'too_many_at_once' | NoRoom;
 export interface RecordingOptions {
   readonly session: string;
   readonly masks: MaskKind;
+  /** Texts that nobody may see in its pages. */
+  readonly secrets: Pick<SecretTexts, 'all'>;
   /** Called when something is not recorded. `targetId` and `page` are given for a page that waits to be recorded. */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
@@ -264,8 +268,8 @@ export class SessionRecording {
     const recording = known ?? new PageRecording(this.#optionsOf(page), appeared);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
-    const { masks, session, workers } = this.#options;
-    const mask = new PageMask({ kind: masks, session, workers });
+    const { masks, session, secrets, workers } = this.#options;
+    const mask = new PageMask({ kind: masks, session, secrets, workers });
     mask.add(target);
     this.#masks.set(target.id, mask);
     recording.capture(target, mask.mask);
@@ -280,6 +284,25 @@ export class SessionRecording {
 
   maskOfTarget(targetId: string): PageMask | undefined {
     return this.#masks.get(targetId);
+  }
+
+  get hasSecrets(): boolean {
+    return this.#options.secrets.all.length > 0;
+  }
+
+  /** Types into the marked element of a recorded page. Undefined if no page has it. */
+  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+    for (const mask of [...this.#masks.values()]) {
+      const outcome = await mask.type(typing);
+      if (outcome) return outcome;
+    }
+    return undefined;
+  }
+
+  /** See PageMask. */
+  async cover(isToBeCovered: boolean): Promise<boolean> {
+    const each = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
+    return each.every(Boolean);
   }
 
   /** The newest frame of all pages, including pages that have ended. */

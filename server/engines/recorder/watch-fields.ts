@@ -1,15 +1,25 @@
-// A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password field,
-// and returns those that are in the document. Pages can neither see nor change it.
+// A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password field, each
+// field that the service typed a credential into, and what shows such a text. It returns those that are in the document. Pages
+// can neither see nor change it.
 
-/** The script; it evaluates to the list. `all`: every editable field, not only password fields. */
-export const watchFields = (all: boolean): string => `(${watcher})(${all})`;
+/**
+ * The script; it evaluates to the list. `all`: every editable field, not only password fields. `secrets`: texts that must not be
+ * seen wherever the page shows them.
+ */
+export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
+  `(${watcher})(${all}, ${JSON.stringify(secrets)})`;
+
+/** Members of the world: adds a field to the list, hides the list, and shows it again. The last two take the secrets. */
+export const KEEP = '__keep';
+export const COVER = '__cover';
+export const UNCOVER = '__uncover';
 
 /** The global variable with the list that was returned last. */
 export const LAST_FIELDS = '__last';
 
-const watcher = `all => {
+const watcher = `(all, secrets) => {
   const key = '__fields', last = '__last';
-  if (globalThis[key]) return globalThis[key]();
+  if (Object.hasOwn(globalThis, key)) return globalThis[key](secrets);
   const typed = 'input, textarea, select, [contenteditable]:not([contenteditable="false"])';
   const wanted = all ? typed : 'input[type="password" i]';
   const once = new Set();
@@ -62,11 +72,63 @@ const watcher = `all => {
   };
   addEventListener('scroll', note, { capture: true, passive: true });
   addEventListener('resize', note);
-  globalThis[key] = () => {
+  // A page can name an element so that it stands in for a member of its document.
+  const documentElement = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get;
+  const holds = (text, secrets) => typeof text === 'string' && secrets.some(secret => text.includes(secret));
+  const shows = (root, secrets) => {
+    let isFound = false;
+    const found = element => {
+      isFound = true;
+      if (element && !known.has(element)) keep(element);
+    };
+    for (const element of root.querySelectorAll('input, textarea'))
+      if (holds(element.value, secrets) || holds(element.placeholder, secrets)) found(element);
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode())
+      if (holds(node.data, secrets)) found(node.parentElement ?? root.host);
+    if (isFound || !holds((root === document ? documentElement.call(document) : root)?.textContent, secrets)) return;
+    // Spread over several nodes: the innermost elements that contain it.
+    for (const element of root.querySelectorAll('*'))
+      if (holds(element.textContent, secrets) && ![...element.children].some(child => holds(child.textContent, secrets))) found(element);
+  };
+  const find = (secrets = []) => {
     changed(observer.takeRecords());
     look(document);
     for (const root of roots) if (root !== document) look(root);
-    const list = here();
+    if (secrets.length > 0) for (const root of roots) shows(root, secrets);
+    return here();
+  };
+  globalThis.${KEEP} = element => { if (!known.has(element)) keep(element); };
+  const covered = new Map();
+  const isField = element => element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement;
+  const cover = ({ style }, isField) => {
+    const looks = { 'transition': 'none', 'animation': 'none', ...(isField
+      ? { '-webkit-text-security': 'disc', 'background': '#000', 'color': '#000', 'text-shadow': 'none' }
+      : { 'visibility': 'hidden' }) };
+    for (const [name, look] of Object.entries(looks)) style.setProperty(name, look, 'important');
+  };
+  const isCovered = element => {
+    const { webkitTextSecurity, visibility } = getComputedStyle(element);
+    return isField(element) ? webkitTextSecurity === 'disc' || element.type === 'password' : visibility === 'hidden' || element.getClientRects().length === 0;
+  };
+  globalThis.${COVER} = secrets => {
+    for (const element of find(secrets)) {
+      if (!covered.has(element)) covered.set(element, element.getAttribute('style'));
+      cover(element, isField(element));
+    }
+    return here().every(isCovered);
+  };
+  globalThis.${UNCOVER} = secrets => {
+    const areCovered = find(secrets).every(isCovered);
+    for (const [element, style] of covered) {
+      if (style === null) element.removeAttribute('style');
+      else element.style.cssText = style;
+    }
+    covered.clear();
+    return areCovered;
+  };
+  globalThis[key] = secrets => {
+    const list = find(secrets);
     list.travels = list.map(element => {
       const [x, y] = placeOf(element);
       const from = [0, 0], to = [0, 0];
@@ -80,5 +142,5 @@ const watcher = `all => {
     globalThis[last] = list;
     return list;
   };
-  return globalThis[key]();
+  return globalThis[key](secrets);
 }`;

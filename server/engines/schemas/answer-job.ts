@@ -3,9 +3,9 @@
 import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import { matchesSchema } from './validate-job.ts';
-import { withoutSecrets } from './without-secrets.ts';
 
 export interface AnswerInput {
   readonly body: Uint8Array;

@@ -217,7 +217,8 @@ export class CdpEntry {
 
   #presented(request: IncomingMessage, url: URL): PresentedToConnect {
     const signingKey = url.searchParams.get('signingKey') ?? undefined;
-    return { ...presentedBy(request, this.#parts.trustedProxies), signingKey };
+    const pass = url.searchParams.get('pass') ?? undefined;
+    return { ...presentedBy(request, this.#parts.trustedProxies), signingKey, pass };
   }
 
   #refuse(connection: Duplex, thrown: unknown, requestId: string): void {

@@ -33,6 +33,7 @@ import { up as invocationPrice } from './0034-invocation-price.ts';
 import { up as keptInputs } from './0035-kept-inputs.ts';
 import { up as browserOperations } from './0036-browser-operations.ts';
 import { up as invocationsOfApplication } from './0037-invocations-of-application.ts';
+import { up as typedCredentials } from './0040-typed-credentials.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -68,4 +69,5 @@ export const migrations: Record<string, Migration> = {
   '0035-kept-inputs': { up: keptInputs },
   '0036-browser-operations': { up: browserOperations },
   '0037-invocations-of-application': { up: invocationsOfApplication },
+  '0040-typed-credentials': { up: typedCredentials },
 };

@@ -17,8 +17,8 @@ export interface OperationRow {
 export interface OperationContent {
   readonly digest: string;
   readonly definition: JsonObject;
-  /** The stored credential that the definition names. */
-  readonly credentialId?: string;
+  /** The stored credentials that the definition names. */
+  readonly credentialIds: readonly string[];
 }
 
 export interface OperationRevisionRow extends OperationContent {

@@ -52,6 +52,8 @@ export interface GrantRow {
   readonly revision?: number;
   readonly effect?: 'read';
   readonly input?: JsonObject;
+  /** Stored credentials that a call may name. */
+  readonly credentials?: readonly string[];
   readonly maxCallsPerDay?: number;
   readonly maxCostPerDay?: number;
 }

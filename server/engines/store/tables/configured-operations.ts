@@ -136,25 +136,25 @@ async function withContent(
         : joined.onRef('operationRevisions.revision', '=', `operations.${at}`);
     })
     .selectAll('operations')
-    .select(['operationRevisions.digest', 'operationRevisions.definition', 'operationRevisions.credentialId'])
+    .select(['operationRevisions.digest', 'operationRevisions.definition', 'operationRevisions.credentialIds'])
     .where('operations.applicationId', '=', application)
     .where('operations.status', '<>', 'deleted')
     .orderBy('operations.id');
   if (id !== undefined) wanted = wanted.where('operations.id', '=', id);
   if (isPublished) wanted = wanted.where('operations.status', '=', 'published');
-  return (await wanted.execute()).map(({ digest, definition, credentialId, ...row }) => ({
+  return (await wanted.execute()).map(({ digest, definition, credentialIds, ...row }) => ({
     ...rowOf(row),
-    content: { digest, definition, ...(credentialId === null ? {} : { credentialId }) },
+    content: { digest, definition, credentialIds },
   }));
 }
 
 async function addRevision(
   trx: Db,
   { applicationId, id, revision }: OperationRow,
-  { digest, definition, credentialId }: OperationContent,
+  { digest, definition, credentialIds }: OperationContent,
   now: Date,
 ): Promise<void> {
-  const row = { applicationId, operationId: id, revision, digest, createdAt: now, credentialId: credentialId ?? null };
+  const row = { applicationId, operationId: id, revision, digest, createdAt: now, credentialIds: [...credentialIds] };
   await trx
     .insertInto('operationRevisions')
     .values({ ...row, definition: JSON.stringify(definition) })

@@ -4,6 +4,7 @@ import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type {
   CredentialUse,
+  CredentialUser,
   CredentialVersionRow,
   NewVersion,
   StoredCredentialRows,
@@ -117,32 +118,17 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
 
   usersOf: async (application, ids) => {
     if (ids.length === 0) return [];
-    const users = await db
-      .selectFrom('operationRevisions')
-      .innerJoin('operations', join =>
-        join
-          .onRef('operations.applicationId', '=', 'operationRevisions.applicationId')
-          .onRef('operations.id', '=', 'operationRevisions.operationId'),
-      )
-      .select(['operationRevisions.operationId', 'operationRevisions.credentialId'])
-      .select(
-        sql<boolean>`bool_or(operations.status = 'published' and operations.published_revision = operation_revisions.revision)`.as(
-          'isPublished',
-        ),
-      )
-      .where('operationRevisions.applicationId', '=', application)
-      .where('operationRevisions.credentialId', 'in', [...ids])
-      .where('operations.status', '<>', 'deleted')
-      .where(({ or, eb }) =>
-        or([
-          eb('operationRevisions.revision', '=', eb.ref('operations.revision')),
-          eb('operationRevisions.revision', '=', eb.ref('operations.publishedRevision')),
-        ]),
-      )
-      .groupBy(['operationRevisions.operationId', 'operationRevisions.credentialId'])
-      .orderBy('operationRevisions.operationId')
-      .execute();
-    return users.map(({ credentialId, ...user }) => ({ ...user, credentialId: credentialId ?? '' }));
+    const { rows } = await sql<CredentialUser>`
+      select named.id as credential_id, r.operation_id,
+        bool_or(o.status = 'published' and o.published_revision = r.revision) as is_published
+      from operation_revisions r
+      join operations o on o.application_id = r.application_id and o.id = r.operation_id
+      cross join lateral unnest(r.credential_ids) named (id)
+      where r.application_id = ${application} and named.id = any (${[...ids]}::text[])
+        and o.status <> 'deleted' and r.revision in (o.revision, o.published_revision)
+      group by named.id, r.operation_id
+      order by r.operation_id`.execute(db);
+    return rows;
   },
 
   count: async ({ applicationId, credentialId, operationId, keyId, day }, now) => {

@@ -1,0 +1,133 @@
+// Types credentials into the pages of a call, and keeps what was typed out of its results. Each text is known to the session as secret
+// before it is typed.
+import type { DriveFailed, DriveFailure, Help, Helper, Stepped } from '../../engines/driver/command.ts';
+import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { SecretTexts } from '../../kit/secret-texts.ts';
+import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
+import {
+  type CredentialPart,
+  type OpenedCredentials,
+  partOf,
+  partsIn,
+  type TypedCredentials,
+} from '../stored-credentials/typed-credentials.ts';
+import type { GivenStep } from './browser-steps.ts';
+
+/** Where a session is typed into: its recording, which masks what was typed. */
+export interface TypingPage {
+  type(typing: Typing): Promise<TypingOutcome | undefined>;
+  cover(isToBeCovered: boolean): Promise<boolean>;
+}
+
+export interface PageTypingParts {
+  readonly credentials: Pick<TypedCredentials, 'open'>;
+  readonly uses: Pick<CallCredentials, 'count'>;
+  /** Undefined: it has ended. */
+  readonly pageOf: (session: SessionId) => TypingPage | undefined;
+  readonly secretsOf: (session: SessionId) => SecretTexts | undefined;
+  readonly failure: (why: DriveFailure, message: string, details?: Readonly<Record<string, string>>) => DriveFailed;
+  readonly clean: (stepped: Stepped, secrets: readonly string[], of: string) => Promise<Stepped>;
+  readonly log: Log;
+}
+
+/** A name that is an ordinary word is not removed from texts, because they would become unreadable. */
+const NAME_CHARACTERS_MIN = 6;
+const ORDINARY = /^\p{L}*$/u;
+/** A longer message was cut where it was made. */
+const MESSAGE_CHARACTERS_MAX = 2_000;
+
+export class PageTyping {
+  readonly #parts: PageTypingParts;
+
+  constructor(parts: PageTypingParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined if the steps type none. Throws `credential_missing`. */
+  async open(application: ApplicationId, steps: readonly GivenStep[]): Promise<OpenedCredentials | undefined> {
+    const parts = partsIn(steps);
+    return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
+  }
+
+  /** Does what the driver asks for. */
+  helper(session: SessionId, steps: readonly GivenStep[], opened: OpenedCredentials): Helper {
+    return async help => {
+      const page = this.#parts.pageOf(session);
+      if (!page) throw this.#parts.failure('connection', 'The session has ended.');
+      if (help.do === 'type') await this.#type(session, page, help, steps, opened);
+      else if (!(await page.cover(help.do === 'cover'))) throw this.#parts.failure('command', NOT_HIDDEN);
+    };
+  }
+
+  /** Counts a call for each of its credentials. */
+  count({ applicationId, operationId, keyId }: InvocationRow, { ids }: OpenedCredentials): void {
+    const { uses, log } = this.#parts;
+    for (const credentialId of ids)
+      uses
+        .count({ applicationId, operationId, keyId, credentialId })
+        .catch(error => log.warn('credential.use_not_counted', { credentialId, reason: reason(error) }));
+  }
+
+  /** The results without what was typed. */
+  async cleaned(session: SessionId, stepped: Stepped): Promise<Stepped> {
+    const files = stepped.results.map(({ bytes }) => bytes);
+    const texts = { ...stepped, results: stepped.results.map(({ bytes: _, ...rest }) => rest) };
+    const cleaned = await this.#parts.clean(texts, this.#parts.secretsOf(session)?.all ?? [], session);
+    const results = cleaned.results.map((result, index) => {
+      const bytes = files[index];
+      return bytes ? { ...result, bytes } : result;
+    });
+    return { ...cleaned, results };
+  }
+
+  cleanedFailure(session: SessionId, { why, message, details }: DriveFailed): DriveFailed {
+    const secrets = this.#parts.secretsOf(session);
+    const clean = (text: string): string => secrets?.clean(text, text.length >= MESSAGE_CHARACTERS_MAX) ?? text;
+    const cleaned = Object.entries(details).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? clean(value) : value,
+    ]);
+    return this.#parts.failure(why, clean(message), Object.fromEntries(cleaned));
+  }
+
+  async #type(
+    session: SessionId,
+    page: TypingPage,
+    { step, mark }: Extract<Help, { do: 'type' }>,
+    steps: readonly GivenStep[],
+    opened: OpenedCredentials,
+  ): Promise<void> {
+    const { failure, secretsOf } = this.#parts;
+    const given = steps[step];
+    const part = given && partOf(given);
+    const secrets = secretsOf(session);
+    if (!part || !secrets) throw failure('connection', 'The session has ended.');
+    const { text, origins } = opened.textOf(part);
+    if (isRemoved(part, text.reveal())) secrets.add(text.reveal());
+    const outcome = await page.type({ mark, text: text.reveal(), origins });
+    if (outcome?.is === 'typed') return;
+    if (outcome?.is === 'refused')
+      throw failure(
+        'refused',
+        `The credential ${part.credential} may not be typed into a page of ${outcome.origin}. Nothing was typed.`,
+        {
+          origin: outcome.origin,
+        },
+      );
+    throw failure('command', outcome ? NO_FIELD[outcome.is] : REPLACED);
+  }
+}
+
+const isRemoved = ({ part }: CredentialPart, text: string): boolean =>
+  part !== 'username' || (text.length >= NAME_CHARACTERS_MIN && !ORDINARY.test(text));
+
+const NO_FIELD = {
+  not_a_field: 'The element is no text field, so no credential can be typed into it.',
+  read_only: 'The field cannot be changed by a user, so no credential was typed into it.',
+} as const;
+const REPLACED = 'The page was replaced before anything was typed, or the field is gone.';
+const NOT_HIDDEN = 'The page shows what was typed, and does not let it be hidden, so no picture of it was taken.';

@@ -1,0 +1,13 @@
+// A session is exclusive if the service types credentials into it: no client connects to it, nobody controls it, and it is
+// neither recorded without masks nor taken over by a restarted service. The row says so from its first moment on.
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import { fault } from '../faults.ts';
+
+export const EXCLUSIVE = { exclusive: true } as const;
+
+export const isExclusive = ({ settings }: Pick<SessionRow, 'settings'>): boolean => settings.exclusive === true;
+
+export const sessionExclusive = (id: string): Error =>
+  fault('permission_denied', `Session ${id} belongs to a call that types credentials, so no client can use it.`, {
+    advice: 'Wait for the end of the call, and read its output, recording and logs.',
+  });

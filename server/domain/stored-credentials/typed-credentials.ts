@@ -1,0 +1,130 @@
+// Credentials that the service types into pages for a call: which of them steps name, what is wrong with that, and their values with
+// the origins where each may be typed.
+import type { Issue } from '../../../contract/common.ts';
+import type { CredentialValue } from '../../../contract/stored-credentials.ts';
+import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { missing } from './call-credentials.ts';
+import type { ValueSeal } from './stored-credentials.ts';
+
+/** One text of a credential. */
+export interface CredentialPart {
+  readonly credential: string;
+  readonly part: 'username' | 'password' | 'totp';
+}
+
+/** The fields of a `fill` that say what is typed. */
+interface Fill {
+  readonly do: string;
+  readonly value?: unknown;
+  readonly credential?: string;
+  readonly field?: 'username' | 'password';
+  readonly totp?: string;
+}
+
+export const partOf = ({ credential, field, totp }: Fill): CredentialPart | undefined => {
+  if (credential !== undefined && field !== undefined) return { credential, part: field };
+  return totp === undefined ? undefined : { credential: totp, part: 'totp' };
+};
+
+export const partsIn = (steps: readonly Fill[]): readonly CredentialPart[] =>
+  steps.flatMap(step => (step.do === 'fill' ? (partOf(step) ?? []) : []));
+
+export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
+  ...new Set(partsIn(steps).map(({ credential }) => credential)),
+];
+
+/** A fill says what is typed in exactly one way. */
+export function fillIssues(step: Fill, path: string): Issue[] {
+  const { value, credential, field, totp } = step;
+  if (step.do !== 'fill') return [];
+  const ways = [value, credential ?? field, totp].filter(way => way !== undefined).length;
+  if (ways === 0) return [{ path: `${path}.value`, message: 'is required by fill, unless a credential is typed' }];
+  if (ways > 1) return [{ path, message: 'needs one of value, credential with field, and totp' }];
+  if (credential === undefined && field !== undefined)
+    return [{ path: `${path}.credential`, message: 'is required with field' }];
+  if (credential !== undefined && field === undefined)
+    return [{ path: `${path}.field`, message: 'is required with credential' }];
+  return [];
+}
+
+/** What a call may type. The values are those of the time at which it was opened. */
+export interface OpenedCredentials {
+  readonly ids: readonly string[];
+  textOf(part: CredentialPart): TypedText;
+}
+
+export interface TypedText {
+  readonly text: Secret;
+  /** Every document from the field up to the page must have one of these. */
+  readonly origins: readonly string[];
+}
+
+export interface TypedCredentialsParts {
+  readonly rows: Pick<StoredCredentialRows, 'get'>;
+  readonly seal: Pick<ValueSeal, 'open'>;
+  /** The one-time code of a seed in base32. Throws if the seed is not one. */
+  readonly codeOf: (seed: Secret, now: Date) => Secret;
+  readonly clock: Clock;
+}
+
+export class TypedCredentials {
+  readonly #parts: TypedCredentialsParts;
+
+  constructor(parts: TypedCredentialsParts) {
+    this.#parts = parts;
+  }
+
+  /** What is wrong with typing these credentials, in words. */
+  async problem(application: ApplicationId, ids: readonly string[]): Promise<string | undefined> {
+    for (const id of ids) {
+      const problem = this.#problemOf(id, await this.#parts.rows.get(application, id));
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  /** @throws Fault `credential_missing` */
+  async open(application: ApplicationId, wanted: readonly CredentialPart[]): Promise<OpenedCredentials> {
+    const { rows, seal, codeOf, clock } = this.#parts;
+    const opened = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
+    for (const { credential: id, part } of wanted) {
+      const row = opened.has(id) ? undefined : await rows.get(application, id);
+      const problem = opened.has(id) ? undefined : this.#problemOf(id, row);
+      if (problem !== undefined) throw missing(problem);
+      if (row)
+        opened.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
+      if (part !== 'totp') continue;
+      const { totpSeed } = opened.get(id)?.value ?? {};
+      if (totpSeed === undefined || !hasCode(() => codeOf(new Secret(totpSeed), clock.now())))
+        throw missing(`needs a one-time code of the credential ${id}, which has no usable totpSeed`);
+    }
+    return {
+      ids: [...opened.keys()],
+      textOf: ({ credential, part }) => {
+        const { value, origins } = opened.get(credential) ?? { value: {}, origins: [] };
+        const { username = '', password = '', totpSeed = '' } = value;
+        const text = part === 'totp' ? codeOf(new Secret(totpSeed), clock.now()) : undefined;
+        return { text: text ?? new Secret(part === 'password' ? password : username), origins };
+      },
+    };
+  }
+
+  #problemOf(id: string, row: StoredCredentialWithVersion | undefined): string | undefined {
+    if (!row) return `names the credential ${id}, which does not exist`;
+    if (row.current.type !== 'login') return `names the credential ${id}, which is not a login and is never typed`;
+    if (row.current.expiresAt && row.current.expiresAt <= this.#parts.clock.now())
+      return `names the credential ${id}, which has expired`;
+    return undefined;
+  }
+}
+
+function hasCode(code: () => Secret): boolean {
+  try {
+    return code().reveal() !== '';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+// Removes what the service typed from the results of steps, in a worker thread: they are texts of pages, and can be long.
+import { withoutSecrets } from '../../kit/without-secrets.ts';
+import type { Job } from '../../kit/worker-pool.ts';
+import type { Stepped, StepResult } from './command.ts';
+
+export interface CleanInput {
+  /** Without bytes of files. */
+  readonly stepped: Stepped;
+  readonly secrets: readonly string[];
+}
+
+const LIMIT_MS = 20_000;
+/** A text of at least this length may have been cut where it was read: the shortest limit there. */
+const CUT_CHARACTERS = 300;
+
+export const CLEAN_STEPS: Job<CleanInput, Stepped> = {
+  name: 'remove typed credentials from the results of steps',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+  isLong: true,
+};
+
+export function work({ stepped, secrets }: CleanInput): Stepped {
+  const without = withoutSecrets(secrets);
+  const clean = (text: string): string => without(text, text.length >= CUT_CHARACTERS);
+  const cleanResult = ({ text, values, ...rest }: StepResult): StepResult => ({
+    ...rest,
+    ...(text === undefined ? {} : { text: clean(text) }),
+    ...(values === undefined
+      ? {}
+      : { values: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, cleanValue(value)])) }),
+  });
+  const cleanValue = (value: string | null | readonly string[]): string | null | readonly string[] =>
+    typeof value === 'string' ? clean(value) : (value?.map(clean) ?? null);
+  const { url, title, results, ...rest } = stepped;
+  return { ...rest, url: clean(url), title: clean(title), results: results.map(cleanResult) };
+}

@@ -1,0 +1,94 @@
+// Types a text into one field of a page, in an isolated world of its document. The check of the origins and the insertion are one
+// function call in that document, so no navigation comes between them: a document that was replaced has no world to call in.
+import { isObject, type JsonObject } from '../../kit/json.ts';
+import type { TargetChannel } from './channel.ts';
+import { KEEP } from './watch-fields.ts';
+
+export interface Typing {
+  /** The name of the attribute that marks the field. It is removed. */
+  readonly mark: string;
+  readonly text: string;
+  /** The document of the field, and every one that contains it, must have one of these. */
+  readonly origins: readonly string[];
+}
+
+/** `refused`: with the origin that is not allowed, as far as it is known. `not_a_field`: nothing can be typed there. */
+export type TypingOutcome =
+  | { readonly is: 'typed' | 'not_a_field' | 'read_only' }
+  | { readonly is: 'refused'; readonly origin: string };
+
+const ASK_MS = 5_000;
+const ORIGIN_CHARACTERS_MAX = 300;
+
+/** Open shadow roots are searched too. */
+const FIND = `mark => {
+  const search = root => {
+    const found = root.querySelector('[' + mark + ']');
+    if (found) return found;
+    for (const element of root.querySelectorAll('*')) {
+      const inner = element.shadowRoot && search(element.shadowRoot);
+      if (inner) return inner;
+    }
+    return null;
+  };
+  return search(document);
+}`;
+
+/**
+ * `self.origin` is the origin of the document itself, also with a sandbox, a copied URL or `document.domain`. The page's scripts run
+ * when the field gets the focus, so the check is repeated after that; nothing of the page runs between the last check and the insertion
+ * by the setter. What they do then in an allowed document is up to that origin.
+ */
+const TYPE = `function (mark, text, origins) {
+  const self = globalThis;
+  const not = () => {
+    if (!this.isConnected || this.ownerDocument !== self.document) return 'none';
+    return [self.origin, ...self.location.ancestorOrigins].find(origin => !origins.includes(origin));
+  };
+  this.removeAttribute(mark);
+  let wrong = not();
+  if (wrong !== undefined) return { is: 'refused', origin: wrong };
+  const isInput = this instanceof HTMLInputElement;
+  if (!isInput && !(this instanceof HTMLTextAreaElement)) return { is: 'not_a_field' };
+  if (isInput && !['text', 'password', 'email', 'tel', 'search', 'url', 'number'].includes(this.type)) return { is: 'not_a_field' };
+  if (this.disabled || this.readOnly) return { is: 'read_only' };
+  self.${KEEP}(this);
+  this.focus();
+  wrong = not();
+  if (wrong !== undefined) return { is: 'refused', origin: wrong };
+  const { set } = Object.getOwnPropertyDescriptor(isInput ? HTMLInputElement.prototype : HTMLTextAreaElement.prototype, 'value');
+  set.call(this, text);
+  const event = { bubbles: true, composed: true };
+  this.dispatchEvent(new InputEvent('input', { ...event, inputType: 'insertText' }));
+  this.dispatchEvent(new Event('change', event));
+  return { is: 'typed' };
+}`;
+
+/** Undefined if the mark is not in this document, or if the document is gone. */
+export async function typeText(
+  channel: TargetChannel,
+  contextId: number,
+  watch: string,
+  { mark, text, origins }: Typing,
+): Promise<TypingOutcome | undefined> {
+  const expression = `${watch}; (${FIND})(${JSON.stringify(mark)})`;
+  const found = await ask(channel, 'Runtime.evaluate', { expression, contextId });
+  const objectId = isObject(found.result) ? found.result.objectId : undefined;
+  if (typeof objectId !== 'string') return undefined;
+  const args = [mark, text, origins].map(value => ({ value }));
+  const typed = await ask(channel, 'Runtime.callFunctionOn', {
+    ...{ objectId, functionDeclaration: TYPE, arguments: args, returnByValue: true },
+  });
+  channel.post('Runtime.releaseObject', { objectId });
+  return outcomeIn(isObject(typed.result) ? typed.result.value : undefined);
+}
+
+function outcomeIn(value: unknown): TypingOutcome | undefined {
+  const { is, origin } = isObject(value) ? value : {};
+  if (is === 'typed' || is === 'not_a_field' || is === 'read_only') return { is };
+  if (is !== 'refused') return undefined;
+  return { is, origin: typeof origin === 'string' ? origin.slice(0, ORIGIN_CHARACTERS_MAX).toWellFormed() : 'none' };
+}
+
+const ask = (channel: TargetChannel, method: string, params: JsonObject): Promise<JsonObject> =>
+  channel.send(method, params, ASK_MS).catch((): JsonObject => ({}));

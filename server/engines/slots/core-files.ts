@@ -1,0 +1,22 @@
+// No memory of this process gets into a core file: it holds secrets of applications. Processes that it starts inherit this.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { findTool } from './tools.ts';
+
+/** Which kinds of memory a core file has. A program that the kernel passes the core file to is bound by this, and not by the limit. */
+const FILTER = '/proc/self/coredump_filter';
+const LIMIT_MS = 5_000;
+
+export function forbidCoreFiles(log: Log): void {
+  try {
+    writeFileSync(FILTER, '0');
+  } catch (error) {
+    log.warn('service.core_files_not_emptied', { reason: reason(error) });
+  }
+  const prlimit = findTool('prlimit');
+  const args = [`--pid=${process.pid}`, '--core=0:0'];
+  const status = prlimit ? spawnSync(prlimit, args, { stdio: 'ignore', env: {}, timeout: LIMIT_MS }).status : undefined;
+  if (status !== 0) log.warn('service.core_files_not_forbidden', { reason: 'prlimit of util-linux failed' });
+}

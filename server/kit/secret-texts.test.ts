@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { SecretTexts } from './secret-texts.ts';
+
+const SECRET = 'p4ss wörd&"x"';
+
+test('returns values unchanged as long as there are no secrets', () => {
+  const value = { a: ['x'.repeat(200_000)] };
+  assert.equal(new SecretTexts().cleanAll(value), value);
+});
+
+test('replaces secrets in texts and names at every depth, in the encodings of URLs, JSON and base64', () => {
+  const secrets = new SecretTexts();
+  secrets.add(SECRET);
+  const echoes = [
+    SECRET,
+    encodeURIComponent(SECRET),
+    JSON.stringify(SECRET),
+    btoa(`user:${Buffer.from(SECRET).toString('latin1')}`),
+  ];
+  for (const echo of echoes) {
+    const cleaned = JSON.stringify(secrets.cleanAll({ [`n ${echo}`]: [{ deep: `a ${echo} z` }], n: 1, none: null }));
+    assert.match(cleaned, /\*\*\*/, echo);
+    assert.ok(!cleaned.includes('p4ss') && !cleaned.includes('cDRzcyB3'), cleaned);
+  }
+});
+
+test('keeps no beginning of a secret at the end of a text that is cut', () => {
+  const secrets = new SecretTexts();
+  secrets.add('correct horse battery');
+  const cleaned = secrets.clean(`${'x'.repeat(128 * 1024 - 7)}correct horse battery`);
+  assert.equal(cleaned.length, 128 * 1024 - 7);
+});
+
+test('does not print its texts', () => {
+  const secrets = new SecretTexts();
+  secrets.add(SECRET);
+  for (const printed of [inspect({ secrets }), JSON.stringify({ secrets })])
+    assert.ok(!printed.includes('p4ss'), printed);
+});

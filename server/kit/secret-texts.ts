@@ -1,0 +1,59 @@
+// The texts that must not be shown of one session: what the service itself typed into its pages. Kept in memory only, and printed
+// as a number.
+import { inspect } from 'node:util';
+import type { Json } from './json.ts';
+import { withoutSecrets } from './without-secrets.ts';
+
+const TEXTS_MAX = 200;
+/** Readers look at no more of a text than this, so the rest is dropped instead of being searched. */
+const CHARACTERS_MAX = 128 * 1024;
+const DEPTH_MAX = 64;
+const TOO_DEEP = '…';
+
+export class SecretTexts {
+  readonly #texts = new Set<string>();
+  #clean: (text: string, isCut?: boolean) => string = text => text;
+
+  get isEmpty(): boolean {
+    return this.#texts.size === 0;
+  }
+
+  get all(): readonly string[] {
+    return [...this.#texts];
+  }
+
+  /** To be called before the text is used. Throws if there are too many. */
+  add(text: string): void {
+    if (this.#texts.has(text)) return;
+    if (this.#texts.size >= TEXTS_MAX) throw new Error(`a session has more than ${TEXTS_MAX} secret texts`);
+    this.#texts.add(text);
+    this.#clean = withoutSecrets(this.all);
+  }
+
+  /** The text with stars in place of each secret. `isCut`: it may end inside of one. */
+  clean(text: string, isCut = false): string {
+    return this.isEmpty ? text : this.#clean(text.slice(0, CHARACTERS_MAX), isCut || text.length > CHARACTERS_MAX);
+  }
+
+  /** A copy in which every text, names of members included, is clean. The same object if there are no secrets. */
+  cleanAll<Value extends object>(value: Value): Value {
+    return this.isEmpty ? value : (this.#cleaned(value as Json, DEPTH_MAX) as Value); // Only texts change.
+  }
+
+  #cleaned(value: Json, depth: number): Json {
+    if (typeof value === 'string') return this.clean(value);
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth === 0) return TOO_DEEP;
+    if (Array.isArray(value)) return value.map(each => this.#cleaned(each, depth - 1));
+    const members = Object.entries(value);
+    return Object.fromEntries(members.map(([name, each]) => [this.clean(name), this.#cleaned(each, depth - 1)]));
+  }
+
+  toJSON(): string {
+    return `${this.#texts.size} secret texts`;
+  }
+
+  [inspect.custom](): string {
+    return this.toJSON();
+  }
+}

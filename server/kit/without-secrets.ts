@@ -1,0 +1,52 @@
+// Removes secrets from texts of others, in the encodings in which services and pages echo them.
+
+export const STARS = '***';
+/** A shorter text would occur by chance. */
+const CHARACTERS_MIN = 4;
+
+/**
+ * Returns a function that replaces each of the secrets by stars. `isCut`: the text may end inside of a secret, so what could be
+ * the beginning of one is removed from its end.
+ */
+export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
+  const forms = new Set(secrets.filter(({ length }) => length >= CHARACTERS_MIN).flatMap(formsOf));
+  const longestFirst = [...forms].sort((a, b) => b.length - a.length);
+  return (text, isCut = false) => {
+    const cleaned = longestFirst.reduce((left, form) => left.replaceAll(form, STARS), text);
+    return isCut ? longestFirst.reduce(withoutBeginning, cleaned) : cleaned;
+  };
+}
+
+function withoutBeginning(text: string, form: string): string {
+  for (let length = Math.min(form.length - 1, text.length); length > 0; length--)
+    if (text.endsWith(form.slice(0, length))) return text.slice(0, -length);
+  return text;
+}
+
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const quoted = JSON.stringify(secret).slice(1, -1);
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  const form = new URLSearchParams([['', secret.toWellFormed()]]).toString().slice(1);
+  return [
+    ...[secret, quoted, quoted.replaceAll('/', '\\/'), JSON.stringify(quoted).slice(1, -1)],
+    ...[encoded, encoded.replaceAll('%20', '+'), form, encodeURI(secret.toWellFormed()), encodeURIComponent(encoded)],
+    ...[encoded, form].map(text => text.replace(/%[0-9A-F]{2}/g, sign => sign.toLowerCase())),
+    ...[secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')].flatMap(markup => [
+      ...[markup, markup.replaceAll('"', '&quot;'), markup.replaceAll('"', '&quot;').replaceAll("'", '&#39;')],
+    ]),
+    ...[bytes.toString('hex'), bytes.toString('hex').toUpperCase()],
+    ...base64Forms(bytes),
+  ];
+}
+
+/** Base64 of the secret alone or inside a longer text: at each of three offsets, without the characters that neighbours share. */
+function base64Forms(bytes: Buffer): string[] {
+  return [0, 1, 2].flatMap(before => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .replace(/=+$/, '');
+    const inner = text.slice(before === 0 ? 0 : before + 1, bytes.length % 3 === (3 - before) % 3 ? undefined : -1);
+    return inner.length < 8 ? [] : [inner, inner.replaceAll('+', '-').replaceAll('/', '_')];
+  });
+}

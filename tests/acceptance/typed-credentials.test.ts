@@ -1,0 +1,252 @@
+// Credentials that Berth types into pages: by operations of an application and by an agent's own steps, in pages and in frames;
+// what names them, what a rotation changes, and what is refused before anything starts.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TOTP } from 'otpauth';
+import type { AgentOperation } from '../../contract/invocations.ts';
+import type { StoredCredential } from '../../contract/stored-credentials.ts';
+import { Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const USERNAME = 'mara.lind@bank.example';
+const PASSWORD = 'k9!zäLuft "quoted" &more';
+const SEED = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+
+/** Says what it got, but only to its own server. */
+const got: Array<Readonly<Record<string, string>>> = [];
+const FORM = `<!doctype html><title>Bank</title><form id="form"><input id="user" name="user"><input id="code" name="code" inputmode="numeric">
+  <input id="password" name="password" type="password"><textarea id="note" name="note"></textarea><input id="fixed" readonly><button>Sign in</button></form>
+  <p id="heard"></p><p id="state"></p><script>
+  const heard = new Set();
+  for (const type of ['focus', 'input', 'change']) form.addEventListener(type, event => { heard.add(event.target.id + ' ' + type); document.querySelector('#heard').textContent = [...heard].join(', ') }, true);
+  form.onsubmit = event => { event.preventDefault(); fetch('/take', { method: 'POST', body: JSON.stringify(Object.fromEntries(new FormData(form))) }).then(() => { state.textContent = 'done' }) };
+  </script>`;
+const pages = await openPages({
+  '/login': FORM,
+  '/shadow': `<!doctype html><title>Bank</title><div id="host"></div><p id="state"></p><script>
+    const root = host.attachShadow({ mode: 'open' });
+    root.innerHTML = '<input id="inner" type="password">';
+    root.querySelector('input').oninput = ({ target }) => fetch('/take', { method: 'POST', body: JSON.stringify({ password: target.value }) }).then(() => { state.textContent = 'done' });
+    </script>`,
+  '/framed': (_, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(`<!doctype html><title>Bank</title><iframe id="login" src="${pages.b}/login"></iframe>`);
+  },
+  '/take': (request, response) => {
+    let body = '';
+    request.on('data', part => {
+      body += part;
+    });
+    request.on('end', () => {
+      got.push(JSON.parse(body));
+      response.end('ok');
+    });
+  },
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '3' } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const login = { type: 'login', value: { username: USERNAME, password: PASSWORD, totpSeed: SEED }, origins: [pages.a] };
+const { key } = await keyWith(server, {
+  grants: [
+    { operationId: 'bank.enter' },
+    { operationId: 'bank.frame' },
+    { operationId: 'browser.steps', credentials: ['bank', 'other'] },
+  ],
+});
+let calls = 0;
+const call = (id: string, input: object, as = key) => {
+  calls += 1;
+  return invoke(server, as, id, input, { headers: { 'idempotency-key': `call ${calls}` } });
+};
+const steps = (all: readonly object[], more: object = {}, as = key) =>
+  call('browser.steps', { url: `${pages.a}/login`, steps: all, ...more }, as);
+
+const operation = (binding: object) => ({
+  ...{ title: 'Sign in', description: 'Signs in at the bank.', kind: 'browser', effect: 'write' },
+  inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+  binding,
+});
+const SIGN_IN = [
+  { do: 'fill', selector: '#user', credential: 'bank', field: 'username' },
+  { do: 'fill', selector: '#password', credential: 'bank', field: 'password' },
+  { do: 'fill', selector: '#code', totp: 'bank' },
+  { do: 'click', selector: 'button' },
+  { do: 'waitFor', selector: '#state:has-text("done")' },
+];
+
+test('an operation types name, password and one-time code into the pages of the origins', async () => {
+  const { status, text } = await owner.write('bank', login);
+  assert.equal(status, 201, text);
+  await owner.publish(
+    'bank.enter',
+    operation({
+      url: `${pages.a}/login`,
+      steps: [...SIGN_IN, { do: 'extract', fields: { heard: { selector: '#heard' } } }],
+    }),
+  );
+  const { body, text: said } = await call('bank.enter', {});
+  assert.equal(body.status, 'succeeded', said);
+  const { user, password, code } = got.at(-1) ?? {};
+  assert.deepEqual([user, password], [USERNAME, PASSWORD]);
+  const totp = new TOTP({ secret: SEED });
+  assert.notEqual(totp.validate({ token: code ?? '', window: 4 }), null, code);
+  const heard = String(Object(body.output).fields.heard);
+  for (const event of ['user input', 'password input', 'password change', 'code input'])
+    assert.match(heard, new RegExp(event));
+  assert.ok(!said.includes(PASSWORD) && !said.includes(USERNAME), said);
+  const read = await owner.send<StoredCredential>('GET', 'credentials/bank');
+  assert.deepEqual(read.body.usedBy, ['bank.enter']);
+  assert.ok(read.body.lastUsedAt !== undefined);
+});
+
+test('an agent types with its own steps what its grant names, also into a shadow root', async () => {
+  const { body, text } = await steps([
+    ...SIGN_IN,
+    { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
+  ]);
+  assert.equal(body.status, 'succeeded', text);
+  assert.equal(got.at(-1)?.password, PASSWORD);
+  const shadow = [
+    { do: 'fill', selector: '#inner', credential: 'bank', field: 'password' },
+    { do: 'waitFor', selector: '#state:has-text("done")' },
+  ];
+  const inner = await steps(shadow, { url: `${pages.a}/shadow` });
+  assert.equal(inner.body.status, 'succeeded', inner.text);
+  assert.equal(got.at(-1)?.password, PASSWORD);
+});
+
+test('types into a frame of another origin if both origins are named', async () => {
+  const { status, text } = await owner.write('both', { ...login, origins: [pages.a, pages.b] });
+  assert.equal(status, 201, text);
+  const frame = '#login >> internal:control=enter-frame >> ';
+  const inFrame = (credential: string) => [
+    { do: 'fill', selector: `${frame}#password`, credential, field: 'password' },
+    { do: 'click', selector: `${frame}button` },
+    { do: 'waitFor', selector: `${frame}#state:has-text("done")` },
+  ];
+  await owner.publish('bank.frame', operation({ url: `${pages.a}/framed`, steps: inFrame('both') }));
+  const { body, text: said } = await call('bank.frame', {});
+  assert.equal(body.status, 'succeeded', said);
+  assert.equal(got.at(-1)?.password, PASSWORD);
+});
+
+test('refuses fields where nothing can be typed, and says why', async () => {
+  const cases = [
+    ['#fixed', /cannot be changed by a user/],
+    ['button', /no text field/],
+  ] as const;
+  for (const [selector, why] of cases) {
+    const { body, text } = await steps([{ do: 'fill', selector, credential: 'bank', field: 'password' }]);
+    assert.deepEqual([body.status, body.error?.code], ['failed', 'not_possible'], text);
+    assert.match(body.error?.message ?? '', why);
+  }
+});
+
+test('refuses what says in no way, or in two ways, what is typed', async () => {
+  const selector = '#password';
+  const cases = [
+    [{ do: 'fill', selector }, 'input.steps.0.value'],
+    [{ do: 'fill', selector, value: 'x', credential: 'bank', field: 'password' }, 'input.steps.0'],
+    [{ do: 'fill', selector, totp: 'bank', credential: 'bank', field: 'password' }, 'input.steps.0'],
+    [{ do: 'fill', selector, credential: 'bank' }, 'input.steps.0.field'],
+    [{ do: 'fill', selector, field: 'password' }, 'input.steps.0.credential'],
+    [{ do: 'click', selector, totp: 'bank' }, 'input.steps.0.totp'],
+  ] as const;
+  for (const [step, path] of cases) {
+    const { status, body, text } = await steps([step]);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+    assert.equal(Object(body).details.issues[0].path, path, text);
+  }
+});
+
+test('refuses a credential that the grant does not name, and starts nothing', async () => {
+  const before = pages.hits('/login');
+  const plain = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  const refused = await steps(SIGN_IN, {}, plain.key);
+  assert.deepEqual([refused.status, refused.body.code], [403, 'input_not_granted'], refused.text);
+  const notNamed = await steps([{ do: 'fill', selector: '#password', credential: 'both', field: 'password' }]);
+  assert.deepEqual([notNamed.status, notNamed.body.code], [403, 'input_not_granted'], notNamed.text);
+  const missing = await steps([{ do: 'fill', selector: '#password', credential: 'other', field: 'password' }]);
+  assert.deepEqual([missing.status, missing.body.code], [424, 'credential_missing'], missing.text);
+  assert.equal(pages.hits('/login'), before);
+  const { body } = await server.api<AgentOperation>('GET', agentPath(server, 'operations/browser.steps'), { key });
+  assert.deepEqual(body.grant.credentials, ['bank', 'other']);
+  const grants = [{ operationId: 'bank.enter', credentials: ['bank'] }];
+  const elsewhere = await owner.send('POST', 'agent-keys', {
+    body: { name: 'x', scopes: ['operations:invoke'], grants },
+  });
+  assert.deepEqual([elsewhere.status, elsewhere.body.code], [400, 'invalid_request'], elsewhere.text);
+});
+
+test('refuses an operation that names what cannot be typed, and calls after the credential is gone', async () => {
+  const { status, text } = await owner.write('shop-api', {
+    type: 'api_key',
+    value: { key: 'key-of-the-shop' },
+    hosts: ['api.shop.example'],
+  });
+  assert.equal(status, 201, text);
+  for (const [credential, why] of [
+    ['shop-api', /not a login/],
+    ['nothing', /does not exist/],
+  ] as const) {
+    const binding = {
+      url: `${pages.a}/login`,
+      steps: [{ do: 'fill', selector: '#password', credential, field: 'password' }],
+    };
+    const refused = await owner.configure('bank.wrong', operation(binding));
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+    assert.match(refused.text, why);
+  }
+  await owner.write('seedless', {
+    type: 'login',
+    value: { username: USERNAME, password: PASSWORD },
+    origins: [pages.a],
+  });
+  await owner.publish(
+    'bank.enter',
+    operation({ url: `${pages.a}/login`, steps: [{ do: 'fill', selector: '#code', totp: 'seedless' }] }),
+  );
+  const seedless = await call('bank.enter', {});
+  assert.deepEqual([seedless.status, seedless.body.code], [424, 'credential_missing'], seedless.text);
+  const inUse = await owner.send('DELETE', 'credentials/seedless', { ifMatch: '*' });
+  assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready'], inUse.text);
+  assert.equal((await owner.send('DELETE', 'credentials/seedless?force=true', { ifMatch: '*' })).status, 204);
+  const gone = await call('bank.enter', {});
+  assert.deepEqual([gone.status, gone.body.code], [424, 'credential_missing'], gone.text);
+  const { body } = await server.api<AgentOperation>('GET', agentPath(server, 'operations/bank.enter'), { key });
+  assert.equal(body.requires.connection, 'missing');
+});
+
+test('a call under way ends with the value that it began with, and the next one has the new value', async () => {
+  const before = got.length;
+  const slow = steps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
+  await eventually(
+    'the call to have opened its page',
+    () => pages.hits('/login'),
+    hits => hits > 0,
+  );
+  const { body: running } = await eventually(
+    'a running call',
+    () => server.api<{ data: { status: string }[] }>('GET', agentPath(server, 'invocations?status=running'), { key }),
+    ({ body }) => body.data.length > 0,
+  );
+  assert.equal(running.data.length, 1);
+  const { status, text } = await owner.write(
+    'bank',
+    { ...login, value: { ...login.value, password: 'the new one 2' } },
+    '*',
+  );
+  assert.equal(status, 200, text);
+  assert.equal((await slow).body.status, 'succeeded');
+  const next = await steps(SIGN_IN);
+  assert.equal(next.body.status, 'succeeded', next.text);
+  assert.deepEqual(
+    got.slice(before).map(({ password }) => password),
+    [PASSWORD, 'the new one 2'],
+  );
+});

