@@ -37,6 +37,25 @@ export const AUDIT_ACTIONS = [
   'credential.rolled_back',
   'credential.deleted',
   'credential.used',
+  'identity.changed',
+  'identity.provider_written',
+  'identity.provider_removed',
+  'consumer.session.started',
+  'consumer.session.failed',
+  'consumer.session.refused',
+  'consumer.session.ended',
+  'consumer.session.replayed',
+  'consumer.stepped_up',
+  'consumer.password_changed',
+  'consumer.passkey_added',
+  'consumer.passkey_removed',
+  'consumer.profile_changed',
+  'consumer.exported',
+  'consumer.deleted',
+  'memory.written',
+  'memory.deleted',
+  'memory.consented',
+  'memory.consent_revoked',
   'device.started',
   'device.claimed',
   'device.approved',
@@ -68,7 +87,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'operator', 'anonymous'] as const;
+export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'consumer', 'operator', 'anonymous'] as const;
 export const AUDIT_OUTCOMES = ['success', 'refused'] as const;
 
 const Named = (description: string) => Type.Object({ kind: Type.String(), id: Type.String() }, { description });
@@ -84,14 +103,14 @@ export const AuditEntry = Type.Object(
           description:
             '`operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid.',
         }),
-        id: Type.Optional(Type.String({ description: 'Id of the account or agent key.' })),
+        id: Type.Optional(Type.String({ description: 'Id of the account, agent key or consumer.' })),
         name: Type.Optional(Type.String({ description: 'Its name at that time.' })),
       },
       { description: 'Who did it.' },
     ),
     via: Type.Optional(
       Named(
-        'The credential that was used, by kind (`personal_token`, `developer_token`, `human_session` or `agent_key`) and id.',
+        'The credential that was used, by kind (`personal_token`, `developer_token`, `human_session`, `consumer_session` or `agent_key`) and id.',
       ),
     ),
     action: Type.Enum([...AUDIT_ACTIONS], { description: 'What was done.' }),
@@ -109,7 +128,7 @@ export type AuditEntry = Static<typeof AuditEntry>;
 export const AuditQuery = Type.Object({
   action: Type.Optional(Type.Enum([...AUDIT_ACTIONS], { description: 'Only entries of this action.' })),
   actor: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Only entries of the account or agent key with this id.' }),
+    Type.String({ format: 'uuid', description: 'Only entries of the account, agent key or consumer with this id.' }),
   ),
   after: Type.Optional(
     Type.String({ format: 'date-time', description: 'Only entries later than this time. ISO 8601.' }),

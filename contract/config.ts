@@ -6,7 +6,7 @@ export const ConfigQuery = Type.Object({
   application: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Id of an application. Without effect: nothing of an application is public.',
+      description: 'Id of an application: adds how its consumers sign in.',
     }),
   ),
 });
@@ -47,6 +47,22 @@ export const ServiceConfig = Type.Object(
       { description: 'Device authorization (RFC 8628).' },
     ),
     regions: Type.Array(Type.String(), { description: 'Where browsers can run.' }),
+    consumer: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String({ description: 'Name of the application.' }),
+          colour: Type.Optional(Type.String({ description: 'Colour of its sign-in pages.' })),
+          providers: Type.Array(
+            Type.Object({
+              id: Type.String({ description: 'Used in the path of the commands of consumers.' }),
+              title: Type.String({ description: 'Name for people.' }),
+              kind: Type.Enum(['hosted', 'oidc']),
+            }),
+          ),
+        },
+        { description: 'With `application`: how its consumers sign in. Absent if they cannot.' },
+      ),
+    ),
   },
   { description: 'What clients need to know of the service.' },
 );

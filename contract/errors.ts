@@ -118,8 +118,8 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary:
-      'The device code is unknown, was used before, belongs to another `client_id`, or the `code_verifier` is wrong. The token of a code that is used again is revoked.',
-    whatToDo: 'Start a new device authorization.',
+      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. What a code has opened ends when it is used again.',
+    whatToDo: 'Start again: a new device authorization, or a new sign-in.',
   },
   invalid_client: {
     status: 400,
@@ -180,7 +180,8 @@ export const ERRORS = {
     status: 401,
     retry: 'no',
     summary: 'The operation requires a recent proof of identity from the person who is signed in.',
-    whatToDo: 'Repeat the sign-in with the strongest method of the account, at the address in `details.stepUpUrl`.',
+    whatToDo:
+      'Repeat the sign-in with the strongest method of the account, at the address in `details.stepUpUrl`. A consumer signs in again with `session.start`, or with `session.stepUp` on a page of this service.',
   },
   cross_site_request: {
     status: 403,
@@ -191,14 +192,21 @@ export const ERRORS = {
   origin_not_allowed: {
     status: 403,
     retry: 'no',
-    summary: 'A page of another origin sent the request.',
-    whatToDo: 'Call from a program, which sends no `Origin` header, or from a page of this service.',
+    summary: 'A page of another origin sent the request, and the application has not registered that origin.',
+    whatToDo:
+      'Call from a program, which sends no `Origin` header, or from a page of this service. For requests of consumers, add the origin to the identity of the application.',
   },
   permission_denied: {
     status: 403,
     retry: 'no',
     summary: 'The credential is valid but does not permit this operation.',
     whatToDo: 'Use a credential with the scope or role named in the message.',
+  },
+  consent_required: {
+    status: 403,
+    retry: 'no',
+    summary: 'The consumer has not allowed the agent key to read or write this key of the memory.',
+    whatToDo: 'Ask the consumer, at the address in `details.consentUrl`.',
   },
   project_mismatch: {
     status: 403,
@@ -503,6 +511,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'The service failed unexpectedly.',
     whatToDo: 'Check whether a write took effect before you send it again. Report the `requestId` to the operator.',
+  },
+  upstream_failed: {
+    status: 502,
+    retry: 'no',
+    summary: 'A provider of the application could not be reached, or gave an answer that cannot be used.',
+    whatToDo: 'Read the message. Check the provider, then send the request again.',
   },
   recording_service_unavailable: {
     status: 502,

@@ -80,6 +80,7 @@ const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   account: [{ accessToken: [] }, { signInCookie: [] }],
   human: [{ signInCookie: [] }],
   deviceCode: [{ deviceCode: [] }],
+  consumer: [{ consumerSession: [] }, { consumerCookie: [] }],
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
 
@@ -143,6 +144,14 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
             'Set for a person who signs in. Named `berth` where the service is reached over plain http. Writes need `Origin` of this service and a JSON body.',
         },
         deviceCode: { type: 'http', scheme: 'bearer', description: 'A device code, `bdc_…`.' },
+        consumerSession: { type: 'http', scheme: 'bearer', description: 'The access token of a consumer, `bcs_…`.' },
+        consumerCookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-berth-consumer-APPLICATION',
+          description:
+            'Set for a consumer who signs in on a page of this service. Ends with the id of the application without dashes; without `__Host-` over plain http.',
+        },
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,
@@ -258,10 +267,17 @@ function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
   return { ...Object(plain(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
 }
 
+const FOR_REGISTERED_ORIGINS = {
+  vary: '`Origin`, for a request from a page.',
+  'access-control-allow-origin': 'The origin of the page, if the application has registered it.',
+  'access-control-expose-headers': 'Headers that scripts of the page may read.',
+} as const;
+
 /** Headers that depend on how the operation is called. */
 function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
-  const { mayWait, unknownFields } = operation(id);
+  const { mayWait, unknownFields, forOrigins } = operation(id);
   return {
+    ...(forOrigins ? FOR_REGISTERED_ORIGINS : {}),
     ...(isRepeatable(id)
       ? { 'idempotency-replayed': '`true`: this is the response to the first request with the same key.' }
       : {}),

@@ -7,9 +7,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /**
  * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person who signed
  * in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with browsers:connect.
- * `deviceCode`: the device code of the authorization that the path names.
+ * `deviceCode`: the device code of the authorization that the path names. `consumer`: a consumer session (bcs_…) of the
+ * application and provider in the path, or its cookie on our own pages.
  */
-export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect' | 'deviceCode';
+export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect' | 'deviceCode' | 'consumer';
 
 /**
  * Native paths are under /v1/browsers. `both`: also under /v1 and /v1/browsers/v1, where official clients send
@@ -33,6 +34,7 @@ export const TAGS = {
   Applications: 'Applications own keys, sessions and usage.',
   Credit: 'Credit that sessions and operations use.',
   Webhooks: 'Endpoints that get the events of an application.',
+  Consumers: 'End users of an application: how they sign in, and what is theirs.',
   Members: 'Accounts with a role in an application, and invitations to it.',
   'Agent keys': 'Credentials of programs that use browsers.',
   'Sign-in': 'Sign in with a browser.',
@@ -78,6 +80,8 @@ export interface Operation {
   readonly ownPageOnly?: true;
   /** A request with an `Origin` header of another origin is refused. Programs send none. */
   readonly ownOriginOnly?: true;
+  /** Pages of the origins that the application in the path has registered may send it too (CORS). */
+  readonly forOrigins?: true;
   /** One of these is enough. */
   readonly scopes?: readonly string[];
   /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */

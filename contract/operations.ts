@@ -12,6 +12,7 @@ import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
 import { CONFIG_OPERATIONS } from './operations/config.ts';
 import { CONFIGURED_OPERATIONS } from './operations/configured-operations.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
+import { CONSUMER_OPERATIONS } from './operations/consumers.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
 import { CREDIT_OPERATIONS } from './operations/credits.ts';
 import { DEVICE_OPERATIONS } from './operations/device.ts';
@@ -19,6 +20,7 @@ import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
 import { HOST_OPERATIONS } from './operations/host.ts';
+import { IDENTITY_OPERATIONS } from './operations/identity.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { INVOCATION_OPERATIONS } from './operations/invocations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
@@ -59,6 +61,8 @@ export const OPERATIONS = {
   ...WEBHOOK_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...INVITATION_OPERATIONS,
+  ...IDENTITY_OPERATIONS,
+  ...CONSUMER_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
@@ -122,7 +126,9 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
-  if (method !== 'GET' && (credential === 'account' || credential === 'human')) codes.add('cross_site_request');
+  if (method !== 'GET' && (credential === 'account' || credential === 'human' || credential === 'consumer'))
+    codes.add('cross_site_request');
+  if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
   codes.add('internal');
@@ -132,7 +138,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 /** Whether a request counts against the rate limits of its credential. */
 export function isCounted(id: OperationId): boolean {
   const { credential, isUncounted = false } = operation(id);
-  return !isUncounted && (credential === 'agentKey' || credential === 'account' || credential === 'human');
+  return !isUncounted && ['agentKey', 'account', 'human', 'consumer'].includes(credential);
 }
 
 const NATIVE_PREFIX = '/v1/browsers/';

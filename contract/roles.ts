@@ -24,6 +24,8 @@ export const ROLE_NEEDED = {
   rename: 'admin',
   /** Manage members and invitations; no member gives or takes a role above their own. */
   members: 'admin',
+  /** How consumers sign in. */
+  identity: 'admin',
   limits: 'owner',
   /** Buy credit. */
   topUps: 'owner',

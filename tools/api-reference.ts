@@ -24,6 +24,7 @@ const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
   account: 'personal access token, developer token or sign-in cookie',
   human: 'sign-in cookie of a person',
   deviceCode: 'device code',
+  consumer: 'consumer session',
   connect: "the session's signing key, or an agent key",
 };
 

@@ -52,6 +52,27 @@ export async function buildLiveView(outDir: string): Promise<void> {
   });
 }
 
+/** The pages on which consumers of applications sign in and decide. They are small, because most are opened on phones. */
+export async function buildConsumerPages(outDir: string): Promise<void> {
+  await build({
+    root: join(CONSOLE, 'consumer'),
+    base: '/consumer/',
+    configFile: false,
+    logLevel: 'warn',
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2023',
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      rolldownOptions: {
+        input: { signin: join(CONSOLE, 'consumer/signin.html'), home: join(CONSOLE, 'consumer/home.html') },
+      },
+    },
+  });
+}
+
 /** The frame in which snippets of the playground run. A classic script, because a page without an origin loads no module. */
 export async function buildRunner(outDir: string): Promise<void> {
   const root = join(CONSOLE, 'runner');

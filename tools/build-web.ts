@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { buildConsole, buildLiveView, buildRunner } from './build-console.ts';
+import { buildConsole, buildConsumerPages, buildLiveView, buildRunner } from './build-console.ts';
 import { buildDocs } from './docs-site/build-docs.ts';
 import { digestOfSources } from './web-digest.ts';
 
@@ -39,6 +39,7 @@ async function build(folder: string): Promise<void> {
     await buildConsole(join(aside, 'console'));
     await buildRunner(join(aside, 'console', 'runner'));
     await buildLiveView(join(aside, 'live-view'));
+    await buildConsumerPages(join(aside, 'consumer'));
     buildDocs(join(aside, 'docs'));
     await compressAll(aside);
     renameSync(aside, folder);

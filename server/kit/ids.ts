@@ -26,6 +26,12 @@ export type DeviceAuthorizationId = string & { readonly kind: 'device_authorizat
 export type ReservationId = string & { readonly kind: 'reservation' };
 export type CreditEntryId = string & { readonly kind: 'credit_entry' };
 export type CheckoutId = string & { readonly kind: 'checkout' };
+export type ConsumerId = string & { readonly kind: 'consumer' };
+export type ConsumerPasskeyId = string & { readonly kind: 'consumer_passkey' };
+export type ConsumerSessionId = string & { readonly kind: 'consumer_session' };
+export type ConsumerSignInId = string & { readonly kind: 'consumer_sign_in' };
+export type ConsumerTicketId = string & { readonly kind: 'consumer_ticket' };
+export type ConsentId = string & { readonly kind: 'consent' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

@@ -13,6 +13,7 @@ import type { Admission } from './admission.ts';
 import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
 import { openConfiguredOperations } from './configured-operations.ts';
+import { openConsumers } from './consumers.ts';
 import { openContexts } from './contexts.ts';
 import { openCredits } from './credits.ts';
 import { openDailyEgress } from './daily-egress.ts';
@@ -93,6 +94,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     mail,
     members,
     people: openPeople(runtime, foundation, { identity, mail: mail.service, invitedEmail }),
+    consumers: openConsumers(runtime, foundation, { identity, mail: mail.service }),
     device: await openDevice(runtime, foundation, identity),
   };
 }

@@ -68,6 +68,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,
+      consumers: families.consumers.service,
       members: families.members.service,
       device: families.device.service,
       documents: openServiceDocuments(foundation),

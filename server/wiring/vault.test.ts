@@ -25,6 +25,7 @@ const vault = await Vault.open({
     get: async owner => stored.get(owner),
     insertFirst: async row => add(row),
     insert: async row => add(row),
+    remove: async owner => void stored.delete(owner),
     change: async work => void (await work([...stored.values()])),
   },
   masterKeys: masterKeySource({ given: new Secret('ab'.repeat(32)) }),

@@ -9,6 +9,7 @@ import type { StartedDevice } from '../../contract/device.ts';
 import { propertiesOf } from '../../contract/openapi.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -23,6 +24,8 @@ const server = await startServer();
 const token = await ownerToken(server);
 const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 const person = await Person.owner(server);
+const lab = await ConsumerLab.of(server, person);
+const consumer = await lab.signIn('kim@example.com');
 const started = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
   key: null,
   body: { client_id: 'walk' },
@@ -36,6 +39,7 @@ interface Sent {
 }
 
 function keyFor({ credential, ownPageOnly }: Operation): string | null {
+  if (credential === 'consumer') return consumer.accessToken;
   if (credential === 'human' || ownPageOnly) return null;
   if (credential === 'deviceCode') return started.body.device_code;
   return credential === 'account' ? token : agentKey;
@@ -55,11 +59,16 @@ function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }:
   });
 }
 
+const KNOWN: Readonly<Record<string, string>> = {
+  appId: server.applicationId,
+  providerId: 'hosted',
+  pageId: '0',
+};
+
 const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): string =>
   (pathsOf(id, true)[0]?.path ?? '').replaceAll(
     /\{(\w+)\}/g,
-    (_, name: string) =>
-      names[name] ?? (name === 'appId' ? server.applicationId : name === 'pageId' ? '0' : UNKNOWN_ID),
+    (_, name: string) => names[name] ?? KNOWN[name] ?? UNKNOWN_ID,
   );
 
 /** A line for each unexpected answer. */

@@ -5,6 +5,7 @@ import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Credential } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import { Devices } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,6 +23,7 @@ type Kind =
   | 'developer token'
   | 'cookie'
   | 'device code'
+  | 'consumer session'
   | 'unknown'
   | 'revoked';
 type Headers = Readonly<Record<string, string>>;
@@ -33,6 +35,7 @@ const TAKES: Readonly<Record<Credential, readonly Kind[]>> = {
   account: ['personal token', 'developer token', 'cookie'],
   human: ['cookie'],
   deviceCode: ['device code'],
+  consumer: ['consumer session'],
 };
 
 const sent = new Map<Kind, Headers>();
@@ -54,6 +57,8 @@ before(async () => {
   sent.set('developer token', bearer(developer));
   sent.set('cookie', devices.owner.headers);
   sent.set('device code', bearer(code));
+  const lab = await ConsumerLab.of(server, devices.owner);
+  sent.set('consumer session', bearer((await lab.signIn('kim@example.com')).accessToken));
   sent.set('unknown', bearer(`${owner.slice(0, -6)}${MISTYPED}`));
   sent.set('revoked', bearer(revoked.token));
 });

@@ -1,4 +1,4 @@
-// Every operation on operations, credentials, webhooks and credit, with each role, each scope of a token, and from outside of the
+// Every operation on operations, credentials, webhooks, credit and consumers, with each role, each scope of a token, and from outside of the
 // application. Operations, scopes and the role that each names in its description come from the contract, so that a new
 // one is a case here, or fails for want of something to work on.
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 import { createWebhook, deliveryWhen, testWebhook, webhooksPath } from '../harness/webhooks.ts';
 
-const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations'];
+const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations', 'Consumers'];
 const TABLE = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return TABLE_TAGS.includes(tag) && (credential === 'account' || credential === 'human');

@@ -1,9 +1,16 @@
 // The actor of an audit entry: the caller of a request, or the operator at the command line.
-import type { AccountCaller } from '../identity/caller.ts';
+import type { AccountCaller, ConsumerCaller } from '../identity/caller.ts';
 import type { AuditSource } from './audit.ts';
 
 export const byCaller = ({ accountId, via, source }: AccountCaller): AuditSource => ({
   actor: { kind: 'account', id: accountId },
+  via: { kind: via.kind, id: via.id },
+  ...source,
+});
+
+export const byConsumer = ({ applicationId, consumerId, via, source }: ConsumerCaller) => ({
+  applicationId,
+  actor: { kind: 'consumer', id: consumerId } as const,
   via: { kind: via.kind, id: via.id },
   ...source,
 });

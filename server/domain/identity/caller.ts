@@ -1,7 +1,15 @@
 // The authenticated caller of a request. Created by callers.ts, read by every operation.
 
 import type { Acr } from '../../../contract/sign-in.ts';
-import type { AccountId, ApplicationId, HumanSessionId, KeyId, TokenId } from '../../kit/ids.ts';
+import type {
+  AccountId,
+  ApplicationId,
+  ConsumerId,
+  ConsumerSessionId,
+  HumanSessionId,
+  KeyId,
+  TokenId,
+} from '../../kit/ids.ts';
 
 /** Where a request came from, for the audit log. */
 export interface RequestSource {
@@ -55,7 +63,27 @@ export interface AccountCaller {
 /** A person in a browser, for operations that no token may call. */
 export type HumanCaller = AccountCaller & { readonly via: SessionProof };
 
-export type Caller = AgentCaller | AccountCaller;
+/** The session of an end user of an application. */
+export interface ConsumerCaller {
+  readonly kind: 'consumer';
+  readonly applicationId: ApplicationId;
+  readonly providerId: string;
+  readonly consumerId: ConsumerId;
+  readonly via: {
+    readonly kind: 'consumer_session';
+    readonly id: ConsumerSessionId;
+    readonly authTime: Date;
+    readonly acr: Acr;
+    /** The strongest proof that the consumer is able to give. */
+    readonly strongestAcr: Acr;
+    readonly expiresAt: Date;
+  };
+  /** Consumers have no scopes. */
+  readonly scopes: ReadonlySet<string>;
+  readonly source: RequestSource;
+}
+
+export type Caller = AgentCaller | AccountCaller | ConsumerCaller;
 export type CallerKind = Caller['kind'];
 
 /** The token that was sent; undefined for a human session. */

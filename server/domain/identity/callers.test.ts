@@ -68,7 +68,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
     closed: false,
   };
   const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
-  const store: Pick<Store, 'listen'> & Pick<Store, 'keys' | 'tokens' | 'humanSessions'> = {
+  const store: Pick<Store, 'listen'> & Pick<Store, 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions'> = {
     keys: {
       byHash: async (hash: Buffer) => {
         seen.reads += 1;
@@ -87,6 +87,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       touch: async (_: HumanSessionId, _at: Date, _ip: string, idle: Date) =>
         void seen.touches.push(`idle ${idle.getTime()}`),
     } as unknown as Store['humanSessions'],
+    consumerSessions: {} as unknown as Store['consumerSessions'],
     listen: async (_, heard, onGap) => {
       Object.assign(seen, { heard, gap: onGap });
       return {

@@ -2,6 +2,7 @@
 // scopes are checked in entry, roles in the domain.
 
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
+import type { ConsumerSessionRow } from '../../engines/store/rows/consumers.ts';
 import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Acr, HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -10,7 +11,7 @@ import { reason } from '../../kit/fault.ts';
 import type { AccountId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import type { AccountCaller, AgentCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
+import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
 import { allows } from './cidr.ts';
 import { type Accepted, invalid, missing, refusedAddress, twoCredentials, wrongKind } from './credential-faults.ts';
 import { type Credential, type CredentialKind, recognise } from './credentials.ts';
@@ -27,7 +28,7 @@ const USER_AGENT_CHARACTERS_MAX = 256;
 export interface Presented {
   readonly authorization?: string | undefined;
   readonly apiKey?: string | undefined;
-  /** The sign-in cookie. Ignored if one of the headers has a credential. */
+  /** The sign-in cookie, of a person or a consumer. Ignored if one of the headers has a credential. */
   readonly cookie?: string | undefined;
   /** The other end of the connection: the caller, or a proxy in front of the service. */
   readonly peer?: { readonly address: string; readonly port: number | undefined };
@@ -38,7 +39,7 @@ export interface Presented {
 
 /** A caller without the source of its request, which is another each time. */
 type Sourceless<Caller> = Omit<Caller, 'source'>;
-type KnownCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller>;
+type KnownCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
 
 interface Known {
   readonly caller: KnownCaller;
@@ -55,12 +56,14 @@ interface CallerOf {
   agentKey: AgentCaller;
   account: AccountCaller;
   human: HumanCaller;
+  consumer: ConsumerCaller;
 }
 
 const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   agentKey: ['agent_key'],
   account: ['personal_token', 'developer_token', 'human_session'],
   human: ['human_session'],
+  consumer: ['consumer_session'],
 };
 
 /** What is written down of credentials. */
@@ -70,7 +73,7 @@ export interface Notices {
   usedFirst(account: AccountId, token: TokenProof, source: RequestSource): void;
 }
 
-type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions'>;
+type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions'>;
 
 export class Callers implements Closeable {
   readonly #store: CredentialStore;
@@ -155,6 +158,10 @@ export class Callers implements Closeable {
       const row = await this.#store.humanSessions.byHash(hash);
       return row && { caller: humanCaller(row), row: sessionBounds(row), readAtMs, touchedAt: row.lastUsedAt };
     }
+    if (kind === 'consumer_session') {
+      const row = await this.#store.consumerSessions.byHash(hash);
+      return row && { caller: consumerCaller(row), row: consumerBounds(row), readAtMs, touchedAt: row.lastUsedAt };
+    }
     const row = await this.#store.tokens.byHash(hash);
     return row && { caller: tokenCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
@@ -179,6 +186,7 @@ export class Callers implements Closeable {
   async #written(caller: KnownCaller, now: Date, source: RequestSource): Promise<void> {
     const { ip } = source;
     if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
+    if (caller.kind === 'consumer') return this.#store.consumerSessions.touch(caller.via.id, now, ip);
     if (caller.via.kind === 'human_session')
       return this.#store.humanSessions.touch(caller.via.id, now, ip, plus(now, SESSION_IDLE_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
@@ -228,6 +236,30 @@ const humanCaller = (row: HumanSessionRow & { readonly strongestAcr: Acr }): Sou
   cidrAllow: [],
 });
 
+const NO_SCOPES: ReadonlySet<string> = new Set();
+
+const consumerCaller = (row: ConsumerSessionRow & { readonly strongestAcr: Acr }): Sourceless<ConsumerCaller> => ({
+  kind: 'consumer',
+  applicationId: row.applicationId,
+  providerId: row.providerId,
+  consumerId: row.consumerId,
+  via: {
+    kind: 'consumer_session',
+    id: row.id,
+    authTime: row.authTime,
+    acr: row.acr,
+    strongestAcr: row.strongestAcr,
+    expiresAt: row.expiresAt,
+  },
+  scopes: NO_SCOPES,
+});
+
+const consumerBounds = ({ expiresAt, revokedAt }: ConsumerSessionRow): Known['row'] => ({
+  cidrAllow: [],
+  expiresAt,
+  ...(revokedAt ? { revokedAt } : {}),
+});
+
 const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): Known['row'] => ({
   cidrAllow: [],
   expiresAt: idleExpiresAt < expiresAt ? idleExpiresAt : expiresAt,
@@ -244,7 +276,7 @@ function credentialIn(presented: Presented, expected: Accepted): Credential | un
   }
   if (presented.cookie === undefined) throw missing(expected);
   const credential = recognise(presented.cookie);
-  return credential?.kind === 'human_session' ? credential : undefined;
+  return credential?.kind === (expected === 'consumer' ? 'consumer_session' : 'human_session') ? credential : undefined;
 }
 
 function bearerIn({ authorization, apiKey }: Presented): string | undefined {

@@ -2,24 +2,27 @@
 import { fault } from '../faults.ts';
 
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */
-export type Accepted = 'agentKey' | 'account' | 'human';
+export type Accepted = 'agentKey' | 'account' | 'human' | 'consumer';
 
 const EXPECTED = {
   agentKey: 'agent_key',
   account: 'personal_access_token',
   human: 'human_session',
+  consumer: 'consumer_session',
 } as const satisfies Record<Accepted, string>;
 
 const NAMES = {
   agentKey: 'an agent key (bak_…)',
   account: 'a personal access token (bpt_…) or a developer token (bdt_…)',
   human: 'the cookie of a person who signed in to the console',
+  consumer: 'the token of a consumer session (bcs_…)',
 } as const satisfies Record<Accepted, string>;
 
 const ADVICE = {
   agentKey: `Send the header Authorization: Bearer with ${NAMES.agentKey}.`,
   account: `Send the header Authorization: Bearer with ${NAMES.account}.`,
   human: 'Sign in at /signin with a browser. No token can call this operation.',
+  consumer: `Sign in with session.start, and send the header Authorization: Bearer with ${NAMES.consumer}.`,
 } as const satisfies Record<Accepted, string>;
 
 export const missing = (expected: Accepted): Error =>

@@ -3,9 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
 
-export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session';
+export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session' | 'consumer_session';
 /** Secrets of the same format that are used once and authenticate nobody. */
-export type SecretKind = 'invitation' | 'device_code';
+export type SecretKind = 'invitation' | 'device_code' | 'consumer_refresh' | 'consumer_code';
 
 const PREFIXES = {
   agent_key: 'bak',
@@ -14,6 +14,9 @@ const PREFIXES = {
   human_session: 'bhs',
   invitation: 'biv',
   device_code: 'bdc',
+  consumer_session: 'bcs',
+  consumer_refresh: 'bcr',
+  consumer_code: 'bxc',
 } as const satisfies Record<CredentialKind | SecretKind, string>;
 /** Of those that authenticate a caller. */
 const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
@@ -21,6 +24,7 @@ const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
   ['bpt', 'personal_token'],
   ['bdt', 'developer_token'],
   ['bhs', 'human_session'],
+  ['bcs', 'consumer_session'],
 ]);
 const RANDOM_BYTES = 32;
 const CHECKSUM_CHARACTERS = 6;

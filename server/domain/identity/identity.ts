@@ -40,7 +40,10 @@ export interface IdentityVerbs {
 }
 
 export interface IdentityDeps {
-  readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'humanSessions' | 'atomically' | 'listen'>;
+  readonly store: Pick<
+    Store,
+    'applications' | 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions' | 'atomically' | 'listen'
+  >;
   /** The installation's secret: signs cursors. */
   readonly secret: Secret;
   readonly audit: Pick<Audit, 'record'>;

@@ -1,17 +1,21 @@
 // Step-up (RFC 9470): whether a person has proved recently, and as strongly as the account is able to, who they are.
 import { ACRS, STEP_UP_MAX_AGE_SECONDS } from '../../../contract/sign-in.ts';
 import { fault } from '../faults.ts';
-import type { AccountCaller } from './caller.ts';
+import type { AccountCaller, ConsumerCaller } from './caller.ts';
 
 /** @throws Fault `insufficient_user_authentication`. A token never satisfies it. */
-export function assertSteppedUp({ via }: AccountCaller, now: Date): void {
-  const required = via.kind === 'human_session' ? via.strongestAcr : ACRS[0];
-  if (via.kind === 'human_session') {
+export function assertSteppedUp({ kind, via }: AccountCaller | ConsumerCaller, now: Date): void {
+  const isSession = via.kind === 'human_session' || via.kind === 'consumer_session';
+  const required = isSession ? via.strongestAcr : ACRS[0];
+  if (isSession) {
     const isRecent = now.getTime() - via.authTime.getTime() <= STEP_UP_MAX_AGE_SECONDS * 1000;
     if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(required)) return;
   }
   throw fault('insufficient_user_authentication', 'This requires a recent proof of your identity.', {
     advice: 'Confirm it with your passkey, code or password, then send the request again.',
-    details: { acrValues: required, maxAge: STEP_UP_MAX_AGE_SECONDS, stepUpUrl: '/signin?step-up' },
+    details: {
+      ...{ acrValues: required, maxAge: STEP_UP_MAX_AGE_SECONDS },
+      ...(kind === 'account' ? { stepUpUrl: '/signin?step-up' } : {}),
+    },
   });
 }

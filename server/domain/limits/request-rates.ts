@@ -1,7 +1,7 @@
 // Limits the requests of each credential: a token bucket for its reads and one for its writes. Counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
-import type { AccountCaller, AgentCaller } from '../identity/caller.ts';
+import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
 
 /** The most credentials of each kind. Above it the credential with the oldest latest request is removed. */
 const CREDENTIALS_MAX = 10_000;
@@ -15,7 +15,7 @@ export interface RequestsPerMinute {
   readonly writes: number;
 }
 
-type Credential = Pick<AgentCaller, 'kind' | 'keyId'> | Pick<AccountCaller, 'kind' | 'via'>;
+type Credential = Pick<AgentCaller, 'kind' | 'keyId'> | Pick<AccountCaller | ConsumerCaller, 'kind' | 'via'>;
 
 export class RequestRates {
   readonly #reads: Buckets;

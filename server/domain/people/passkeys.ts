@@ -106,7 +106,7 @@ export class Passkeys {
 }
 
 /** A passkey is bound to a host name; browsers offer none for an address. */
-function partyOf({ origin, hostname }: URL): engine.RelyingParty {
+export function partyOf({ origin, hostname }: URL): engine.RelyingParty {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };
   throw fault('feature_unavailable', `Passkeys need a host name, and this page has the address ${hostname}.`, {
     advice: 'Open the console at http://localhost with the same port, or set BERTH_PUBLIC_URL to a name.',

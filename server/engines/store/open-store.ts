@@ -23,6 +23,10 @@ import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
 import { checkouts } from './tables/checkouts.ts';
 import { configuredOperations } from './tables/configured-operations.ts';
+import { consumerMemory } from './tables/consumer-memory.ts';
+import { consumerProviders } from './tables/consumer-providers.ts';
+import { consumerSessions } from './tables/consumer-sessions.ts';
+import { consumerPasskeys, consumerSignIns, consumers, consumerTickets, identities } from './tables/consumers.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
@@ -190,6 +194,8 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     atomically: work => db.transaction().execute(trx => work(atomic(trx))),
     passkeys: passkeys(db),
     signInTickets: signInTickets(db),
+    consumerPasskeys: consumerPasskeys(db),
+    consumerTickets: consumerTickets(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     egressDays: egressDays(db),
@@ -230,6 +236,12 @@ const atomic = (db: Db): Atomic => ({
   tokens: tokens(db),
   keys: keys(db),
   humanSessions: humanSessions(db),
+  identities: identities(db),
+  consumers: consumers(db),
+  consumerMemory: consumerMemory(db),
+  consumerProviders: consumerProviders(db),
+  consumerSessions: consumerSessions(db),
+  consumerSignIns: consumerSignIns(db),
   device: device(db),
   limits: limits(db),
   webhooks: webhooks(db),

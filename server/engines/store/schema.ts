@@ -2,13 +2,32 @@
 // case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
-import type { AccountId, ApplicationId, AuditId, ContextId, KeyId, SessionId, VersionId } from '../../kit/ids.ts';
+import type {
+  AccountId,
+  ApplicationId,
+  AuditId,
+  ConsumerSessionId,
+  ContextId,
+  KeyId,
+  SessionId,
+  VersionId,
+} from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
 import type { NewAuditRow, SealRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
 import type { CheckoutRow } from './rows/checkouts.ts';
 import type { OperationRevisionRow, OperationRow } from './rows/configured-operations.ts';
+import type { ConsentRow, MemoryRow } from './rows/consumer-memory.ts';
+import type { ConsumerProviderRow } from './rows/consumer-providers.ts';
+import type {
+  ConsumerPasskeyRow,
+  ConsumerRow,
+  ConsumerSessionRow,
+  ConsumerSignInRow,
+  ConsumerTicketRow,
+  IdentityRow,
+} from './rows/consumers.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
 import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
@@ -48,6 +67,16 @@ export interface Tables {
   recoveryCodes: RecoveryCodesTable;
   humanSessions: Columns<HumanSessionRow>;
   signInTickets: Columns<TicketRow, { tries: Generated<number> }>;
+  applicationIdentities: Columns<IdentityRow>;
+  consumers: Columns<ConsumerRow, { metadata: JsonbOrNull; memoryVersion: Generated<number> }>;
+  consumerPasskeys: Columns<ConsumerPasskeyRow>;
+  consumerSignIns: Columns<ConsumerSignInRow>;
+  consumerTickets: Columns<ConsumerTicketRow, { tries: Generated<number> }>;
+  consumerSessions: Columns<ConsumerSessionRow>;
+  consumerUsedRefreshes: { hash: Buffer; sessionId: ConsumerSessionId; usedAt: Date };
+  consumerProviders: Columns<ConsumerProviderRow, { metadata: Jsonb }>;
+  consumerMemory: Columns<MemoryRow>;
+  consumerConsents: Columns<ConsentRow>;
   keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
   deviceAuthorizations: Columns<DeviceRow>;
   hosts: Columns<HostRow>;

@@ -6,6 +6,16 @@ import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
 import type { CheckoutRows } from './rows/checkouts.ts';
 import type { ConfiguredOperationRows } from './rows/configured-operations.ts';
+import type { ConsumerMemory } from './rows/consumer-memory.ts';
+import type { ConsumerProviders } from './rows/consumer-providers.ts';
+import type {
+  ConsumerPasskeys,
+  ConsumerSessions,
+  ConsumerSignIns,
+  Consumers,
+  ConsumerTickets,
+  Identities,
+} from './rows/consumers.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
@@ -48,6 +58,14 @@ export interface Store extends Closeable {
   readonly humanSessions: HumanSessions;
   readonly passkeys: Passkeys;
   readonly signInTickets: SignInTickets;
+  readonly identities: Identities;
+  readonly consumers: Consumers;
+  readonly consumerMemory: ConsumerMemory;
+  readonly consumerPasskeys: ConsumerPasskeys;
+  readonly consumerProviders: ConsumerProviders;
+  readonly consumerSessions: ConsumerSessions;
+  readonly consumerSignIns: ConsumerSignIns;
+  readonly consumerTickets: ConsumerTickets;
   readonly device: DeviceRows;
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
@@ -105,6 +123,12 @@ export type Atomic = Pick<
   | 'tokens'
   | 'keys'
   | 'humanSessions'
+  | 'identities'
+  | 'consumers'
+  | 'consumerMemory'
+  | 'consumerProviders'
+  | 'consumerSessions'
+  | 'consumerSignIns'
   | 'device'
   | 'limits'
   | 'webhooks'

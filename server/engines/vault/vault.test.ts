@@ -38,6 +38,7 @@ function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; f
       if (isCurrent && !rows.has(row.owner)) rows.set(row.owner, row);
       return rows.get(row.owner);
     },
+    remove: async owner => void rows.delete(owner),
     async change(work) {
       const changed = await work([...rows.values()]);
       if (this.failing) throw new Error('killed before the commit');

@@ -10,7 +10,7 @@ import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
 
 /** The place of a sealed value. */
 export interface Place {
-  /** An application, or INSTALLATION. */
+  /** An application, a consumer, or INSTALLATION. */
   readonly owner: string;
   readonly kind: string;
   readonly id: string;
@@ -59,6 +59,12 @@ export class Vault {
 
   async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
     return open(await this.#keyOf(place.owner), sealed, besideOf(place));
+  }
+
+  /** Destroys the data key of an owner. Another process may keep it in memory until it restarts. */
+  async destroy(owner: string): Promise<void> {
+    this.#keys.delete(owner);
+    await this.#parts.rows.remove(owner);
   }
 
   async #keyOf(owner: string): Promise<Key> {

@@ -59,7 +59,7 @@ function bytesOf(payload: unknown): number | undefined {
 }
 
 const ownerOf = ({ ip }: FastifyRequest, caller: Caller | undefined): string =>
-  caller?.kind === 'agentKey' ? caller.applicationId : (caller?.accountId ?? ip);
+  caller?.kind === 'account' ? caller.accountId : (caller?.applicationId ?? ip);
 
 function end(payload: unknown): void {
   if (payload instanceof Readable) payload.destroy();

@@ -16,7 +16,14 @@ import { deviceCodeIn } from '../../domain/device/device-code.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
 import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
-import type { AccountCaller, AgentCaller, Caller, HumanCaller, RequestSource } from '../../domain/identity/caller.ts';
+import type {
+  AccountCaller,
+  AgentCaller,
+  Caller,
+  ConsumerCaller,
+  HumanCaller,
+  RequestSource,
+} from '../../domain/identity/caller.ts';
 import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
@@ -26,6 +33,8 @@ import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { type Answer, nothing } from './answer.ts';
+import type { ApplicationOrigins } from './application-origins.ts';
+import type { ConsumerCookie } from './consumer-cookie.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import { isFormType } from './form-body.ts';
 import type { IncomingFiles } from './incoming-files.ts';
@@ -47,7 +56,9 @@ type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] e
     ? AccountCaller
     : (typeof OPERATIONS)[Id]['credential'] extends 'human'
       ? HumanCaller
-      : undefined;
+      : (typeof OPERATIONS)[Id]['credential'] extends 'consumer'
+        ? ConsumerCaller
+        : undefined;
 
 type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { readonly upload: object }
   ? UploadedFile
@@ -103,6 +114,8 @@ export interface BindParts {
   readonly compat: boolean;
   readonly trustedProxies: readonly string[];
   readonly cookie: SignInCookie;
+  readonly consumerCookie: ConsumerCookie;
+  readonly origins: ApplicationOrigins;
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
   /** Called before the body of an upload into a session is read: whether it is allowed, and how large it may be. */
@@ -119,6 +132,9 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
       for (const url of operation(id).alsoWithSlash ? [plain, `${plain}/`] : [plain]) {
         bind(app, id, url, mount, parts);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
+        if (!operation(id).forOrigins) continue;
+        parts.origins.answerPreflights(app, url);
+        methods.get(url)?.add('OPTIONS');
       }
     }
   return methods;
@@ -132,7 +148,10 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     method,
     url,
     config: { operation: id, upload: upload !== undefined },
-    onRequest: async request => identify(id, request, parts),
+    onRequest: async (request, reply) => {
+      if (operation(id).forOrigins) await parts.origins.admit(request, reply);
+      await identify(id, request, parts);
+    },
     handler: async (request, reply) => {
       const given = parts.tracker.attribute(request, () => read(request));
       if (!upload) return perform(request, reply, given, undefined);
@@ -192,16 +211,13 @@ const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
 
 // ---- credential and scope ------------------------------------------------------------------------------------------
 
-async function identify(
-  id: OperationId,
-  request: FastifyRequest,
-  { callers, rates, tracker, trustedProxies, cookie, clock }: BindParts,
-): Promise<void> {
+async function identify(id: OperationId, request: FastifyRequest, parts: BindParts): Promise<void> {
+  const { callers, rates, tracker, cookie, clock } = parts;
   const { credential, scopes, stepUp, ownPageOnly, ownOriginOnly, isWrite } = operation(id);
-  if (ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
+  if (ownPageOnly && credential === 'public') cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
   if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
-  const presented = presentedIn(request, trustedProxies, cookie);
+  const presented = presentedIn(id, request, parts);
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
@@ -210,14 +226,33 @@ async function identify(
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
-  if (stepUp && isPerson) assertSteppedUp(caller, clock.now());
+  if (caller.kind === 'consumer') {
+    // Other sites can make a browser send the cookie.
+    if (presented.cookie !== undefined || ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
+    assertOwnPath(caller, Object(request.params));
+  }
+  if (stepUp && (isPerson || caller.kind === 'consumer')) assertSteppedUp(caller, clock.now());
 }
 
-const presentedIn = (request: FastifyRequest, proxies: readonly string[], cookie: SignInCookie): Presented => ({
-  ...presentedBy(request, proxies),
-  requestId: request.id,
-  cookie: cookie.read(request.headers),
-});
+/** The session of another application or provider is no credential here. */
+function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: string; providerId?: string }): void {
+  if (appId?.toLowerCase() !== caller.applicationId || providerId !== caller.providerId)
+    throw notFound('Consumer', caller.consumerId);
+}
+
+function presentedIn(
+  id: OperationId,
+  request: FastifyRequest,
+  { trustedProxies, cookie, consumerCookie }: Pick<BindParts, 'trustedProxies' | 'cookie' | 'consumerCookie'>,
+): Presented {
+  const { appId = '' }: { appId?: string } = Object(request.params);
+  const isConsumer = operation(id).credential === 'consumer';
+  return {
+    ...presentedBy(request, trustedProxies),
+    requestId: request.id,
+    cookie: isConsumer ? consumerCookie.read(request.headers, appId) : cookie.read(request.headers),
+  };
+}
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
@@ -317,9 +352,10 @@ function requestDetails(
   request: FastifyRequest,
   reply: FastifyReply,
   mount: MountName,
-  { tracker, repeats, trustedProxies, cookie }: BindParts,
+  parts: BindParts,
   body: unknown,
 ) {
+  const { tracker, repeats, cookie } = parts;
   const gone = new AbortController();
   const arrived = new Promise<boolean>(resolve => {
     reply.raw.once('close', () => {
@@ -328,7 +364,7 @@ function requestDetails(
     });
   });
   const caller: Caller | undefined = tracker.of(request).caller;
-  const presented = presentedIn(request, trustedProxies, cookie);
+  const presented = presentedIn(id, request, parts);
   return {
     caller,
     mount,

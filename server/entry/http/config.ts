@@ -1,6 +1,7 @@
 // HTTP handlers of the documents in which the service describes itself. Pages of any origin may read them.
 import { createHash } from 'node:crypto';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
+import type { Identities } from '../../domain/consumers/identities.ts';
 import type { Answer } from './answer.ts';
 import type { In } from './bind.ts';
 
@@ -11,9 +12,11 @@ const FOR_ANYONE = {
   'cross-origin-resource-policy': 'cross-origin',
 } as const;
 
-export const configHandlers = (documents: ServiceDocuments) => ({
-  readConfig: async ({ headers }: In<'readConfig'>): Promise<Answer> =>
-    cached(documents.config(), headers['if-none-match']),
+export const configHandlers = (documents: ServiceDocuments, identities: Pick<Identities, 'offered'>) => ({
+  readConfig: async ({ headers, query }: In<'readConfig'>): Promise<Answer> => {
+    const consumer = query.application === undefined ? undefined : await identities.offered(query.application);
+    return cached({ ...documents.config(), ...(consumer ? { consumer } : {}) }, headers['if-none-match']);
+  },
 
   readAuthorizationServer: async ({ headers }: In<'readAuthorizationServer'>): Promise<Answer> =>
     cached(documents.authorizationServer(), headers['if-none-match']),

@@ -61,7 +61,7 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
  * A passkey is bound to a host name, so on a machine of one's own these pages are at localhost, and the cookie with them. Browsers
  * keep the fragment over a redirect.
  */
-function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
+export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
   return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
 }

@@ -128,7 +128,7 @@ const hadNoEffect = (code: ErrorCode): boolean => catalogueEntry(code).status < 
 
 function ownerOf(caller: Caller | undefined) {
   if (!caller) throw new Error('a repeatable operation without a credential');
-  return caller.kind === 'agentKey' ? caller.applicationId : caller.accountId;
+  return caller.kind === 'account' ? caller.accountId : caller.applicationId;
 }
 
 function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {

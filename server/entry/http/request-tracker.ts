@@ -154,6 +154,7 @@ const endFields = (
   ...(caller?.kind === 'account'
     ? { accountId: caller.accountId, via: caller.via.kind, credentialId: caller.via.id }
     : {}),
+  ...(caller?.kind === 'consumer' ? { applicationId: caller.applicationId, consumerId: caller.consumerId } : {}),
   ...(code ? { code } : {}),
   ...(delivered ? {} : { delivered }),
 });

@@ -251,6 +251,9 @@ type Ask = (
 /** No test here signs in. */
 const PEOPLE = { signIn: {}, account: {}, sessions: {} } as unknown as HttpParts['people'];
 
+/** No test here has consumers. */
+const CONSUMERS = { identities: {}, upstream: {} } as unknown as HttpParts['consumers'];
+
 /** No test here has members. */
 const MEMBERS = { members: {}, invitations: {} } as unknown as HttpParts['members'];
 
@@ -264,6 +267,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     offered: { regions: ['local'], engines: ['chromium'] },
     people: PEOPLE,
     members: MEMBERS,
+    consumers: CONSUMERS,
     mcp: { call: unasked },
     webhooks: {
       ...{ create: unasked, list: unasked, read: unasked, change: unasked, remove: unasked, rotateKey: unasked },

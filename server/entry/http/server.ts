@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
+import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { DeviceVerbs } from '../../domain/device/device.ts';
 import type { Events } from '../../domain/events/api.ts';
@@ -30,6 +31,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { accountHandlers } from './account.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
+import { ApplicationOrigins } from './application-origins.ts';
 import { applicationHandlers } from './applications.ts';
 import { type AuditVerbs, auditHandlers } from './audit.ts';
 import { bindOperations } from './bind.ts';
@@ -39,6 +41,9 @@ import { configHandlers } from './config.ts';
 import { type ConfiguredOperationVerbs, configuredOperationHandlers } from './configured-operations.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
+import { type ConsumerCookie, consumerCookie } from './consumer-cookie.ts';
+import { serveConsumerPages } from './consumer-pages.ts';
+import { consumerHandlers } from './consumers.ts';
 import { contextHandlers } from './contexts.ts';
 import { type CreditVerbs, creditHandlers } from './credits.ts';
 import { deviceHandlers } from './device.ts';
@@ -51,6 +56,7 @@ import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
 import { hostHandlers } from './host.ts';
+import { identityHandlers } from './identity.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
 import { type ApplicationInvocationVerbs, type InvocationVerbs, invocationHandlers } from './invocations.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
@@ -116,6 +122,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly identity: IdentityVerbs;
   readonly rates: Pick<RequestRates, 'take'>;
   readonly people: People;
+  readonly consumers: ConsumerServices;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
   readonly documents: ServiceDocuments;
@@ -199,8 +206,9 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
+  const ofConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const methods = bindOperations(app, {
-    handlers: handlersOf(parts, cookie),
+    handlers: handlersOf(parts, cookie, ofConsumer),
     callers: parts.identity.callers,
     rates: parts.rates,
     tracker,
@@ -208,6 +216,11 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     compat: parts.compat,
     trustedProxies: parts.trustedProxies ?? [],
     cookie,
+    consumerCookie: ofConsumer,
+    origins: new ApplicationOrigins({
+      isOwn: origin => cookie.isOwnOrigin(origin),
+      allows: (appId, origin) => parts.consumers.identities.allowsOrigin(appId, origin),
+    }),
     clock: parts.clock,
     incoming,
     allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
@@ -220,6 +233,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     { ...parts, incoming, uploads: parts.files.uploads },
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
+  serveConsumerPages(app, parts.web && WebFiles.read(parts.web.folder, 'consumer'));
   serveDevtools(app, parts);
   serveConsole(app, parts.web && WebFiles.read(parts.web.folder, 'console'), parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
@@ -256,6 +270,7 @@ const handlersOf = (
     extensions,
     identity,
     people,
+    consumers,
     members,
     offered,
     discover,
@@ -272,6 +287,7 @@ const handlersOf = (
     signingKeys,
   }: HttpParts,
   cookie: SignInCookie,
+  ofConsumer: ConsumerCookie,
 ) => ({
   ...sessionHandlers(sessions, offered),
   ...contextHandlers(contexts),
@@ -299,9 +315,11 @@ const handlersOf = (
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
+  ...identityHandlers(consumers.identities),
+  ...consumerHandlers(consumers, ofConsumer),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
-  ...configHandlers(documents),
+  ...configHandlers(documents, consumers.identities),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
   ...hostHandlers(host),

@@ -15,6 +15,8 @@ export interface SignInCookie {
   assertNotCrossSite(headers: IncomingHttpHeaders): void;
   /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, with any credential. */
   assertOwnOrigin(headers: IncomingHttpHeaders): void;
+  /** Whether a page of this origin is ours. */
+  isOwnOrigin(origin: string): boolean;
   /** The origin of the page that sent the request, or our public origin. */
   originOf(headers: IncomingHttpHeaders): URL;
 }
@@ -52,6 +54,7 @@ export function signInCookie(publicUrl: string): SignInCookie {
       if (origin === undefined || isOwn(origin)) return;
       throw fault('origin_not_allowed', `A page of another origin than ${own.origin} sent this request.`);
     },
+    isOwnOrigin: isOwn,
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
   };
 }

@@ -29,7 +29,7 @@ export class WebFiles {
   readonly #files: ReadonlyMap<string, WebFile>;
 
   /** `folder` contains builds; its file `current` names the one to serve. */
-  static read(folder: string, part: 'console' | 'docs' | 'live-view'): WebFiles | undefined {
+  static read(folder: string, part: 'console' | 'docs' | 'live-view' | 'consumer'): WebFiles | undefined {
     const current = join(folder, 'current');
     if (!existsSync(current)) return undefined;
     const root = join(folder, readFileSync(current, 'utf8').trim(), part);

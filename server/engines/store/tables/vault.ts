@@ -28,6 +28,10 @@ export const vault = (db: Db): DataKeyRows => ({
     return get(db, owner);
   },
 
+  remove: async owner => {
+    await db.deleteFrom('vaultKeys').where('owner', '=', owner).where('owner', '<>', INSTALLATION).execute();
+  },
+
   change: work =>
     db.transaction().execute(async trx => {
       const all = trx.selectFrom('vaultKeys').selectAll();

@@ -1,0 +1,160 @@
+// The sign-in page of an application's consumers: a passkey, a code by e-mail, a password. Only what the application allows.
+import type { HostedDone, HostedSignIn } from '../../contract/consumers.ts';
+import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
+import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { busy, byId, command, make, paint, Refused, showProblem } from './parts.ts';
+
+const [, , , appId = '', signIn = ''] = location.pathname.split('/');
+const send = <Answer>(name: string, body: object = {}): Promise<Answer> =>
+  command<Answer>(appId, 'hosted', name, { signIn, ...body });
+
+const finish = ({ redirectTo }: HostedDone): void => location.replace(redirectTo);
+
+let email = '';
+let about: HostedSignIn;
+
+function show(lead: string, ...parts: readonly HTMLElement[]): void {
+  showProblem(undefined);
+  byId('lead').textContent = lead;
+  byId('body').replaceChildren(...parts);
+  byId('body').querySelector<HTMLInputElement>('input:not([value])')?.focus();
+}
+
+const field = (text: string, input: HTMLInputElement): HTMLLabelElement => make('label', {}, text, input);
+
+const emailInput = (): HTMLInputElement =>
+  make('input', {
+    ...{ name: 'email', type: 'email', required: true, autocomplete: 'username webauthn', inputMode: 'email' },
+    value: email || (about.loginHint ?? ''),
+  });
+
+const passwordInput = (autocomplete: 'current-password' | 'new-password'): HTMLInputElement =>
+  make('input', { name: 'password', type: 'password', required: true, autocomplete });
+
+/** A form that runs `work` with its values. */
+function form(
+  main: string,
+  inputs: readonly HTMLElement[],
+  work: (values: FormData) => Promise<void>,
+): HTMLFormElement {
+  const button = make('button', { className: 'main', type: 'submit' }, main);
+  const made = make('form', {}, ...inputs, button);
+  made.addEventListener('submit', event => {
+    event.preventDefault();
+    void busy(made.querySelectorAll('button'), () => work(new FormData(made)));
+  });
+  return made;
+}
+
+const textOf = (values: FormData, name: string): string => {
+  const value = values.get(name);
+  return typeof value === 'string' ? value : '';
+};
+
+function link(text: string, action: () => void): HTMLButtonElement {
+  const button = make('button', { className: 'link', type: 'button' }, text);
+  button.addEventListener('click', action);
+  return button;
+}
+
+function passkeyButton(): HTMLButtonElement {
+  const button = make(
+    'button',
+    { type: 'button', className: about.methods[0] === 'passkey' ? 'main' : '' },
+    'Use a passkey',
+  );
+  button.addEventListener('click', () =>
+    busy([button], async () => {
+      const challenge = await send<PasskeyChallenge>('hosted.passkeyOptions');
+      const response = await askPasskey(challenge);
+      finish(await send<HostedDone>('hosted.passkey', { ticket: challenge.ticket, response }));
+    }),
+  );
+  return button;
+}
+
+/** The first view. */
+function begin(): void {
+  const { methods } = about;
+  const parts: HTMLElement[] = [];
+  if (methods.includes('passkey') && hasPasskeys()) parts.push(passkeyButton());
+  if (parts.length > 0 && methods.length > 1) parts.push(make('div', { className: 'or' }, 'or'));
+  if (methods.includes('email_code')) parts.push(codeForm());
+  else if (methods.includes('password')) parts.push(passwordForm());
+  if (methods.includes('email_code') && methods.includes('password'))
+    parts.push(link('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...others())));
+  if (methods.includes('password')) parts.push(newPasswordLink());
+  if (parts.length === 0) {
+    showProblem(new Error('This browser cannot use the ways to sign in that are offered here.'));
+    return;
+  }
+  show(
+    about.registration === 'open' ? 'Sign in, or begin with your e-mail address.' : 'Sign in to go on.',
+    make('div', { className: 'stack' }, ...parts),
+  );
+}
+
+const others = (): HTMLElement[] => [link('Back', begin)];
+
+const newPasswordLink = (): HTMLButtonElement =>
+  link(about.registration === 'open' ? 'New here, or password forgotten' : 'Password forgotten', () =>
+    show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...others()),
+  );
+
+const codeForm = (): HTMLFormElement =>
+  form('Send me a code', [field('E-mail address', emailInput())], async values => {
+    email = textOf(values, 'email');
+    const { ticket } = await send<EmailCodeSent>('hosted.code', { email });
+    askCode(ticket);
+  });
+
+const passwordForm = (): HTMLFormElement =>
+  form(
+    'Sign in',
+    [field('E-mail address', emailInput()), field('Password', passwordInput('current-password'))],
+    async values => {
+      email = textOf(values, 'email');
+      finish(await send<HostedDone>('hosted.password', { email, password: textOf(values, 'password') }));
+    },
+  );
+
+const newPasswordForm = (): HTMLFormElement => {
+  const password = Object.assign(passwordInput('new-password'), { minLength: 12 });
+  return form('Continue', [field('E-mail address', emailInput()), field('New password', password)], async values => {
+    email = textOf(values, 'email');
+    const { ticket } = await send<EmailCodeSent>('hosted.register', { email, password: textOf(values, 'password') });
+    askCode(ticket);
+  });
+};
+
+function askCode(ticket: string): void {
+  const code = make('input', {
+    ...{ name: 'code', className: 'code', required: true, autocomplete: 'one-time-code', inputMode: 'numeric' },
+    maxLength: 12,
+  });
+  const given = form('Sign in', [field('Code', code)], async values =>
+    finish(await send<HostedDone>('hosted.verify', { ticket, code: textOf(values, 'code') })),
+  );
+  show(
+    `If ${email} can sign in here, a code of six digits is on its way. It is valid for ten minutes.`,
+    given,
+    ...others(),
+  );
+}
+
+async function open(): Promise<void> {
+  about = await send<HostedSignIn>('hosted.describe');
+  document.title = `Sign in to ${about.application.name}`;
+  byId('title').textContent = about.application.name;
+  byId('foot').textContent = `You return to ${about.returnsTo}.`;
+  paint(about.application.colour);
+  begin();
+}
+
+open().catch(error =>
+  showProblem(
+    error instanceof Refused && error.status === 404
+      ? new Error('This sign-in is complete, or has expired. Go back and begin again.')
+      : error,
+  ),
+);

@@ -1,0 +1,313 @@
+// Consumers are the end users of an application. How they sign in, their sessions and profiles.
+import { type Static, Type } from 'typebox';
+import { ApplicationParams } from './applications.ts';
+import { AnyObject, Time, Uuid } from './common.ts';
+import {
+  ACRS,
+  Code,
+  EMAIL_CHARACTERS_MAX,
+  Email,
+  NewPassword,
+  PASSWORD_CHARACTERS_MAX,
+  PasskeyResponse,
+  SIGN_IN_METHODS,
+} from './sign-in.ts';
+
+/** The provider of every application: its own sign-in, by e-mail or passkey. */
+export const HOSTED = 'hosted';
+export const ORIGINS_MAX = 20;
+export const REDIRECT_URIS_MAX = 20;
+export const CONSUMER_CODE_SECONDS = 60;
+export const CONSUMER_SIGN_IN_SECONDS = 600;
+export const CONSUMER_SESSION_SECONDS = 3600;
+export const CONSUMER_REFRESH_SECONDS = 30 * 86_400;
+export const CONSUMER_METADATA_BYTES_MAX = 4096;
+export const CONSUMER_PASSKEYS_MAX = 10;
+
+const URL_CHARACTERS_MAX = 2048;
+
+// ---- how an application lets its consumers sign in -----------------------------------------------------------------
+
+const Hosted = Type.Object(
+  {
+    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), {
+      maxItems: SIGN_IN_METHODS.length,
+      description: 'What a sign-in can begin with. Empty: the provider `hosted` is off.',
+    }),
+    registration: Type.Enum(['open', 'closed'], {
+      description: '`open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.',
+    }),
+  },
+  { description: 'The provider `hosted`.' },
+);
+
+const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+  maxItems: ORIGINS_MAX,
+  description: 'Origins whose pages may send consumer requests, for example `https://shop.example`.',
+});
+
+const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX }), {
+  maxItems: REDIRECT_URIS_MAX,
+  description:
+    'Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback.',
+});
+
+const Colour = Type.String({
+  pattern: '^#[0-9a-f]{6}$',
+  description: 'The colour of the buttons on the sign-in pages, for example `#0b6477`.',
+});
+
+const Seconds = (minimum: number, maximum: number, description: string) =>
+  Type.Integer({ minimum, maximum, description });
+const SessionTtl = Seconds(300, 86_400, 'Seconds for which an access token is valid.');
+const RefreshTtl = Seconds(3600, 90 * 86_400, 'Seconds after which a consumer has to sign in again.');
+
+export const ApplicationIdentity = Type.Object(
+  {
+    issuer: Type.String({ description: 'The `iss` of answers to a sign-in.' }),
+    hosted: Hosted,
+    colour: Type.Optional(Colour),
+    origins: Origins,
+    redirectUris: RedirectUris,
+    sessionTtl: SessionTtl,
+    refreshTtl: RefreshTtl,
+    consumers: Type.Object({ total: Type.Integer({ minimum: 0 }) }, { description: 'How many there are.' }),
+    revision: Type.Integer({ description: 'Increases with each change.' }),
+  },
+  { description: 'How the consumers of an application sign in.' },
+);
+export type ApplicationIdentity = Static<typeof ApplicationIdentity>;
+
+export const ReplaceIdentity = Type.Object({
+  hosted: Type.Optional(Hosted),
+  colour: Type.Optional(Colour),
+  origins: Type.Optional(Origins),
+  redirectUris: Type.Optional(RedirectUris),
+  sessionTtl: Type.Optional(SessionTtl),
+  refreshTtl: Type.Optional(RefreshTtl),
+});
+export type ReplaceIdentity = Static<typeof ReplaceIdentity>;
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+export const ConsumerParams = Type.Object({
+  ...ApplicationParams.properties,
+  providerId: Type.String({
+    pattern: '^[a-z][a-z0-9-]{0,63}$',
+    description: 'Id of a provider of the application: `hosted`, or one that it has added.',
+  }),
+});
+export type ConsumerParams = Static<typeof ConsumerParams>;
+
+const RedirectUri = Type.String({
+  minLength: 1,
+  maxLength: URL_CHARACTERS_MAX,
+  description: 'A registered address of the application, to which the browser returns.',
+});
+
+export const StartConsumerSession = Type.Object({
+  redirectUri: RedirectUri,
+  codeChallenge: Type.String({
+    pattern: '^[A-Za-z0-9_-]{43}$',
+    description: 'SHA-256 of the code verifier in base64url (PKCE, S256).',
+  }),
+  state: Type.Optional(Type.String({ maxLength: 512, description: 'Returned with the code, unchanged.' })),
+  prompt: Type.Optional(
+    Type.Enum(['login', 'consent', 'select_account'], {
+      description: 'For an OpenID provider: what to ask the person.',
+    }),
+  ),
+  maxAge: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: 'The most seconds since the person proved who they are. An older proof is refused.',
+    }),
+  ),
+  loginHint: Type.Optional(
+    Type.String({ maxLength: EMAIL_CHARACTERS_MAX, description: 'The e-mail address that the page begins with.' }),
+  ),
+  transport: Type.Optional(
+    Type.Enum(['token', 'cookie'], {
+      description: '`token` (default): the exchange returns tokens. `cookie`: for pages of this service only.',
+    }),
+  ),
+});
+export type StartConsumerSession = Static<typeof StartConsumerSession>;
+
+export const StartedConsumerSession = Type.Object(
+  {
+    authorizationUrl: Type.String({ description: 'Open it in the browser of the consumer.' }),
+    expiresAt: Time('Until when the sign-in can be completed.'),
+  },
+  { description: 'A sign-in that began.' },
+);
+export type StartedConsumerSession = Static<typeof StartedConsumerSession>;
+
+export const ExchangeConsumerCode = Type.Object({
+  code: Type.String({ minLength: 1, maxLength: 128, description: 'The `code` of the redirect, `bxc_…`.' }),
+  codeVerifier: Type.String({
+    pattern: '^[A-Za-z0-9._~-]{43,128}$',
+    description: 'The secret whose SHA-256 was the code challenge.',
+  }),
+  redirectUri: RedirectUri,
+});
+export type ExchangeConsumerCode = Static<typeof ExchangeConsumerCode>;
+
+export const RefreshConsumerSession = Type.Object({
+  refreshToken: Type.String({ minLength: 1, maxLength: 128, description: 'The newest refresh token, `bcr_…`.' }),
+});
+export type RefreshConsumerSession = Static<typeof RefreshConsumerSession>;
+
+const ConsumerNamed = Type.Object(
+  {
+    id: Uuid('Id of the consumer.'),
+    providerId: Type.String({ description: 'The provider that the consumer signs in with.' }),
+    subject: Type.String({
+      description: 'The name of the consumer within application and provider. Other applications see another one.',
+    }),
+    createdAt: Time('When the consumer first signed in.'),
+  },
+  { description: 'An end user of the application.' },
+);
+
+export const ConsumerSession = Type.Object(
+  {
+    consumer: ConsumerNamed,
+    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    authTime: Type.Integer({ description: 'When it was given, in seconds since 1970.' }),
+    expiresAt: Time('When the access token expires.'),
+  },
+  { description: 'The session of a consumer.' },
+);
+export type ConsumerSession = Static<typeof ConsumerSession>;
+
+export const ConsumerTokens = Type.Object(
+  {
+    accessToken: Type.Optional(Type.String({ description: '`bcs_…`. Absent with the transport `cookie`.' })),
+    expiresIn: Type.Integer({ description: 'Seconds for which the access token is valid.' }),
+    refreshToken: Type.Optional(
+      Type.String({ description: '`bcr_…`. Valid once. Sent a second time, it ends the session.' }),
+    ),
+    consumer: ConsumerNamed,
+    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    authTime: Type.Integer({ description: 'When it was given, in seconds since 1970.' }),
+  },
+  { description: 'The tokens of a consumer session.' },
+);
+export type ConsumerTokens = Static<typeof ConsumerTokens>;
+
+export const EndedConsumerSession = Type.Object(
+  { logoutUrl: Type.String({ description: 'Open it in the browser, to sign out at the provider too.' }) },
+  { description: 'The session has ended here, and can be ended at the provider.' },
+);
+export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
+
+// ---- the sign-in page of `hosted` ----------------------------------------------------------------------------------
+
+const SignIn = Uuid('Id of the sign-in, from the address of the page.');
+const Ticket = Uuid('The `ticket` of the answer before.');
+const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
+
+export const DescribeHosted = Type.Object({ signIn: SignIn });
+export type DescribeHosted = Static<typeof DescribeHosted>;
+
+export const HostedSignIn = Type.Object(
+  {
+    application: Type.Object({
+      name: Type.String({ description: 'Name of the application.' }),
+      colour: Type.Optional(Colour),
+    }),
+    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'What the sign-in can begin with.' }),
+    registration: Type.Enum(['open', 'closed']),
+    loginHint: Type.Optional(Type.String({ description: 'The e-mail address to begin with.' })),
+    returnsTo: Type.String({ description: 'The origin that the browser returns to.' }),
+    expiresAt: Time('Until when it can be completed.'),
+  },
+  { description: 'What the sign-in page shows.' },
+);
+export type HostedSignIn = Static<typeof HostedSignIn>;
+
+export const HostedPassword = Type.Object({ signIn: SignIn, email: Email('E-mail address.'), password: Password });
+export type HostedPassword = Static<typeof HostedPassword>;
+
+export const HostedCode = Type.Object({ signIn: SignIn, email: Email('E-mail address.') });
+export type HostedCode = Static<typeof HostedCode>;
+
+export const HostedRegister = Type.Object({
+  signIn: SignIn,
+  email: Email('E-mail address.'),
+  password: NewPassword,
+  displayName: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Name of a new consumer.' })),
+});
+export type HostedRegister = Static<typeof HostedRegister>;
+
+export const HostedVerify = Type.Object({ signIn: SignIn, ticket: Ticket, code: Code });
+export type HostedVerify = Static<typeof HostedVerify>;
+
+export const HostedPasskeyOptions = Type.Object({ signIn: SignIn });
+export type HostedPasskeyOptions = Static<typeof HostedPasskeyOptions>;
+
+export const HostedPasskey = Type.Object({ signIn: SignIn, ticket: Ticket, response: PasskeyResponse });
+export type HostedPasskey = Static<typeof HostedPasskey>;
+
+export const HostedDone = Type.Object(
+  {
+    redirectTo: Type.String({
+      description: 'Where the browser goes next. Has the code, which is valid for 60 seconds.',
+    }),
+  },
+  { description: 'The sign-in is complete.' },
+);
+export type HostedDone = Static<typeof HostedDone>;
+
+// ---- profile and passkeys ------------------------------------------------------------------------------------------
+
+const DisplayName = Type.String({ minLength: 1, maxLength: 64, description: 'The name that is shown.' });
+const Locale = Type.String({ minLength: 2, maxLength: 35, description: 'Language tag (BCP 47), for example `de-AT`.' });
+const Timezone = Type.String({ minLength: 1, maxLength: 64, description: 'Time zone, for example `Europe/Vienna`.' });
+const Metadata = AnyObject('Anything the application keeps about the consumer. At most 4 KiB of JSON.');
+
+export const ConsumerProfile = Type.Object(
+  {
+    ...ConsumerNamed.properties,
+    email: Type.Optional(Type.String({ description: 'Of the provider `hosted`: the address, in lower case.' })),
+    displayName: Type.Optional(DisplayName),
+    locale: Type.Optional(Locale),
+    timezone: Type.Optional(Timezone),
+    metadata: Type.Optional(Metadata),
+  },
+  { description: 'What is kept about a consumer, besides the memory.' },
+);
+export type ConsumerProfile = Static<typeof ConsumerProfile>;
+
+export const UpdateProfile = Type.Object({
+  displayName: Type.Optional(DisplayName),
+  locale: Type.Optional(Locale),
+  timezone: Type.Optional(Timezone),
+  metadata: Type.Optional(Metadata),
+});
+export type UpdateProfile = Static<typeof UpdateProfile>;
+
+export const ConsumerPasskey = Type.Object({
+  id: Uuid('Id of the passkey.'),
+  name: Type.String(),
+  createdAt: Time('When it was added.'),
+  lastUsedAt: Type.Optional(Time('When it was last used.')),
+});
+
+export const ConsumerPasskeys = Type.Object({ data: Type.Array(ConsumerPasskey) });
+export type ConsumerPasskeys = Static<typeof ConsumerPasskeys>;
+
+export const AddConsumerPasskey = Type.Object({
+  ticket: Ticket,
+  name: Type.String({ minLength: 1, maxLength: 64, description: 'A name to recognise it by.' }),
+  response: PasskeyResponse,
+});
+export type AddConsumerPasskey = Static<typeof AddConsumerPasskey>;
+
+export const RemoveConsumerPasskey = Type.Object({ id: Uuid('Id of the passkey.') });
+export type RemoveConsumerPasskey = Static<typeof RemoveConsumerPasskey>;
+
+export const StepUpConsumer = Type.Object({ ticket: Ticket, response: PasskeyResponse });
+export type StepUpConsumer = Static<typeof StepUpConsumer>;

@@ -1,0 +1,323 @@
+// Commands of consumers. The list is closed, and every command is a POST.
+import {
+  AddConsumerPasskey,
+  ConsumerParams,
+  ConsumerPasskeys,
+  ConsumerProfile,
+  ConsumerSession,
+  ConsumerTokens,
+  DescribeHosted,
+  EndedConsumerSession,
+  ExchangeConsumerCode,
+  HostedCode,
+  HostedDone,
+  HostedPasskey,
+  HostedPasskeyOptions,
+  HostedPassword,
+  HostedRegister,
+  HostedSignIn,
+  HostedVerify,
+  RefreshConsumerSession,
+  RemoveConsumerPasskey,
+  StartConsumerSession,
+  StartedConsumerSession,
+  StepUpConsumer,
+  UpdateProfile,
+} from '../consumers.ts';
+import type { Operation } from '../operation.ts';
+import { EmailCodeSent, PasskeyChallenge } from '../sign-in.ts';
+
+const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+
+/** Commands of consumers who are signed in. */
+const OF_CONSUMER = {
+  tag: 'Consumers',
+  method: 'POST',
+  credential: 'consumer',
+  forOrigins: true,
+  mount: 'native',
+  unknownFields: 'refuse',
+  params: ConsumerParams,
+} as const;
+/** Commands before there is a session. */
+const BEFORE = { ...OF_CONSUMER, credential: 'public', isWrite: true } as const;
+/** Commands of our own sign-in page. */
+const HOSTED = {
+  tag: 'Consumers',
+  method: 'POST',
+  credential: 'public',
+  ownPageOnly: true,
+  isWrite: true,
+  mount: 'native',
+  unknownFields: 'refuse',
+  params: ConsumerParams,
+} as const;
+/** Passkeys belong to the host name of this service, so pages of applications cannot use them. */
+const ON_OWN_PAGES = {
+  tag: 'Consumers',
+  method: 'POST',
+  credential: 'consumer',
+  ownPageOnly: true,
+  mount: 'native',
+  unknownFields: 'refuse',
+  params: ConsumerParams,
+} as const;
+
+const TOKENS = {
+  200: {
+    description: 'The tokens.',
+    schema: ConsumerTokens,
+    headers: { 'set-cookie': 'With the transport `cookie`: the session.' },
+  },
+} as const;
+const REMOVES_COOKIE = { 'set-cookie': 'Removes the cookie of a page of this service.' } as const;
+const NEW_COOKIE = { 'set-cookie': 'The session with its new strength.' } as const;
+const ENDED = {
+  200: { description: 'Ended here.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
+  204: { description: 'Ended.', headers: REMOVES_COOKIE },
+} as const;
+const DONE = { 200: { description: 'Signed in.', schema: HostedDone } } as const;
+const SENT = { 202: { description: 'Accepted.', schema: EmailCodeSent } } as const;
+
+export const CONSUMER_OPERATIONS = {
+  // ---- sessions
+  startConsumerSession: {
+    ...BEFORE,
+    path: `${COMMANDS}/session.start`,
+    summary: 'Start a sign-in',
+    description:
+      'Returns the address that the browser of the consumer opens. It comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.',
+    body: StartConsumerSession,
+    bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: CHALLENGE, state: 'k3' },
+    responses: { 200: { description: 'Started.', schema: StartedConsumerSession } },
+    errors: ['not_found', 'feature_unavailable', 'rate_limited', 'upstream_failed'],
+  },
+  exchangeConsumerCode: {
+    ...BEFORE,
+    path: `${COMMANDS}/session.exchange`,
+    summary: 'Exchange the code of a sign-in',
+    description:
+      'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. A code that comes again ends the session that it opened.',
+    body: ExchangeConsumerCode,
+    bodyExample: {
+      code: 'bxc_…',
+      codeVerifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+      redirectUri: 'https://shop.example/signed-in',
+    },
+    responses: TOKENS,
+    errors: ['not_found', 'invalid_grant', 'rate_limited'],
+  },
+  refreshConsumerSession: {
+    ...BEFORE,
+    path: `${COMMANDS}/session.refresh`,
+    summary: 'Refresh the session of a consumer',
+    description:
+      'Returns new tokens; the old ones end. A refresh token that comes a second time ends the session, because one of two holders has stolen it.',
+    body: RefreshConsumerSession,
+    bodyExample: { refreshToken: 'bcr_…' },
+    responses: TOKENS,
+    errors: ['not_found', 'invalid_grant', 'rate_limited'],
+  },
+  readConsumerSession: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/session.get`,
+    summary: 'Read the session of a consumer',
+    description: 'Returns who is signed in, and how they proved it.',
+    isWrite: false,
+    responses: { 200: { description: 'The session.', schema: ConsumerSession } },
+    errors: ['not_found'],
+  },
+  endConsumerSession: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/session.end`,
+    summary: 'Sign a consumer out',
+    description:
+      'Ends the session at once. Where the provider offers it, returns the address that signs out there too.',
+    isWrite: true,
+    responses: ENDED,
+    errors: ['not_found'],
+  },
+  endConsumerSessions: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/session.endAll`,
+    summary: 'Sign a consumer out everywhere',
+    description: 'Ends all sessions of the consumer at once.',
+    isWrite: true,
+    responses: ENDED,
+    errors: ['not_found'],
+  },
+  stepUpConsumer: {
+    ...ON_OWN_PAGES,
+    path: `${COMMANDS}/session.stepUp`,
+    summary: 'Prove the identity again',
+    description:
+      'Takes a passkey that signed a challenge of `passkeys.challenge`. The session counts as strong as that.',
+    isWrite: true,
+    body: StepUpConsumer,
+    bodyExample: { ticket: ID, response: {} },
+    responses: { 200: { description: 'The session.', schema: ConsumerSession, headers: NEW_COOKIE } },
+    errors: ['not_found', 'sign_in_failed', 'feature_unavailable'],
+  },
+
+  // ---- the sign-in page
+  describeHostedSignIn: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.describe`,
+    summary: 'Read a sign-in',
+    description: 'What the sign-in page shows.',
+    isWrite: false,
+    body: DescribeHosted,
+    bodyExample: { signIn: ID },
+    responses: { 200: { description: 'The sign-in.', schema: HostedSignIn } },
+    errors: ['not_found', 'cross_site_request', 'rate_limited'],
+  },
+  signInHostedWithPassword: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.password`,
+    summary: 'Sign a consumer in with a password',
+    description: 'At most ten failures per consumer and address in ten minutes.',
+    body: HostedPassword,
+    bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
+    responses: DONE,
+    errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
+  },
+  sendHostedCode: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.code`,
+    summary: 'Send a consumer a code',
+    description:
+      'Sends a code by e-mail that is valid for ten minutes, to a consumer or, while registration is open, to anybody. The answer does not say which.',
+    body: HostedCode,
+    bodyExample: { signIn: ID, email: 'kim@example.com' },
+    responses: SENT,
+    errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited'],
+  },
+  registerHosted: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.register`,
+    summary: 'Set the password of a consumer',
+    description:
+      'Sends a code by e-mail. Once it is given, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer end then.',
+    body: HostedRegister,
+    bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
+    responses: SENT,
+    errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
+  },
+  verifyHostedCode: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.verify`,
+    summary: 'Sign a consumer in with a code',
+    description: 'Five wrong codes end the ticket.',
+    body: HostedVerify,
+    bodyExample: { signIn: ID, ticket: ID, code: '123456' },
+    responses: DONE,
+    errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'rate_limited'],
+  },
+  requestHostedPasskey: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.passkeyOptions`,
+    summary: 'Request a challenge for a passkey of a consumer',
+    description: 'For any passkey that the browser has for this service.',
+    body: HostedPasskeyOptions,
+    bodyExample: { signIn: ID },
+    responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
+    errors: ['not_found', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
+  },
+  signInHostedWithPasskey: {
+    ...HOSTED,
+    path: `${COMMANDS}/hosted.passkey`,
+    summary: 'Sign a consumer in with a passkey',
+    description: 'User verification is required. A passkey of another application is refused.',
+    body: HostedPasskey,
+    bodyExample: { signIn: ID, ticket: ID, response: {} },
+    responses: DONE,
+    errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
+  },
+
+  // ---- profile and passkeys
+  readConsumerProfile: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/profile.get`,
+    summary: 'Read the profile of a consumer',
+    description: 'Returns what is kept about the consumer, besides the memory.',
+    isWrite: false,
+    responses: { 200: { description: 'The profile.', schema: ConsumerProfile } },
+    errors: ['not_found'],
+  },
+  updateConsumerProfile: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/profile.update`,
+    summary: 'Change the profile of a consumer',
+    description: 'Changes the fields that are given.',
+    isWrite: true,
+    body: UpdateProfile,
+    bodyExample: { displayName: 'Kim', locale: 'de-AT' },
+    responses: { 200: { description: 'The profile.', schema: ConsumerProfile } },
+    errors: ['not_found'],
+  },
+  deleteConsumerProfile: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/profile.delete`,
+    summary: 'Delete a consumer',
+    description:
+      'Destroys profile, memory and passkeys, and ends all sessions. Cannot be undone. Needs a proof of identity of the last five minutes.',
+    isWrite: true,
+    stepUp: true,
+    responses: { 202: { description: 'Deleted.', headers: REMOVES_COOKIE } },
+    errors: ['not_found', 'insufficient_user_authentication'],
+  },
+  listConsumerPasskeys: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/passkeys.list`,
+    summary: 'List the passkeys of a consumer',
+    description: 'Returns the passkeys that the consumer has added.',
+    isWrite: false,
+    responses: { 200: { description: 'The passkeys.', schema: ConsumerPasskeys } },
+    errors: ['not_found'],
+  },
+  requestConsumerPasskey: {
+    ...ON_OWN_PAGES,
+    path: `${COMMANDS}/passkeys.options`,
+    summary: 'Begin adding a passkey to a consumer',
+    description: 'Needs a proof of identity of the last five minutes.',
+    isWrite: true,
+    stepUp: true,
+    responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
+    errors: ['not_found', 'insufficient_user_authentication', 'feature_unavailable'],
+  },
+  addConsumerPasskey: {
+    ...ON_OWN_PAGES,
+    path: `${COMMANDS}/passkeys.add`,
+    summary: 'Add a passkey to a consumer',
+    description: 'The session counts as signed in with it.',
+    isWrite: true,
+    stepUp: true,
+    body: AddConsumerPasskey,
+    bodyExample: { ticket: ID, name: 'Phone', response: {} },
+    responses: { 200: { description: 'The passkeys.', schema: ConsumerPasskeys, headers: NEW_COOKIE } },
+    errors: ['not_found', 'insufficient_user_authentication', 'sign_in_failed', 'feature_unavailable', 'limit_reached'],
+  },
+  removeConsumerPasskey: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/passkeys.remove`,
+    summary: 'Remove a passkey of a consumer',
+    description: 'Needs a proof of identity of the last five minutes.',
+    isWrite: true,
+    stepUp: true,
+    body: RemoveConsumerPasskey,
+    bodyExample: { id: ID },
+    responses: { 200: { description: 'The passkeys.', schema: ConsumerPasskeys } },
+    errors: ['not_found', 'insufficient_user_authentication'],
+  },
+  requestConsumerChallenge: {
+    ...ON_OWN_PAGES,
+    path: `${COMMANDS}/passkeys.challenge`,
+    summary: 'Request a challenge for a passkey of the consumer',
+    description: 'For `session.stepUp`.',
+    isWrite: true,
+    responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
+    errors: ['not_found', 'feature_unavailable'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

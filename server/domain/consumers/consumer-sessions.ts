@@ -1,0 +1,211 @@
+// Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens: a refresh token
+// or a code that comes a second time ends it, because one of its two holders has stolen it (RFC 9700).
+import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
+import type { Acr } from '../../../contract/sign-in.ts';
+import type { ConsumerRow, ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
+import type { Atomic, Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ConsumerId, type ConsumerSessionId, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { notFound } from '../faults.ts';
+import type { ConsumerCaller, RequestSource } from '../identity/caller.ts';
+import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
+import { invalidGrant } from './faults.ts';
+import type { Identities } from './identities.ts';
+import { challengeOf } from './sign-ins.ts';
+
+export interface ConsumerSessionsParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerSessions' | 'consumerSignIns' | 'atomically'>;
+  readonly identities: Identities;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+  /** Called with the hex of the hash of each access token that has ended. Other processes get it from the store. */
+  readonly changed: (hash: string) => void;
+}
+
+/** Tokens, or with the transport `cookie` the cookie of one of our pages. */
+export interface Opened {
+  readonly tokens: ConsumerTokens;
+  readonly cookie?: { readonly secret: Secret; readonly seconds: number };
+}
+
+export class ConsumerSessions {
+  readonly #parts: ConsumerSessionsParts;
+
+  constructor(parts: ConsumerSessionsParts) {
+    this.#parts = parts;
+  }
+
+  async exchange(
+    appId: string,
+    providerId: string,
+    { code, codeVerifier, redirectUri }: ExchangeConsumerCode,
+    source: RequestSource,
+  ): Promise<Opened> {
+    const { store, identities, clock } = this.#parts;
+    const { id } = await identities.application(appId);
+    const hash = recogniseSecret('consumer_code', code);
+    const row = hash && (await store.consumerSignIns.byCode(hash));
+    if (!row || row.applicationId !== id || row.providerId !== providerId) throw invalidGrant('code');
+    const now = clock.now();
+    const isRight = challengeOf(codeVerifier) === row.codeChallenge && redirectUri === row.redirectUri;
+    const isInTime = row.codeExpiresAt !== undefined && row.codeExpiresAt > now;
+    const identity = await identities.of(id);
+    const access = mint('consumer_session');
+    const refresh = row.transport === 'token' ? mint('consumer_refresh') : undefined;
+    const session = newId<ConsumerSessionId>(now);
+    const opened = await store.atomically(async within => {
+      if (!(await within.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
+      if (!isRight || !isInTime) return 'wrong';
+      const { consumerId, acr, authTime, idTokenSealed } = row;
+      const consumer = consumerId && (await within.consumers.get(id, consumerId));
+      if (!consumer || !acr || !authTime) return 'wrong';
+      await within.consumerSessions.insert({
+        ...{ id: session, consumerId: consumer.id, applicationId: id, providerId, acr, authTime, createdAt: now },
+        ...{ hash: access.hash, expiresAt: plus(now, identity.sessionSeconds * 1000) },
+        ...(refresh ? { refreshHash: refresh.hash } : {}),
+        refreshExpiresAt: plus(now, identity.refreshSeconds * 1000),
+        ...(idTokenSealed ? { idTokenSealed } : {}),
+        ...{ lastUsedAt: now, lastUsedIp: source.ip },
+        ...(source.userAgent === undefined ? {} : { userAgent: source.userAgent }),
+      });
+      return { consumer, acr, authTime };
+    });
+    if (opened === 'replayed') await this.#replayed(row, source);
+    if (typeof opened === 'string') throw invalidGrant('code');
+    return answerOf(opened, identity.sessionSeconds, access, refresh);
+  }
+
+  async refresh(appId: string, providerId: string, refreshToken: string, source: RequestSource): Promise<Opened> {
+    const { store, identities, clock } = this.#parts;
+    const { id } = await identities.application(appId);
+    const hash = recogniseSecret('consumer_refresh', refreshToken);
+    const found = hash && (await store.consumerSessions.byRefresh(hash));
+    if (!found || found.row.applicationId !== id || found.row.providerId !== providerId)
+      throw invalidGrant('refresh token');
+    const { row } = found;
+    const now = clock.now();
+    if (row.revokedAt || row.refreshExpiresAt <= now) throw invalidGrant('refresh token');
+    const identity = await identities.of(id);
+    const [access, refresh] = [mint('consumer_session'), mint('consumer_refresh')];
+    const expiresAt = earlier(plus(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
+    const tokens = { hash: access.hash, refreshHash: refresh.hash, expiresAt };
+    if (!found.isPresent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
+      await this.#end(row, 'consumer.session.replayed', source);
+      throw invalidGrant('refresh token');
+    }
+    this.#parts.changed(row.hash.toString('hex'));
+    const consumer = await store.consumers.get(id, row.consumerId);
+    if (!consumer) throw invalidGrant('refresh token');
+    const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
+    return answerOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
+  }
+
+  /** The session after a new proof. */
+  async reread(caller: ConsumerCaller): Promise<ConsumerSession> {
+    const row = await this.#parts.store.consumerSessions.get(caller.applicationId, caller.via.id);
+    if (!row) throw notFound('Session', caller.via.id);
+    const { acr, authTime, expiresAt } = row;
+    return this.read({ ...caller, via: { ...caller.via, acr, authTime, expiresAt } });
+  }
+
+  async read(caller: ConsumerCaller): Promise<ConsumerSession> {
+    const { consumerId, applicationId, via } = caller;
+    const consumer = await this.#parts.store.consumers.get(applicationId, consumerId);
+    if (!consumer) throw notFound('Consumer', consumerId);
+    return {
+      consumer: nameOf(consumer),
+      acr: via.acr,
+      authTime: secondsOf(via.authTime),
+      expiresAt: via.expiresAt.toISOString(),
+    };
+  }
+
+  /** Ends this session, or all of the consumer. Returns the row of this one. */
+  async end(caller: ConsumerCaller, which: 'this' | 'all'): Promise<ConsumerSessionRow | undefined> {
+    const { applicationId, consumerId, via } = caller;
+    const { store, audit, clock } = this.#parts;
+    const row = await store.consumerSessions.get(applicationId, via.id);
+    const choice = which === 'this' ? { only: via.id } : { allBut: undefined };
+    const hashes = await store.atomically(async within => {
+      const ended = await within.consumerSessions.revoke(consumerId, choice, clock.now());
+      const entry = { action: 'consumer.session.ended', outcome: 'success', details: { which } } as const;
+      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      return ended;
+    });
+    this.#dropped(hashes);
+    return row;
+  }
+
+  /** Without an entry of the audit log. */
+  async endAllOf(consumer: ConsumerId, within?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
+    const rows = within?.consumerSessions ?? this.#parts.store.consumerSessions;
+    this.#dropped(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
+  }
+
+  /** After a proof by a passkey. Returns the new cookie, with the seconds for which it is valid. */
+  async prove(caller: ConsumerCaller, acr: Acr): Promise<{ readonly secret: Secret; readonly seconds: number }> {
+    const { store, clock } = this.#parts;
+    const { via } = caller;
+    const now = clock.now();
+    const { hash, text } = mint('consumer_session');
+    const before = await store.consumerSessions.get(caller.applicationId, via.id);
+    if (!before || !(await store.consumerSessions.prove(via.id, { hash, authTime: now, acr }, now)))
+      throw notFound('Session', via.id);
+    this.#dropped([before.hash]);
+    return { secret: text, seconds: Math.max(1, Math.floor((before.expiresAt.getTime() - now.getTime()) / 1000)) };
+  }
+
+  /** Removes the consumer's sessions from the caches, because the proofs that can be given have changed. */
+  async refreshCaches(consumer: ConsumerId): Promise<void> {
+    this.#dropped(await this.#parts.store.consumerSessions.announce(consumer));
+  }
+
+  /** Somebody else has used the code: what it opened ends. */
+  async #replayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
+    const { store } = this.#parts;
+    const now = codeHash && (await store.consumerSignIns.byCode(codeHash));
+    const session = now?.sessionId && (await store.consumerSessions.get(now.applicationId, now.sessionId));
+    if (now?.id === id && session && !session.revokedAt) await this.#end(session, 'consumer.session.replayed', source);
+  }
+
+  async #end(row: ConsumerSessionRow, action: 'consumer.session.replayed', source: RequestSource): Promise<void> {
+    const { store, audit, clock } = this.#parts;
+    const hashes = await store.atomically(async within => {
+      const ended = await within.consumerSessions.revoke(row.consumerId, { only: row.id }, clock.now());
+      const target = { kind: 'consumer_session', id: row.id };
+      const entry = { action, applicationId: row.applicationId, target, outcome: 'refused' } as const;
+      await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, within);
+      return ended;
+    });
+    this.#dropped(hashes);
+  }
+
+  #dropped(hashes: readonly Buffer[]): void {
+    for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
+  }
+}
+
+interface Proved {
+  readonly consumer: ConsumerRow;
+  readonly acr: Acr;
+  readonly authTime: Date;
+}
+
+/** With a refresh token the tokens are returned, without one the access token is a cookie. */
+function answerOf({ consumer, acr, authTime }: Proved, expiresIn: number, access: Minted, refresh?: Minted): Opened {
+  const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
+  if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
+  const given = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
+  return { tokens: { ...given, ...common } };
+}
+
+export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({
+  ...{ id, providerId, subject, createdAt: createdAt.toISOString() },
+});
+
+const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);
+
+const earlier = (one: Date, other: Date): Date => (one < other ? one : other);

@@ -1,0 +1,19 @@
+// The refusals of consumers' sign-ins. They do not say what was wrong, so that they reveal nothing about consumers.
+import { fault } from '../faults.ts';
+
+export const invalidGrant = (what: string): Error =>
+  fault('invalid_grant', `The ${what} is not valid: it is unknown, expired, was used before, or belongs elsewhere.`, {
+    advice: 'Start a new sign-in with session.start.',
+  });
+
+export const providerOff = (provider: string): Error =>
+  fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
+    advice: 'An admin of the application can turn it on: PUT /v1/applications/{appId}/identity.',
+    details: { field: 'providerId' },
+  });
+
+export const methodOff = (method: string): Error =>
+  fault('feature_unavailable', `The application does not let its consumers sign in by ${method}.`, {
+    advice: 'Use one of the methods that hosted.describe names.',
+    details: { field: 'method' },
+  });

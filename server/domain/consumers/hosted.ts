@@ -1,0 +1,256 @@
+// The provider `hosted`: consumers sign in on our page with a password, a code by e-mail or a passkey. A consumer is made
+// only once somebody has proved to have the e-mail address, so nobody can reserve the address of somebody else.
+import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { HOSTED, type HostedDone } from '../../../contract/consumers.ts';
+import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
+import type { Passwords } from '../../engines/authenticators/passwords.ts';
+import type { ConsumerRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ConsumerId, type ConsumerTicketId, isUuid, newId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Audit } from '../audit/audit.ts';
+import { fault } from '../faults.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { cleanName } from '../identity/names.ts';
+import { Tally, takeAll } from '../limits/tally.ts';
+import { cleanEmail } from '../people/email.ts';
+import { type Mail, TRIES_MAX } from '../people/email-codes.ts';
+import { signInFailed, wrongPassword } from '../people/faults.ts';
+import type { ConsumerChallenge, ConsumerPasskeys } from './consumer-passkeys.ts';
+import type { ConsumerSessions } from './consumer-sessions.ts';
+import { methodOff } from './faults.ts';
+import { methodsOf } from './identities.ts';
+import type { OpenSignIn, SignIns } from './sign-ins.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const CODES = 1_000_000;
+const CODES_PER_HOUR_MAX = 5;
+const SUBJECT_BYTES = 16;
+/** For one consumer and one address. */
+const FAILURES_OF_CONSUMER = { what: 'Failed sign-ins', max: 10, withinMs: 10 * MINUTE_MS, scope: 'account' } as const;
+/** For one address and all consumers. */
+const FAILURES_OF_ADDRESS = { what: 'Failed sign-ins', max: 50, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+/** Codes, challenges and pages that one address may request. */
+const REQUESTS_OF_ADDRESS = { what: 'Requests', max: 60, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+
+export interface HostedParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerTickets'>;
+  readonly signIns: SignIns;
+  readonly sessions: ConsumerSessions;
+  readonly passkeys: ConsumerPasskeys;
+  readonly passwords: Pick<Passwords, 'hash' | 'matches'>;
+  readonly mail: Mail;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+/** The sign-in that a page belongs to. */
+export interface Page {
+  readonly appId: string;
+  readonly signIn: string;
+}
+
+export class Hosted {
+  readonly #parts: HostedParts;
+  readonly #ofConsumer: Tally;
+  readonly #ofAddress: Tally;
+  readonly #requests: Tally;
+
+  constructor(parts: HostedParts) {
+    this.#parts = parts;
+    this.#ofConsumer = new Tally(FAILURES_OF_CONSUMER, parts.clock);
+    this.#ofAddress = new Tally(FAILURES_OF_ADDRESS, parts.clock);
+    this.#requests = new Tally(REQUESTS_OF_ADDRESS, parts.clock);
+  }
+
+  describe({ appId, signIn }: Page) {
+    return this.#parts.signIns.describe(appId, HOSTED, signIn);
+  }
+
+  async withPassword(
+    page: Page,
+    given: { readonly email: string; readonly password: string },
+    source: RequestSource,
+  ): Promise<HostedDone> {
+    const open = await this.#open(page, 'password');
+    const email = cleanEmail(given.email);
+    const consumer = await this.#limited(open, email, source, async () => {
+      const found = await this.#parts.store.consumers.byEmail(open.application.id, HOSTED, email);
+      const isRight = await this.#parts.passwords.matches(given.password, found?.passwordHash);
+      if (!found || !isRight) throw wrongPassword();
+      return found;
+    });
+    return this.#complete(open, consumer, 'berth:1', source);
+  }
+
+  async sendCode(page: Page, given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
+    const open = await this.#open(page, 'email_code');
+    this.#requests.take(source.ip);
+    return this.#send(open, cleanEmail(given.email), {});
+  }
+
+  /** Sends a code; once it is given, the consumer has this password. */
+  async register(
+    page: Page,
+    given: { readonly email: string; readonly password: string; readonly displayName?: string },
+    source: RequestSource,
+  ): Promise<{ ticket: string }> {
+    const open = await this.#open(page, 'password');
+    this.#requests.take(source.ip);
+    const email = cleanEmail(given.email);
+    const name = given.displayName === undefined ? {} : { displayName: cleanName(given.displayName) };
+    return this.#send(open, email, { passwordHash: await this.#parts.passwords.hash(given.password), ...name });
+  }
+
+  async verify(
+    page: Page,
+    given: { readonly ticket: string; readonly code: string },
+    source: RequestSource,
+  ): Promise<HostedDone> {
+    const open = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
+    const ticket = await this.#limited(open, 'code', source, () => this.#accept(open, given));
+    const consumer = await this.#verified(open, ticket);
+    if (!consumer) throw signInFailed('code');
+    if (ticket.passwordHash !== undefined) await this.#setPassword(consumer, ticket.passwordHash, source);
+    return this.#complete(open, consumer, 'berth:1', source);
+  }
+
+  async passkeyOptions(page: Page, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
+    const { application, row } = await this.#open(page, 'passkey');
+    this.#requests.take(source.ip);
+    return this.#parts.passkeys.challenge(application.id, origin, { signInId: row.id });
+  }
+
+  async withPasskey(
+    page: Page,
+    given: { readonly ticket: string; readonly response: JsonObject },
+    origin: URL,
+    source: RequestSource,
+  ): Promise<HostedDone> {
+    const open = await this.#open(page, 'passkey');
+    const { id } = open.application;
+    const consumer = await this.#limited(open, 'passkey', source, async () => {
+      const owner = { signInId: open.row.id };
+      const consumerId = await this.#parts.passkeys.verify(id, origin, given.ticket, given.response, owner);
+      const found = await this.#parts.store.consumers.get(id, consumerId);
+      if (found?.providerId !== HOSTED) throw signInFailed('passkey');
+      return found;
+    });
+    return this.#complete(open, consumer, 'phr', source);
+  }
+
+  async #open({ appId, signIn }: Page, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
+    const open = await this.#parts.signIns.open(appId, HOSTED, signIn);
+    if (!methodsOf(open.identity).includes(method)) throw methodOff(method);
+    return open;
+  }
+
+  #complete(open: OpenSignIn, consumer: ConsumerRow, acr: 'berth:1' | 'phr', source: RequestSource) {
+    return this.#parts.signIns.complete(open, consumer, { acr, authTime: this.#parts.clock.now() }, source);
+  }
+
+  /** No mail is sent to an address that cannot sign in, and the answer is the same. */
+  async #send(
+    { application, identity, row }: OpenSignIn,
+    email: string,
+    more: Pick<ConsumerTicketRow, 'passwordHash' | 'displayName'>,
+  ): Promise<{ ticket: string }> {
+    const { store, clock, mail } = this.#parts;
+    const now = clock.now();
+    const sent = await store.consumerTickets.countMailed(application.id, email, plus(now, -HOUR_MS));
+    if (sent >= CODES_PER_HOUR_MAX) throw tooManyCodes();
+    const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
+    const id = newId<ConsumerTicketId>(now);
+    const code = randomInt(CODES).toString().padStart(6, '0');
+    await store.consumerTickets.insert({
+      ...{ id, kind: 'email_code', applicationId: application.id, signInId: row.id, email },
+      ...more,
+      ...{ hash: hashOf(id, code), createdAt: now, expiresAt: plus(now, CODE_MINUTES * MINUTE_MS) },
+      ...(consumer ? { consumerId: consumer.id } : {}),
+    });
+    if (consumer || identity.hostedRegistration === 'open')
+      await mail.queue({ to: email, ...mailOf(code, application.name) });
+    return { ticket: id };
+  }
+
+  async #accept(
+    { application, row }: OpenSignIn,
+    { ticket, code }: { readonly ticket: string; readonly code: string },
+  ): Promise<ConsumerTicketRow & { readonly email: string }> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const id = ticket.toLowerCase() as ConsumerTicketId; // Checked by isUuid.
+    const found = isUuid(id)
+      ? await store.consumerTickets.attempt(application.id, id, 'email_code', now, TRIES_MAX)
+      : undefined;
+    const isRight = timingSafeEqual(hashOf(id, code.replace(/[\s-]/g, '')), found?.hash ?? hashOf(id, ''));
+    const { email } = found ?? {};
+    if (!found || email === undefined || !isRight || found.signInId !== row.id) throw signInFailed('code');
+    if (!(await store.consumerTickets.use(id, now))) throw signInFailed('code');
+    return { ...found, email };
+  }
+
+  /** The consumer with the address that was proved: an existing one, or a new one. */
+  async #verified(
+    { application, identity }: OpenSignIn,
+    { email, displayName }: ConsumerTicketRow & { readonly email: string },
+  ): Promise<ConsumerRow | undefined> {
+    const { store, clock } = this.#parts;
+    const existing = await store.consumers.byEmail(application.id, HOSTED, email);
+    if (existing || identity.hostedRegistration === 'closed') return existing;
+    const now = clock.now();
+    const inserted = await store.consumers.insertOrFind({
+      ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: HOSTED, email, createdAt: now },
+      subject: `u_${randomBytes(SUBJECT_BYTES).toString('base64url')}`,
+      ...(displayName === undefined ? {} : { displayName }),
+    });
+    return inserted?.row;
+  }
+
+  async #setPassword({ applicationId, id }: ConsumerRow, passwordHash: string, source: RequestSource): Promise<void> {
+    const { store, sessions, audit } = this.#parts;
+    await store.consumers.change(applicationId, id, { passwordHash });
+    await sessions.endAllOf(id);
+    const actor = { kind: 'consumer', id } as const;
+    const entry = { action: 'consumer.password_changed', applicationId, outcome: 'success' } as const;
+    await audit.record({ ...entry, actor, ...source });
+  }
+
+  /** Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. */
+  async #limited<T>(
+    { application, row }: OpenSignIn,
+    name: string,
+    source: RequestSource,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    const takeBack = takeAll(
+      [this.#ofConsumer, `${application.id}\n${name}\n${source.ip}`],
+      [this.#ofAddress, source.ip],
+    );
+    try {
+      const result = await attempt();
+      takeBack();
+      return result;
+    } catch (error) {
+      const actor = { kind: 'anonymous' } as const;
+      const entry = { action: 'consumer.session.failed', applicationId: application.id, outcome: 'refused' } as const;
+      await this.#parts.audit.record({ ...entry, actor, details: { provider: row.providerId }, ...source });
+      throw error;
+    }
+  }
+}
+
+const hashOf = (ticket: string, code: string): Buffer => createHash('sha256').update(`${ticket} ${code}`).digest();
+
+const mailOf = (code: string, application: string) => ({
+  subject: `${code} is your code for ${application}`,
+  text: `Your code is ${code}.\n\nIt signs you in to ${application}, and is valid for ${CODE_MINUTES} minutes. Give it to nobody.\n\nIf you did not ask for a code, you can ignore this message.\n`,
+});
+
+const tooManyCodes = (): Error =>
+  fault('rate_limited', 'Too many codes were sent to this address.', {
+    advice: 'Use the newest code, or wait an hour.',
+    details: { retryAfterSeconds: HOUR_MS / 1000 },
+  });

@@ -1,0 +1,140 @@
+// How the consumers of an application sign in, as its members configure it.
+import type { ServiceConfig } from '../../../contract/config.ts';
+import {
+  type ApplicationIdentity,
+  CONSUMER_REFRESH_SECONDS,
+  CONSUMER_SESSION_SECONDS,
+  HOSTED,
+  type ReplaceIdentity,
+} from '../../../contract/consumers.ts';
+import type { SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
+import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
+import type { IdentityRow } from '../../engines/store/rows/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type ApplicationId, isUuid } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { invalidRequest, notFound, preconditionFailed } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { revisionFrom } from '../identity/revisions.ts';
+import { registeredIssues } from './registered.ts';
+
+export interface IdentitiesParts {
+  readonly store: Pick<Store, 'identities' | 'consumers' | 'consumerProviders' | 'applications' | 'atomically'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+  readonly publicUrl: string;
+}
+
+export class Identities {
+  readonly #parts: IdentitiesParts;
+
+  constructor(parts: IdentitiesParts) {
+    this.#parts = parts;
+  }
+
+  async read(caller: AccountCaller, appId: string): Promise<ApplicationIdentity> {
+    const application = await this.#parts.applications.require(caller, appId, 'read');
+    return this.#view(application, await this.of(application.id));
+  }
+
+  async replace(
+    caller: AccountCaller,
+    appId: string,
+    ifMatch: string | undefined,
+    wanted: ReplaceIdentity,
+  ): Promise<ApplicationIdentity> {
+    const { applications, store, audit, clock } = this.#parts;
+    const application = await applications.require(caller, appId, 'identity');
+    const before = await this.of(application.id);
+    const revision = revisionFrom(ifMatch, before.revision);
+    const row = rowOf(application.id, wanted, revision + 1, clock.now());
+    const issues = registeredIssues(row);
+    if (issues.length > 0) throw invalidRequest(issues);
+    await store.atomically(async within => {
+      if (!(await within.identities.replace(row, revision))) throw preconditionFailed(before.revision);
+      const details = { fields: Object.keys(wanted), revision: row.revision };
+      const entry = { action: 'identity.changed', applicationId: application.id, outcome: 'success', details } as const;
+      await audit.record({ ...byCaller(caller), ...entry }, within);
+    });
+    return this.#view(application, row);
+  }
+
+  /** Of an application that has configured nothing: consumers cannot sign in. */
+  async of(application: ApplicationId): Promise<IdentityRow> {
+    return (await this.#parts.store.identities.get(application)) ?? rowOf(application, {}, 0, this.#parts.clock.now());
+  }
+
+  /** The application that a path names, without a caller. */
+  async application(appId: string): Promise<ApplicationRow> {
+    const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
+    const application = isUuid(id) ? await this.#parts.store.applications.byId(id) : undefined;
+    if (!application) throw notFound('Application', appId);
+    return application;
+  }
+
+  /** What anybody may know of how the consumers sign in. Undefined if they cannot, or there is no such application. */
+  async offered(appId: string): Promise<ServiceConfig['consumer']> {
+    const { store } = this.#parts;
+    const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
+    const application = isUuid(id) ? await store.applications.byId(id) : undefined;
+    if (!application) return undefined;
+    const { hostedMethods, colour } = await this.of(id);
+    const others = (await store.consumerProviders.list(id)).filter(({ enabled }) => enabled);
+    const providers = [
+      ...(hostedMethods.length > 0 ? [{ id: HOSTED, title: application.name, kind: 'hosted' as const }] : []),
+      ...others.map(({ id, title }) => ({ id, title, kind: 'oidc' as const })),
+    ];
+    if (providers.length === 0) return undefined;
+    return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
+  }
+
+  async allowsOrigin(appId: string, origin: string): Promise<boolean> {
+    const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
+    return isUuid(id) && ((await this.#parts.store.identities.get(id))?.origins.includes(origin) ?? false);
+  }
+
+  issuerOf({ slug }: Pick<ApplicationRow, 'slug'>): string {
+    return `${this.#parts.publicUrl}/a/${slug}`;
+  }
+
+  async #view(application: ApplicationRow, row: IdentityRow): Promise<ApplicationIdentity> {
+    return {
+      issuer: this.issuerOf(application),
+      hosted: { methods: [...methodsOf(row)], registration: row.hostedRegistration },
+      ...(row.colour === undefined ? {} : { colour: row.colour }),
+      origins: [...row.origins],
+      redirectUris: [...row.redirectUris],
+      sessionTtl: row.sessionSeconds,
+      refreshTtl: row.refreshSeconds,
+      consumers: { total: await this.#parts.store.consumers.count(application.id) },
+      revision: row.revision,
+    };
+  }
+}
+
+type Method = (typeof SIGN_IN_METHODS)[number];
+
+export const methodsOf = ({ hostedMethods }: IdentityRow): readonly Method[] => hostedMethods as readonly Method[]; // Validated by the contract.
+
+const rowOf = (
+  applicationId: ApplicationId,
+  {
+    hosted = { methods: [], registration: 'closed' },
+    colour,
+    origins = [],
+    redirectUris = [],
+    sessionTtl = CONSUMER_SESSION_SECONDS,
+    refreshTtl = CONSUMER_REFRESH_SECONDS,
+  }: ReplaceIdentity,
+  revision: number,
+  updatedAt: Date,
+): IdentityRow => ({
+  ...{ applicationId, hostedMethods: [...new Set(hosted.methods)], hostedRegistration: hosted.registration },
+  ...(colour === undefined ? {} : { colour }),
+  ...{ origins: [...new Set(origins)], redirectUris: [...new Set(redirectUris)] },
+  ...{ sessionSeconds: sessionTtl, refreshSeconds: refreshTtl, revision, updatedAt },
+});

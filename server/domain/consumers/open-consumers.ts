@@ -1,0 +1,71 @@
+// Assembles the domain of consumers.
+import type { Passwords } from '../../engines/authenticators/passwords.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import type { ConsumerId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Task } from '../../kit/task.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { Identity } from '../identity/identity.ts';
+import type { Mail } from '../people/email-codes.ts';
+import { ConsumerPasskeys, type ConsumerPasskeysParts } from './consumer-passkeys.ts';
+import { ConsumerSessions } from './consumer-sessions.ts';
+import { Hosted } from './hosted.ts';
+import { Identities } from './identities.ts';
+import { OwnConsumer } from './own-consumer.ts';
+import { Profiles } from './profiles.ts';
+import { SignIns } from './sign-ins.ts';
+import { Upstream } from './upstream.ts';
+
+const FORGET_MS = 3_600_000;
+/** Sign-ins, tickets and sessions are kept this long after they expire. */
+const KEPT_MS = 24 * 3_600_000;
+
+export interface ConsumersDeps {
+  readonly store: Store;
+  readonly identity: Pick<Identity, 'applications' | 'forget'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly mail: Mail;
+  readonly passwords: Pick<Passwords, 'hash' | 'matches'>;
+  readonly webauthn: ConsumerPasskeysParts['webauthn'];
+  readonly publicUrl: string;
+  readonly destroyKey: (consumer: ConsumerId) => Promise<void>;
+}
+
+export interface ConsumerServices {
+  readonly identities: Identities;
+  readonly signIns: SignIns;
+  readonly hosted: Hosted;
+  readonly sessions: ConsumerSessions;
+  readonly own: OwnConsumer;
+  readonly profiles: Profiles;
+  readonly upstream: Upstream;
+}
+
+export function openConsumers(
+  { clock }: Runtime,
+  { store, identity, audit, mail, passwords, webauthn, publicUrl, destroyKey }: ConsumersDeps,
+): { readonly service: ConsumerServices; readonly tasks: readonly Task[] } {
+  const identities = new Identities({ store, applications: identity.applications, audit, clock, publicUrl });
+  const changed = (hash: string): void => identity.forget(hash);
+  const sessions = new ConsumerSessions({ store, identities, audit, clock, changed });
+  const signIns = new SignIns({ store, identities, audit, clock });
+  const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
+  const forget = async (): Promise<Record<string, number>> => {
+    const before = plus(clock.now(), -KEPT_MS);
+    return {
+      signIns: await store.consumerSignIns.removeExpired(before),
+      tickets: await store.consumerTickets.removeExpired(before),
+      sessions: await store.consumerSessions.removeExpired(before),
+    };
+  };
+  return {
+    service: {
+      ...{ identities, signIns, sessions, upstream: new Upstream() },
+      hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock }),
+      own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
+      profiles: new Profiles({ store, sessions, audit, clock, destroyKey }),
+    },
+    tasks: [{ name: 'forget_consumer_sign_ins', everyMs: FORGET_MS, run: forget }],
+  };
+}

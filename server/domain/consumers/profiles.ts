@@ -1,0 +1,103 @@
+// What is kept about a consumer besides the memory, and its deletion.
+import { CONSUMER_METADATA_BYTES_MAX, type ConsumerProfile, type UpdateProfile } from '../../../contract/consumers.ts';
+import type { ConsumerRow } from '../../engines/store/rows/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ConsumerId } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { invalidRequest, notFound } from '../faults.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import { cleanName } from '../identity/names.ts';
+import { type ConsumerSessions, nameOf } from './consumer-sessions.ts';
+
+export interface ProfilesParts {
+  readonly store: Pick<Store, 'consumers' | 'atomically'>;
+  readonly sessions: ConsumerSessions;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+  /** Destroys the key that seals the memory of the consumer. */
+  readonly destroyKey: (consumer: ConsumerId) => Promise<void>;
+}
+
+export class Profiles {
+  readonly #parts: ProfilesParts;
+
+  constructor(parts: ProfilesParts) {
+    this.#parts = parts;
+  }
+
+  async read({ applicationId, consumerId }: ConsumerCaller): Promise<ConsumerProfile> {
+    const row = await this.#parts.store.consumers.get(applicationId, consumerId);
+    if (!row) throw notFound('Consumer', consumerId);
+    return profileOf(row);
+  }
+
+  async update(caller: ConsumerCaller, change: UpdateProfile): Promise<ConsumerProfile> {
+    const { store, audit } = this.#parts;
+    const checked = checkedChange(change);
+    const row = await store.atomically(async within => {
+      const row = await within.consumers.change(caller.applicationId, caller.consumerId, checked);
+      if (!row) throw notFound('Consumer', caller.consumerId);
+      const details = { fields: Object.keys(change) };
+      const entry = { action: 'consumer.profile_changed', outcome: 'success', details } as const;
+      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      return row;
+    });
+    return profileOf(row);
+  }
+
+  /** The key of the memory is destroyed first, then the rows: what a backup still has cannot be opened. */
+  async delete(caller: ConsumerCaller): Promise<void> {
+    const { store, audit, clock, sessions, destroyKey } = this.#parts;
+    const { applicationId, consumerId } = caller;
+    await destroyKey(consumerId);
+    await store.atomically(async within => {
+      if (!(await within.consumers.erase(applicationId, consumerId, clock.now())))
+        throw notFound('Consumer', consumerId);
+      await sessions.endAllOf(consumerId, within);
+      await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, within);
+    });
+  }
+}
+
+function checkedChange({ displayName, locale, timezone, metadata }: UpdateProfile): UpdateProfile {
+  const issues = [
+    ...(locale === undefined || isLocale(locale) ? [] : [{ path: 'locale', message: 'is not a language tag' }]),
+    ...(timezone === undefined || isTimezone(timezone) ? [] : [{ path: 'timezone', message: 'is not a time zone' }]),
+    ...(metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= CONSUMER_METADATA_BYTES_MAX
+      ? []
+      : [{ path: 'metadata', message: `is larger than ${CONSUMER_METADATA_BYTES_MAX} bytes` }]),
+  ];
+  if (issues.length > 0) throw invalidRequest(issues);
+  return {
+    ...(displayName === undefined ? {} : { displayName: cleanName(displayName) }),
+    ...(locale === undefined ? {} : { locale }),
+    ...(timezone === undefined ? {} : { timezone }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+const isLocale = (text: string): boolean => accepts(() => Intl.getCanonicalLocales(text));
+
+const isTimezone = (text: string): boolean =>
+  accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }).format(0));
+
+/** Intl throws for what it does not know. */
+function accepts(ask: () => unknown): boolean {
+  try {
+    ask();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const profileOf = (row: ConsumerRow): ConsumerProfile => ({
+  ...nameOf(row),
+  ...(row.email === undefined ? {} : { email: row.email }),
+  ...(row.displayName === undefined ? {} : { displayName: row.displayName }),
+  ...(row.locale === undefined ? {} : { locale: row.locale }),
+  ...(row.timezone === undefined ? {} : { timezone: row.timezone }),
+  ...(row.metadata === undefined ? {} : { metadata: row.metadata }),
+});

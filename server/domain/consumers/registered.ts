@@ -1,0 +1,39 @@
+// Origins and redirect addresses that an application has registered.
+
+import type { Issue } from '../../../contract/common.ts';
+import { isLoopback } from '../../kit/loopback.ts';
+
+const isSafe = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+
+/** What is wrong with them; empty if nothing is. */
+export function registeredIssues({
+  origins,
+  redirectUris,
+}: Readonly<Record<'origins' | 'redirectUris', readonly string[]>>): Issue[] {
+  return [
+    ...origins.flatMap((text, at) => {
+      const url = URL.parse(text);
+      if (url && isSafe(url) && url.origin === text) return [];
+      return [{ path: `origins[${at}]`, message: 'is not an origin like https://shop.example, or http on loopback' }];
+    }),
+    ...redirectUris.flatMap((text, at) => {
+      const url = URL.parse(text);
+      const isClean = url && isSafe(url) && !url.username && !url.password && !text.includes('#');
+      if (isClean && !/[\s\p{Cc}\\]/u.test(text)) return [];
+      const message = 'is not an https address without user name and fragment, or http on loopback';
+      return [{ path: `redirectUris[${at}]`, message }];
+    }),
+  ];
+}
+
+/** Byte for byte. Of an address on loopback the port may differ, because native applications get any free one (RFC 8252). */
+export const isRegistered = (given: string, registered: readonly string[]): boolean =>
+  registered.includes(given) ||
+  registered.some(one => isOnLoopback(one) && isOnLoopback(given) && portless(one) === portless(given));
+
+const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
+
+const isOnLoopback = (address: string): boolean => LOOPBACK.test(address) && !/[\s\p{Cc}\\#@]/u.test(address);
+
+const portless = (address: string): string => address.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d{1,5}/, '$1');

@@ -1,0 +1,179 @@
+// A consumer's sign-in from its start to the code with which the browser returns to the application.
+import { createHash } from 'node:crypto';
+import {
+  CONSUMER_CODE_SECONDS,
+  CONSUMER_SIGN_IN_SECONDS,
+  HOSTED,
+  type HostedDone,
+  type HostedSignIn,
+  type StartConsumerSession,
+  type StartedConsumerSession,
+} from '../../../contract/consumers.ts';
+import type { Acr } from '../../../contract/sign-in.ts';
+import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
+import type { ConsumerRow, ConsumerSignInRow, IdentityRow } from '../../engines/store/rows/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ConsumerSignInId, isUuid, newId } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { invalidRequest, notFound } from '../faults.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { mint } from '../identity/credentials.ts';
+import { Tally } from '../limits/tally.ts';
+import { providerOff } from './faults.ts';
+import { type Identities, methodsOf } from './identities.ts';
+import { isRegistered } from './registered.ts';
+
+const MINUTE_MS = 60_000;
+const STARTS_OF_ADDRESS = { what: 'Sign-ins', max: 30, withinMs: MINUTE_MS, scope: 'address' } as const;
+/** Pages of ours that sign consumers in with a cookie. */
+const OWN_PAGES = /^\/(?:approve\/[0-9a-f-]{36}|consumer\/[0-9a-f-]{36})$/;
+
+export interface SignInsParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerSignIns' | 'atomically'>;
+  readonly identities: Identities;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+/** An open sign-in, and what is known of its application. */
+export interface OpenSignIn {
+  readonly row: ConsumerSignInRow;
+  readonly application: ApplicationRow;
+  readonly identity: IdentityRow;
+}
+
+export interface Proved {
+  readonly acr: Acr;
+  readonly authTime: Date;
+  readonly idTokenSealed?: Buffer;
+}
+
+/** Where a provider that is not `hosted` has the person sign in. */
+export type UpstreamStart = (
+  application: ApplicationRow,
+  row: ConsumerSignInRow,
+  asked: StartConsumerSession,
+) => Promise<{ readonly authorizationUrl: string; readonly upstreamState: Buffer }>;
+
+export class SignIns {
+  readonly #parts: SignInsParts;
+  readonly #starts: Tally;
+
+  constructor(parts: SignInsParts) {
+    this.#parts = parts;
+    this.#starts = new Tally(STARTS_OF_ADDRESS, parts.clock);
+  }
+
+  /** `origin`: the origin of our page that asks, or the public one. */
+  async start(
+    appId: string,
+    providerId: string,
+    asked: StartConsumerSession,
+    origin: URL,
+    source: RequestSource,
+    upstream: UpstreamStart,
+  ): Promise<StartedConsumerSession> {
+    this.#starts.take(source.ip);
+    const { identities, store, clock } = this.#parts;
+    const application = await identities.application(appId);
+    const identity = await identities.of(application.id);
+    const isHosted = providerId === HOSTED;
+    if (isHosted && identity.hostedMethods.length === 0) throw providerOff(providerId);
+    const transport = asked.transport ?? 'token';
+    if (!isAllowed(asked.redirectUri, transport, identity, origin)) throw notRegistered();
+    const now = clock.now();
+    const id = newId<ConsumerSignInId>(now);
+    const row: ConsumerSignInRow = {
+      ...{ id, applicationId: application.id, providerId, redirectUri: asked.redirectUri },
+      ...{ codeChallenge: asked.codeChallenge, transport },
+      ...(asked.state === undefined ? {} : { state: asked.state }),
+      ...(asked.loginHint === undefined ? {} : { loginHint: asked.loginHint }),
+      ...(asked.maxAge === undefined ? {} : { maxAge: asked.maxAge }),
+      ...{ createdAt: now, expiresAt: plus(now, CONSUMER_SIGN_IN_SECONDS * 1000) },
+    };
+    const expiresAt = row.expiresAt.toISOString();
+    if (isHosted) {
+      await store.consumerSignIns.insert(row);
+      const authorizationUrl = `${origin.origin}/consumer/signin/${application.id}/${id}`;
+      return { authorizationUrl, expiresAt };
+    }
+    const { authorizationUrl, upstreamState } = await upstream(application, row, asked);
+    await store.consumerSignIns.insert({ ...row, upstreamState });
+    return { authorizationUrl, expiresAt };
+  }
+
+  /** The open sign-in of the page. @throws Fault `not_found` for one that is complete or expired. */
+  async open(appId: string, providerId: string, signIn: string): Promise<OpenSignIn> {
+    const { identities, store, clock } = this.#parts;
+    const application = await identities.application(appId);
+    const id = signIn.toLowerCase() as ConsumerSignInId; // Checked by isUuid.
+    const row = isUuid(id) ? await store.consumerSignIns.open(application.id, providerId, id, clock.now()) : undefined;
+    if (!row) throw notFound('Sign-in', signIn);
+    return { row, application, identity: await identities.of(application.id) };
+  }
+
+  async describe(appId: string, providerId: string, signIn: string): Promise<HostedSignIn> {
+    const { row, application, identity } = await this.open(appId, providerId, signIn);
+    const { colour } = identity;
+    return {
+      application: { name: application.name, ...(colour === undefined ? {} : { colour }) },
+      methods: [...methodsOf(identity)],
+      registration: identity.hostedRegistration,
+      ...(row.loginHint === undefined ? {} : { loginHint: row.loginHint }),
+      returnsTo: new URL(row.redirectUri).origin,
+      expiresAt: row.expiresAt.toISOString(),
+    };
+  }
+
+  /** Completes the sign-in. Returns the address with the code. */
+  async complete(
+    { row, application }: Omit<OpenSignIn, 'identity'>,
+    consumer: ConsumerRow,
+    { acr, authTime, idTokenSealed }: Proved,
+    source: RequestSource,
+  ): Promise<HostedDone> {
+    const { store, clock, audit, identities } = this.#parts;
+    const now = clock.now();
+    const { hash, text } = mint('consumer_code');
+    const codeExpiresAt = plus(now, CONSUMER_CODE_SECONDS * 1000);
+    await store.atomically(async within => {
+      const proof = { consumerId: consumer.id, acr, authTime, codeHash: hash, codeExpiresAt };
+      const whole = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };
+      if (!(await within.consumerSignIns.complete(row.id, now, whole))) throw notFound('Sign-in', row.id);
+      await within.consumers.change(application.id, consumer.id, { lastSignedInAt: now });
+      const actor = { kind: 'consumer', id: consumer.id } as const;
+      const details = { provider: row.providerId, acr };
+      const entry = { action: 'consumer.session.started', applicationId: application.id, outcome: 'success' } as const;
+      await audit.record({ ...entry, actor, details, ...source }, within);
+    });
+    const { state } = row;
+    const query = {
+      code: text.reveal(),
+      ...(state === undefined ? {} : { state }),
+      iss: identities.issuerOf(application),
+    };
+    return { redirectTo: withQuery(row.redirectUri, query) };
+  }
+
+  /** The address with an error of OAuth, for a sign-in that failed at a provider. */
+  failed({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
+    const { state } = row;
+    const iss = this.#parts.identities.issuerOf(application);
+    return withQuery(row.redirectUri, { error, ...(state === undefined ? {} : { state }), iss });
+  }
+}
+
+/** Tokens go to registered addresses of the application, cookies are set on pages of ours only. */
+function isAllowed(given: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
+  if (transport === 'token') return isRegistered(given, redirectUris);
+  return given.startsWith(`${origin.origin}/`) && OWN_PAGES.test(given.slice(origin.origin.length));
+}
+
+const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>
+  `${address}${address.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`;
+
+export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+
+const notRegistered = (): Error =>
+  invalidRequest([{ path: 'redirectUri', message: 'is not an address that the application has registered' }]);

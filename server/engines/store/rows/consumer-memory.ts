@@ -1,0 +1,56 @@
+// What agents may remember about a consumer, and the consents of the consumer.
+import type { ConsentId, ConsumerId, KeyId } from '../../../kit/ids.ts';
+
+export interface MemoryRow {
+  readonly consumerId: ConsumerId;
+  readonly key: string;
+  /** Grows with each write of the consumer's memory, and is never used twice. */
+  readonly version: number;
+  readonly sealed: Buffer;
+  readonly bytes: number;
+  readonly updatedAt: Date;
+  readonly updatedByKind: 'consumer' | 'agent_key';
+  readonly updatedById: string;
+}
+
+export interface MemoryLimits {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+export interface ConsentRow {
+  readonly id: ConsentId;
+  readonly consumerId: ConsumerId;
+  /** Absent: every agent key of the application. */
+  readonly keyId?: KeyId;
+  /** Keys of the memory; a trailing `*` stands for anything. */
+  readonly patterns: readonly string[];
+  readonly access: 'read' | 'write';
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly revokedAt?: Date;
+}
+
+export interface ConsumerMemory {
+  get(consumer: ConsumerId, key: string): Promise<MemoryRow | undefined>;
+  /** In the order of keys. */
+  list(
+    consumer: ConsumerId,
+    ask: { readonly prefix: string; readonly after?: string; readonly limit: number },
+  ): Promise<MemoryRow[]>;
+  /**
+   * The version of the next write, under a lock on the consumer until the end of the transaction. Undefined for a
+   * consumer who is deleted.
+   */
+  nextVersion(consumer: ConsumerId): Promise<number | undefined>;
+  /** Under the lock of `nextVersion`. `ifVersion`: the version that stands; 0: there is none. */
+  put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
+  /** Returns the keys that were removed. */
+  remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
+  insertConsent(row: ConsentRow, limit: number, now: Date): Promise<boolean>;
+  /** Those that hold, newest first. */
+  consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
+  revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
+}
+
+export type PutOutcome = 'written' | 'limit_reached' | { readonly version: number };

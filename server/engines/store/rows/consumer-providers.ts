@@ -1,0 +1,31 @@
+// OpenID providers with which the consumers of an application sign in.
+import type { ApplicationId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+
+export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'none';
+
+export interface ConsumerProviderRow {
+  readonly applicationId: ApplicationId;
+  readonly id: string;
+  readonly title: string;
+  readonly enabled: boolean;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly authMethod: ClientAuthMethod;
+  readonly secretSealed?: Buffer;
+  readonly scopes: readonly string[];
+  /** What its discovery document said, checked. */
+  readonly metadata: JsonObject;
+  readonly revision: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface ConsumerProviders {
+  get(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined>;
+  /** All of an application, by id. */
+  list(application: ApplicationId): Promise<ConsumerProviderRow[]>;
+  /** Inserts with `before` 0, else replaces the revision `before`. */
+  write(row: ConsumerProviderRow, before: number, limit: number): Promise<'written' | 'limit_reached' | 'changed'>;
+  remove(application: ApplicationId, id: string, revision: number): Promise<boolean>;
+}

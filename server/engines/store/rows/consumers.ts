@@ -1,0 +1,224 @@
+// Consumers of applications: how they sign in, and their sessions.
+import type {
+  ApplicationId,
+  ConsumerId,
+  ConsumerPasskeyId,
+  ConsumerSessionId,
+  ConsumerSignInId,
+  ConsumerTicketId,
+} from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+import type { Acr } from './human-sessions.ts';
+
+/** How the consumers of an application sign in. */
+export interface IdentityRow {
+  readonly applicationId: ApplicationId;
+  readonly hostedMethods: readonly string[];
+  readonly hostedRegistration: 'open' | 'closed';
+  readonly colour?: string;
+  readonly origins: readonly string[];
+  readonly redirectUris: readonly string[];
+  readonly sessionSeconds: number;
+  readonly refreshSeconds: number;
+  readonly revision: number;
+  readonly updatedAt: Date;
+}
+
+export interface Identities {
+  get(application: ApplicationId): Promise<IdentityRow | undefined>;
+  /** Replaces the row if its revision is `before`; 0: if there is none. */
+  replace(row: IdentityRow, before: number): Promise<boolean>;
+}
+
+export interface ConsumerRow {
+  readonly id: ConsumerId;
+  readonly applicationId: ApplicationId;
+  readonly providerId: string;
+  readonly subject: string;
+  readonly email?: string;
+  readonly passwordHash?: string;
+  readonly displayName?: string;
+  readonly locale?: string;
+  readonly timezone?: string;
+  readonly metadata?: JsonObject;
+  readonly createdAt: Date;
+  readonly lastSignedInAt?: Date;
+  readonly deletedAt?: Date;
+}
+
+export type ConsumerChange = Partial<
+  Pick<ConsumerRow, 'passwordHash' | 'displayName' | 'locale' | 'timezone' | 'metadata' | 'lastSignedInAt'>
+>;
+
+/** Reads return consumers that are not deleted. */
+export interface Consumers {
+  /** The row with the same subject or e-mail address, where there is one already; undefined if that one is deleted. */
+  insertOrFind(row: ConsumerRow): Promise<{ readonly row: ConsumerRow; readonly isNew: boolean } | undefined>;
+  get(application: ApplicationId, id: ConsumerId): Promise<ConsumerRow | undefined>;
+  byEmail(application: ApplicationId, provider: string, email: string): Promise<ConsumerRow | undefined>;
+  bySubject(application: ApplicationId, provider: string, subject: string): Promise<ConsumerRow | undefined>;
+  change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
+  count(application: ApplicationId): Promise<number>;
+  /** Removes all personal data, passkeys and memory, and frees the subject. Sessions are revoked separately. */
+  erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<boolean>;
+}
+
+export interface ConsumerPasskeyRow {
+  readonly id: ConsumerPasskeyId;
+  readonly consumerId: ConsumerId;
+  readonly credentialId: Buffer;
+  readonly publicKey: Buffer;
+  readonly counter: number;
+  readonly transports: readonly string[];
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt?: Date;
+}
+
+export interface ConsumerPasskeys {
+  insert(row: ConsumerPasskeyRow, limit: number): Promise<'inserted' | 'limit_reached' | 'exists'>;
+  list(consumer: ConsumerId): Promise<ConsumerPasskeyRow[]>;
+  /** Of a consumer of this application. */
+  byCredential(application: ApplicationId, credentialId: Buffer): Promise<ConsumerPasskeyRow | undefined>;
+  remove(consumer: ConsumerId, id: ConsumerPasskeyId): Promise<boolean>;
+  /** False if the counter did not increase, which indicates a copied authenticator. */
+  used(id: ConsumerPasskeyId, counter: number, at: Date): Promise<boolean>;
+}
+
+export interface ConsumerSignInRow {
+  readonly id: ConsumerSignInId;
+  readonly applicationId: ApplicationId;
+  readonly providerId: string;
+  readonly redirectUri: string;
+  readonly codeChallenge: string;
+  readonly state?: string;
+  readonly transport: 'token' | 'cookie';
+  readonly loginHint?: string;
+  readonly maxAge?: number;
+  /** SHA-256 of the state that an OpenID provider returns. */
+  readonly upstreamState?: Buffer;
+  readonly upstreamUsedAt?: Date;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly consumerId?: ConsumerId;
+  readonly acr?: Acr;
+  readonly authTime?: Date;
+  readonly idTokenSealed?: Buffer;
+  readonly codeHash?: Buffer;
+  readonly codeExpiresAt?: Date;
+  readonly codeUsedAt?: Date;
+  readonly sessionId?: ConsumerSessionId;
+}
+
+export interface SignInProof {
+  readonly consumerId: ConsumerId;
+  readonly acr: Acr;
+  readonly authTime: Date;
+  readonly idTokenSealed?: Buffer;
+  readonly codeHash: Buffer;
+  readonly codeExpiresAt: Date;
+}
+
+export interface ConsumerSignIns {
+  insert(row: ConsumerSignInRow): Promise<void>;
+  /** One that is neither complete nor expired. */
+  open(
+    application: ApplicationId,
+    provider: string,
+    id: ConsumerSignInId,
+    now: Date,
+  ): Promise<ConsumerSignInRow | undefined>;
+  /** Takes the open sign-in with this state, once. */
+  takeByState(state: Buffer, now: Date): Promise<ConsumerSignInRow | undefined>;
+  /** Completes an open sign-in. Of concurrent calls one returns true. */
+  complete(id: ConsumerSignInId, now: Date, proof: SignInProof): Promise<boolean>;
+  byCode(hash: Buffer): Promise<ConsumerSignInRow | undefined>;
+  /** Uses the code up. Of concurrent calls one returns true. */
+  useCode(id: ConsumerSignInId, now: Date, session: ConsumerSessionId): Promise<boolean>;
+  removeExpired(before: Date): Promise<number>;
+}
+
+export interface ConsumerTicketRow {
+  readonly id: ConsumerTicketId;
+  readonly kind: 'email_code' | 'passkey';
+  readonly applicationId: ApplicationId;
+  /** Of a ticket on the sign-in page. */
+  readonly signInId?: ConsumerSignInId;
+  readonly consumerId?: ConsumerId;
+  readonly email?: string;
+  /** The password that the consumer has once the code is given. */
+  readonly passwordHash?: string;
+  readonly displayName?: string;
+  readonly hash?: Buffer;
+  readonly challenge?: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly usedAt?: Date;
+}
+
+export interface ConsumerTickets {
+  insert(row: ConsumerTicketRow): Promise<void>;
+  /** A usable ticket. Counts the attempt before it is made. */
+  attempt(
+    application: ApplicationId,
+    id: ConsumerTicketId,
+    kind: ConsumerTicketRow['kind'],
+    now: Date,
+    triesMax: number,
+  ): Promise<ConsumerTicketRow | undefined>;
+  /** Of concurrent calls one returns true. */
+  use(id: ConsumerTicketId, now: Date): Promise<boolean>;
+  countMailed(application: ApplicationId, email: string, since: Date): Promise<number>;
+  removeExpired(before: Date): Promise<number>;
+}
+
+export interface ConsumerSessionRow {
+  readonly id: ConsumerSessionId;
+  readonly consumerId: ConsumerId;
+  readonly applicationId: ApplicationId;
+  readonly providerId: string;
+  /** SHA-256 of the access token. */
+  readonly hash: Buffer;
+  readonly expiresAt: Date;
+  /** SHA-256 of the refresh token. Absent: it cannot be refreshed. */
+  readonly refreshHash?: Buffer;
+  readonly refreshExpiresAt: Date;
+  readonly authTime: Date;
+  readonly acr: Acr;
+  readonly idTokenSealed?: Buffer;
+  readonly createdAt: Date;
+  readonly revokedAt?: Date;
+  readonly lastUsedAt?: Date;
+  readonly lastUsedIp?: string;
+  readonly userAgent?: string;
+}
+
+/** What a refresh replaces. */
+export type NewTokens = Pick<ConsumerSessionRow, 'hash' | 'expiresAt' | 'refreshHash'>;
+
+export interface ConsumerSessions {
+  insert(row: ConsumerSessionRow): Promise<void>;
+  /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted. */
+  byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
+  get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
+  /** The session whose present or earlier refresh token this is. */
+  byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
+  /** Replaces the tokens if `hash` is still the present refresh token, and announces the old ones. */
+  refresh(id: ConsumerSessionId, hash: Buffer, tokens: NewTokens, now: Date): Promise<boolean>;
+  /** A new access token after a stronger proof. Announces the old one. */
+  prove(
+    id: ConsumerSessionId,
+    proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,
+    now: Date,
+  ): Promise<boolean>;
+  /** Ends one session, or all but one, and announces it. Returns the hashes of their access tokens. */
+  revoke(consumer: ConsumerId, which: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
+  /** Removes the consumer's sessions from all caches. Returns the hashes of their access tokens. */
+  announce(consumer: ConsumerId): Promise<Buffer[]>;
+  touch(id: ConsumerSessionId, at: Date, ip: string): Promise<void>;
+  removeExpired(before: Date): Promise<number>;
+}
+
+export type ConsumerSessionChoice =
+  | { readonly only: ConsumerSessionId }
+  | { readonly allBut: ConsumerSessionId | undefined };

@@ -1,0 +1,96 @@
+// The memory of consumers, and their consents.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { ConsumerMemory } from '../rows/consumer-memory.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const consumerMemory = (db: Db): ConsumerMemory => ({
+  get: async (consumer, key) =>
+    (
+      await db
+        .selectFrom('consumerMemory')
+        .selectAll()
+        .where('consumerId', '=', consumer)
+        .where('key', '=', key)
+        .execute()
+    )[0],
+
+  list: async (consumer, { prefix, after, limit }) => {
+    let listed = db
+      .selectFrom('consumerMemory')
+      .selectAll()
+      .where('consumerId', '=', consumer)
+      .where(hasPrefix(prefix));
+    if (after !== undefined) listed = listed.where('key', '>', after);
+    return listed.orderBy('key').limit(limit).execute();
+  },
+
+  nextVersion: async consumer => {
+    const counted = db
+      .updateTable('consumers')
+      .set(eb => ({ memoryVersion: eb('memoryVersion', '+', 1) }))
+      .where('id', '=', consumer)
+      .where('deletedAt', 'is', null);
+    return (await counted.returning('memoryVersion').execute())[0]?.memoryVersion;
+  },
+
+  put: async (row, ifVersion, limits) => {
+    const standing = db.selectFrom('consumerMemory').select('version').where('consumerId', '=', row.consumerId);
+    const version = (await standing.where('key', '=', row.key).execute())[0]?.version ?? 0;
+    if (ifVersion !== undefined && ifVersion !== version) return { version };
+    const others = db
+      .selectFrom('consumerMemory')
+      .select([countAll, sql<number>`coalesce(sum(bytes), 0)`.as('bytes')])
+      .where('consumerId', '=', row.consumerId)
+      .where('key', '<>', row.key);
+    const { count, bytes } = await others.executeTakeFirstOrThrow();
+    if (count >= limits.items || bytes + row.bytes > limits.bytes) return 'limit_reached';
+    const { consumerId: _, key: __, ...changed } = row;
+    await db
+      .insertInto('consumerMemory')
+      .values(row)
+      .onConflict(on => on.columns(['consumerId', 'key']).doUpdateSet(changed))
+      .execute();
+    return 'written';
+  },
+
+  remove: async (consumer, which) => {
+    const removed = db.deleteFrom('consumerMemory').where('consumerId', '=', consumer);
+    const chosen = 'key' in which ? removed.where('key', '=', which.key) : removed.where(hasPrefix(which.prefix));
+    return (await chosen.returning('key').execute()).map(({ key }) => key);
+  },
+
+  insertConsent: async (row, limit, now) => {
+    await db.selectFrom('consumers').select('id').where('id', '=', row.consumerId).forNoKeyUpdate().execute();
+    const standing = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
+    if ((await standing.select(countAll).executeTakeFirstOrThrow()).count >= limit) return false;
+    await db.insertInto('consumerConsents').values(row).execute();
+    return true;
+  },
+
+  consents: async (consumer, now) =>
+    (
+      await db
+        .selectFrom('consumerConsents')
+        .selectAll()
+        .where('consumerId', '=', consumer)
+        .where(holds(now))
+        .orderBy('id', 'desc')
+        .execute()
+    ).map(withoutNulls),
+
+  revokeConsent: async (consumer, id, now) => {
+    const revoked = db
+      .updateTable('consumerConsents')
+      .set({ revokedAt: now })
+      .where('consumerId', '=', consumer)
+      .where('id', '=', id)
+      .where(holds(now));
+    return (await revoked.returning('id').execute()).length > 0;
+  },
+});
+
+const hasPrefix = (prefix: string) => sql<boolean>`starts_with(key, ${prefix})`;
+
+const holds = (now: Date) => sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${now})`;

@@ -1,0 +1,57 @@
+// OpenID providers of applications.
+import type { Db } from '../database.ts';
+import type { ConsumerProviders } from '../rows/consumer-providers.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const consumerProviders = (db: Db): ConsumerProviders => ({
+  get: async (application, id) =>
+    (
+      await db
+        .selectFrom('consumerProviders')
+        .selectAll()
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .execute()
+    ).map(withoutNulls)[0],
+
+  list: async application =>
+    (
+      await db
+        .selectFrom('consumerProviders')
+        .selectAll()
+        .where('applicationId', '=', application)
+        .orderBy('id')
+        .execute()
+    ).map(withoutNulls),
+
+  write: async (row, before, limit) => {
+    const values = { ...row, metadata: JSON.stringify(row.metadata), secretSealed: row.secretSealed ?? null };
+    if (before > 0) {
+      const replaced = db
+        .updateTable('consumerProviders')
+        .set(values)
+        .where('applicationId', '=', row.applicationId)
+        .where('id', '=', row.id)
+        .where('revision', '=', before);
+      return (await replaced.returning('id').execute()).length > 0 ? 'written' : 'changed';
+    }
+    await lockApplication(db, row.applicationId);
+    const all = db.selectFrom('consumerProviders').where('applicationId', '=', row.applicationId);
+    if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+    const inserted = db
+      .insertInto('consumerProviders')
+      .values(values)
+      .onConflict(on => on.doNothing());
+    return (await inserted.returning('id').execute()).length > 0 ? 'written' : 'changed';
+  },
+
+  remove: async (application, id, revision) => {
+    const removed = db
+      .deleteFrom('consumerProviders')
+      .where('applicationId', '=', application)
+      .where('id', '=', id)
+      .where('revision', '=', revision);
+    return (await removed.returning('id').execute()).length > 0;
+  },
+});

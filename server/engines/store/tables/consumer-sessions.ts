@@ -1,0 +1,111 @@
+// Sessions of consumers. Each refresh replaces the tokens of its session, and remembers the refresh token that was used.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { ConsumerSessions } from '../rows/consumers.ts';
+import type { Acr } from '../rows/human-sessions.ts';
+import { announced } from './credentials.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const strongestAcr = sql<Acr>`case
+  when exists (select from consumer_passkeys where consumer_passkeys.consumer_id = consumers.id) then 'phr'
+  else 'berth:1' end`;
+
+export const consumerSessions = (db: Db): ConsumerSessions => ({
+  insert: async row => {
+    await db.insertInto('consumerSessions').values(row).execute();
+  },
+
+  byHash: async hash => {
+    const one = db
+      .selectFrom('consumerSessions')
+      .innerJoin('consumers', 'consumers.id', 'consumerSessions.consumerId')
+      .selectAll('consumerSessions')
+      .select(strongestAcr.as('strongestAcr'))
+      .where('consumers.deletedAt', 'is', null)
+      .where('hash', '=', hash);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  get: async (application, id) =>
+    (
+      await db
+        .selectFrom('consumerSessions')
+        .selectAll()
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .execute()
+    ).map(withoutNulls)[0],
+
+  byRefresh: async hash => {
+    const present = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
+    const [row] = (await present.execute()).map(withoutNulls);
+    if (row) return { row, isPresent: true };
+    const earlier = db
+      .selectFrom('consumerSessions')
+      .innerJoin('consumerUsedRefreshes', 'consumerUsedRefreshes.sessionId', 'consumerSessions.id')
+      .selectAll('consumerSessions')
+      .where('consumerUsedRefreshes.hash', '=', hash);
+    const [used] = (await earlier.execute()).map(withoutNulls);
+    return used && { row: used, isPresent: false };
+  },
+
+  refresh: (id, hash, tokens, now) =>
+    db.transaction().execute(async trx => {
+      const present = trx
+        .selectFrom('consumerSessions')
+        .select(announced.as('announced'))
+        .where('id', '=', id)
+        .where('refreshHash', '=', hash)
+        .where('revokedAt', 'is', null)
+        .where('refreshExpiresAt', '>', now)
+        .forUpdate();
+      if ((await present.execute()).length === 0) return false;
+      await trx.insertInto('consumerUsedRefreshes').values({ hash, sessionId: id, usedAt: now }).execute();
+      await trx.updateTable('consumerSessions').set(tokens).where('id', '=', id).execute();
+      return true;
+    }),
+
+  prove: (id, proof, now) =>
+    db.transaction().execute(async trx => {
+      const present = trx
+        .selectFrom('consumerSessions')
+        .select(announced.as('announced'))
+        .where('id', '=', id)
+        .where('revokedAt', 'is', null)
+        .where('expiresAt', '>', now)
+        .forUpdate();
+      if ((await present.execute()).length === 0) return false;
+      await trx.updateTable('consumerSessions').set(proof).where('id', '=', id).execute();
+      return true;
+    }),
+
+  revoke: async (consumer, which, now) => {
+    const valid = db
+      .updateTable('consumerSessions')
+      .set({ revokedAt: now })
+      .where('consumerId', '=', consumer)
+      .where('revokedAt', 'is', null);
+    const chosen =
+      'only' in which
+        ? valid.where('id', '=', which.only)
+        : valid.where('id', 'is distinct from', which.allBut ?? null);
+    return hashes(await chosen.returning(['hash', announced.as('announced')]).execute());
+  },
+
+  announce: async consumer => {
+    const all = db.selectFrom('consumerSessions').select(['hash', announced.as('announced')]);
+    return hashes(await all.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
+  },
+
+  touch: async (id, at, ip) => {
+    const used = db.updateTable('consumerSessions').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
+    await used.where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)])).execute();
+  },
+
+  removeExpired: async before => {
+    const removed = db.deleteFrom('consumerSessions').where('refreshExpiresAt', '<', before);
+    return (await removed.returning('id').execute()).length;
+  },
+});
+
+const hashes = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);

@@ -1,0 +1,267 @@
+// Consumers of applications, their passkeys, and how they sign in.
+import type { Db } from '../database.ts';
+import type {
+  ConsumerChange,
+  ConsumerPasskeys,
+  ConsumerRow,
+  ConsumerSignIns,
+  Consumers,
+  ConsumerTickets,
+  Identities,
+} from '../rows/consumers.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const identities = (db: Db): Identities => ({
+  get: async application =>
+    (await db.selectFrom('applicationIdentities').selectAll().where('applicationId', '=', application).execute()).map(
+      withoutNulls,
+    )[0],
+
+  replace: async (row, before) => {
+    if (before === 0) {
+      const inserted = db
+        .insertInto('applicationIdentities')
+        .values(row)
+        .onConflict(on => on.doNothing());
+      return (await inserted.returning('revision').execute()).length > 0;
+    }
+    const replaced = db
+      .updateTable('applicationIdentities')
+      .set({ ...row, colour: row.colour ?? null })
+      .where('applicationId', '=', row.applicationId)
+      .where('revision', '=', before);
+    return (await replaced.returning('revision').execute()).length > 0;
+  },
+});
+
+export const consumers = (db: Db): Consumers => {
+  const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
+  const first = async (rows: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
+    (await rows.execute()).map(withoutNulls)[0];
+  return {
+    insertOrFind: async row => {
+      const inserted = db
+        .insertInto('consumers')
+        .values({ ...row, metadata: row.metadata && JSON.stringify(row.metadata) })
+        .onConflict(on => on.doNothing());
+      if ((await inserted.returning('id').execute()).length > 0) return { row, isNew: true };
+      const same = living()
+        .where('applicationId', '=', row.applicationId)
+        .where('providerId', '=', row.providerId)
+        .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
+      const found = await first(same);
+      return found && { row: found, isNew: false };
+    },
+
+    get: (application, id) => first(living().where('applicationId', '=', application).where('id', '=', id)),
+
+    byEmail: (application, provider, email) =>
+      first(
+        living().where('applicationId', '=', application).where('providerId', '=', provider).where('email', '=', email),
+      ),
+
+    bySubject: (application, provider, subject) =>
+      first(
+        living()
+          .where('applicationId', '=', application)
+          .where('providerId', '=', provider)
+          .where('subject', '=', subject),
+      ),
+
+    change: async (application, id, change) => {
+      const changed = db
+        .updateTable('consumers')
+        .set(columnsOf(change))
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('deletedAt', 'is', null);
+      return (await changed.returningAll().execute()).map(withoutNulls)[0];
+    },
+
+    count: async application =>
+      (
+        await db
+          .selectFrom('consumers')
+          .select(countAll)
+          .where('applicationId', '=', application)
+          .where('deletedAt', 'is', null)
+          .executeTakeFirstOrThrow()
+      ).count,
+
+    erase: async (application, id, now) => {
+      const erased = db
+        .updateTable('consumers')
+        .set({ ...NO_PERSONAL_DATA, subject: `deleted_${id}`, deletedAt: now })
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('deletedAt', 'is', null);
+      if ((await erased.returning('id').execute()).length === 0) return false;
+      await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
+      await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();
+      await db.deleteFrom('consumerConsents').where('consumerId', '=', id).execute();
+      await db.deleteFrom('consumerTickets').where('consumerId', '=', id).execute();
+      return true;
+    },
+  };
+};
+
+const NO_PERSONAL_DATA = {
+  email: null,
+  passwordHash: null,
+  displayName: null,
+  locale: null,
+  timezone: null,
+  metadata: null,
+} as const;
+
+const columnsOf = ({ metadata, ...rest }: ConsumerChange) => ({
+  ...rest,
+  ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
+});
+
+export const consumerPasskeys = (db: Db): ConsumerPasskeys => ({
+  insert: (row, limit) =>
+    db.transaction().execute(async trx => {
+      await trx.selectFrom('consumers').select('id').where('id', '=', row.consumerId).forNoKeyUpdate().execute();
+      const all = trx.selectFrom('consumerPasskeys').where('consumerId', '=', row.consumerId);
+      if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+      const inserted = trx
+        .insertInto('consumerPasskeys')
+        .values(row)
+        .onConflict(on => on.column('credentialId').doNothing());
+      return (await inserted.returning('id').execute()).length > 0 ? 'inserted' : 'exists';
+    }),
+
+  list: async consumer =>
+    (
+      await db.selectFrom('consumerPasskeys').selectAll().where('consumerId', '=', consumer).orderBy('id').execute()
+    ).map(withoutNulls),
+
+  byCredential: async (application, credentialId) =>
+    (
+      await db
+        .selectFrom('consumerPasskeys')
+        .innerJoin('consumers', 'consumers.id', 'consumerPasskeys.consumerId')
+        .selectAll('consumerPasskeys')
+        .where('consumers.applicationId', '=', application)
+        .where('consumers.deletedAt', 'is', null)
+        .where('credentialId', '=', credentialId)
+        .execute()
+    ).map(withoutNulls)[0],
+
+  remove: async (consumer, id) => {
+    const removed = db.deleteFrom('consumerPasskeys').where('consumerId', '=', consumer).where('id', '=', id);
+    return (await removed.returning('id').execute()).length > 0;
+  },
+
+  used: async (id, counter, at) => {
+    const used = db
+      .updateTable('consumerPasskeys')
+      .set({ counter, lastUsedAt: at })
+      .where('id', '=', id)
+      .where(eb => eb.or([eb('counter', '<', counter), eb.and([eb('counter', '=', 0), eb.val(counter === 0)])]));
+    return (await used.returning('id').execute()).length > 0;
+  },
+});
+
+export const consumerSignIns = (db: Db): ConsumerSignIns => ({
+  insert: async row => {
+    await db.insertInto('consumerSignIns').values(row).execute();
+  },
+
+  open: async (application, provider, id, now) =>
+    (
+      await db
+        .selectFrom('consumerSignIns')
+        .selectAll()
+        .where('applicationId', '=', application)
+        .where('providerId', '=', provider)
+        .where('id', '=', id)
+        .where('codeHash', 'is', null)
+        .where('expiresAt', '>', now)
+        .execute()
+    ).map(withoutNulls)[0],
+
+  takeByState: async (state, now) => {
+    const taken = db
+      .updateTable('consumerSignIns')
+      .set({ upstreamUsedAt: now })
+      .where('upstreamState', '=', state)
+      .where('upstreamUsedAt', 'is', null)
+      .where('expiresAt', '>', now);
+    return (await taken.returningAll().execute()).map(withoutNulls)[0];
+  },
+
+  complete: async (id, now, proof) => {
+    const completed = db
+      .updateTable('consumerSignIns')
+      .set(proof)
+      .where('id', '=', id)
+      .where('codeHash', 'is', null)
+      .where('expiresAt', '>', now);
+    return (await completed.returning('id').execute()).length > 0;
+  },
+
+  byCode: async hash =>
+    (await db.selectFrom('consumerSignIns').selectAll().where('codeHash', '=', hash).execute()).map(withoutNulls)[0],
+
+  useCode: async (id, now, sessionId) => {
+    const used = db
+      .updateTable('consumerSignIns')
+      .set({ codeUsedAt: now, sessionId })
+      .where('id', '=', id)
+      .where('codeUsedAt', 'is', null);
+    return (await used.returning('id').execute()).length > 0;
+  },
+
+  removeExpired: async before => {
+    const removed = db.deleteFrom('consumerSignIns').where('expiresAt', '<', before);
+    return (await removed.returning('id').execute()).length;
+  },
+});
+
+export const consumerTickets = (db: Db): ConsumerTickets => ({
+  insert: async row => {
+    await db.insertInto('consumerTickets').values(row).execute();
+  },
+
+  attempt: async (application, id, kind, now, triesMax) => {
+    const counted = db
+      .updateTable('consumerTickets')
+      .set(eb => ({ tries: eb('tries', '+', 1) }))
+      .where('applicationId', '=', application)
+      .where('id', '=', id)
+      .where('kind', '=', kind)
+      .where('usedAt', 'is', null)
+      .where('expiresAt', '>', now)
+      .where('tries', '<', triesMax);
+    return (await counted.returningAll().execute()).map(withoutNulls)[0];
+  },
+
+  use: async (id, now) => {
+    const used = db
+      .updateTable('consumerTickets')
+      .set({ usedAt: now })
+      .where('id', '=', id)
+      .where('usedAt', 'is', null);
+    return (await used.returning('id').execute()).length > 0;
+  },
+
+  countMailed: async (application, email, since) =>
+    (
+      await db
+        .selectFrom('consumerTickets')
+        .select(countAll)
+        .where('applicationId', '=', application)
+        .where('kind', '=', 'email_code')
+        .where('email', '=', email)
+        .where('createdAt', '>', since)
+        .executeTakeFirstOrThrow()
+    ).count,
+
+  removeExpired: async before => {
+    const removed = db.deleteFrom('consumerTickets').where('expiresAt', '<', before);
+    return (await removed.returning('id').execute()).length;
+  },
+});

@@ -1,0 +1,28 @@
+// The cookie of a consumer who signed in on a page of ours. Each application has its own, because a person may be a consumer
+// of several.
+import type { IncomingHttpHeaders } from 'node:http';
+
+export interface ConsumerCookie {
+  /** The cookie's value in these headers. */
+  read(headers: IncomingHttpHeaders, appId: string): string | undefined;
+  /** The Set-Cookie header; without a value it removes the cookie. */
+  write(appId: string, value: string | undefined, maxAgeSeconds: number): string;
+}
+
+export function consumerCookie(publicUrl: string): ConsumerCookie {
+  const isSecure = new URL(publicUrl).protocol === 'https:';
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  const nameOf = (appId: string): string =>
+    `${isSecure ? '__Host-' : ''}berth-consumer-${appId.toLowerCase().replaceAll('-', '')}`;
+  return {
+    read: ({ cookie = '' }, appId) => {
+      const start = `${nameOf(appId)}=`;
+      return cookie
+        .split(/; */)
+        .find(text => text.startsWith(start))
+        ?.slice(start.length);
+    },
+    write: (appId, value, maxAgeSeconds) =>
+      `${nameOf(appId)}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
+  };
+}

@@ -1,0 +1,40 @@
+// Serves the pages of consumers: signing in, and what is theirs. No page of others may frame them, and they load nothing from
+// elsewhere.
+import type { FastifyInstance } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import { atLocalhost } from './console.ts';
+import { notBuilt, type WebFiles } from './web-files.ts';
+
+const PREFIX = '/consumer/';
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGES: Readonly<Record<string, string>> = {
+  '/consumer/signin/:appId/:signIn': 'signin.html',
+  '/consumer/:appId': 'home.html',
+};
+
+export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {
+  for (const [url, page] of Object.entries(PAGES))
+    app.get(url, async (request, reply) => {
+      if (!files) throw notBuilt('pages of consumers');
+      const named = atLocalhost(request);
+      if (named) return reply.redirect(named);
+      reply.header('content-security-policy', POLICY);
+      return files.send(page, request, reply, false);
+    });
+  app.get(`${PREFIX}assets/*`, async (request, reply) => {
+    const path = (request.url.split('?', 1)[0] ?? '').slice(PREFIX.length);
+    if (!files?.has(path))
+      throw fault('route_not_found', 'The page has no such file.', { advice: 'Load the page again.' });
+    return files.send(path, request, reply, true);
+  });
+}

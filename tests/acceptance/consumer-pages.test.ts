@@ -1,0 +1,83 @@
+// A consumer on a phone: signs in on our page with a code by e-mail, adds a passkey of a virtual authenticator, and signs in
+// with it alone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { consoleIsBuilt, type Look, PHONE_DARK, visit } from '../harness/console.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+/** The narrowest phones. */
+const SMALL: Look = { width: 360, height: 740, colours: 'light' };
+
+await consoleIsBuilt();
+const server = await startServer();
+const base = server.url.replace('127.0.0.1', 'localhost');
+const lab = await ConsumerLab.of(server, await Person.owner(server));
+const home = `/consumer/${lab.appId}`;
+
+test('a consumer signs in with a code, adds a passkey, and the passkey signs in alone', async () => {
+  await lab.configure({ colour: '#7a1f5c' });
+  await visit(base, SMALL, home, async (page, watched) => {
+    await watched.addAuthenticator();
+    await page.getByRole('heading', { name: 'Default' }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL('**/consumer/signin/**');
+    await page.getByLabel('E-mail address').fill('kim@example.com');
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Send me a code' }).click();
+    await page.getByText('a code of six digits is on its way').waitFor();
+    await watched.assertSound();
+    await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Signed in as kim@example.com').waitFor();
+    assert.ok(!page.url().includes('code='), 'the code stays in the address');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('button', { name: 'Remove the passkey' }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByText('Signed in as kim@example.com').waitFor();
+    await page.reload();
+    await page.getByText('Signed in as kim@example.com').waitFor();
+  });
+});
+
+test('a password is set with a code, a wrong one is told, and the right one signs in', async () => {
+  await visit(base, PHONE_DARK, home, async (page, watched) => {
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'New here, or password forgotten' }).click();
+    await page.getByLabel('E-mail address').fill('lee@example.com');
+    await page.getByLabel('New password').fill('a long enough password');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('a code of six digits is on its way').waitFor();
+    await page.getByLabel('Code').fill(await lab.mailed('lee@example.com'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Signed in as lee@example.com').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Use a password instead' }).click();
+    await page.getByLabel('E-mail address').fill('lee@example.com');
+    await page.getByLabel('Password').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('is wrong').waitFor();
+    await watched.assertSound();
+    await page.getByLabel('Password').fill('a long enough password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Signed in as lee@example.com').waitFor();
+  });
+});
+
+test('a sign-in that is complete or never began says so', async () => {
+  await visit(
+    base,
+    SMALL,
+    `/consumer/signin/${lab.appId}/01a1fa50-5319-7450-a6b3-c787ada50631`,
+    async (page, watched) => {
+      await page.getByRole('alert').getByText('has expired').waitFor();
+      await watched.assertSound();
+    },
+  );
+});

@@ -1,0 +1,231 @@
+// End users of an application sign in on our page, get a session for the application, refresh and end it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type {
+  ApplicationIdentity,
+  ConsumerProfile,
+  ConsumerSession,
+  ConsumerTokens,
+  HostedDone,
+  HostedSignIn,
+} from '../../contract/consumers.ts';
+import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
+import { Authenticator } from '../harness/authenticator.ts';
+import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer({ clock: 'test' });
+const owner = await Person.owner(server);
+const lab = await ConsumerLab.of(server, owner);
+
+test('without a configuration nobody can sign in, and the public configuration says nothing', async () => {
+  const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
+  const { body, headers } = await owner.get<ApplicationIdentity>(`/v1/applications/${id}/identity`);
+  assert.deepEqual([body.hosted.methods, body.revision, headers.etag], [[], 0, '"0"']);
+  const started = await server.api<ErrorBody>(
+    'POST',
+    `/v1/consumer/applications/${id}/providers/hosted/session.start`,
+    { key: null, body: { redirectUri: REDIRECT, codeChallenge: challengeOf('x'.repeat(43)) } },
+  );
+  assert.deepEqual([started.status, started.body.code], [422, 'feature_unavailable'], started.text);
+  const plain = await server.api('GET', '/v1/config', { key: null });
+  const asked = await server.api('GET', `/v1/config?application=${id}`, { key: null });
+  assert.deepEqual(asked.body, plain.body);
+});
+
+test('the configuration of an application lists how its consumers sign in', async () => {
+  const { body } = await server.api<{ consumer: object }>('GET', `/v1/config?application=${server.applicationId}`, {
+    key: null,
+  });
+  assert.deepEqual(body.consumer, {
+    name: 'Default',
+    providers: [{ id: 'hosted', title: 'Default', kind: 'hosted' }],
+  });
+});
+
+test('a consumer signs in with a code by e-mail, and the application exchanges the code of the redirect', async () => {
+  const begun = await lab.begin({ loginHint: 'kim@example.com' });
+  const page = await lab.fromPage<HostedSignIn>('hosted.describe', { signIn: begun.signIn });
+  assert.equal(page.status, 200, page.text);
+  assert.deepEqual(
+    [page.body.application.name, page.body.loginHint, page.body.returnsTo, page.body.registration],
+    ['Default', 'kim@example.com', ORIGIN, 'open'],
+  );
+  const back = new URL(await lab.finish(begun, 'Kim@Example.com'));
+  assert.equal(`${back.origin}${back.pathname}`, REDIRECT);
+  assert.equal(back.searchParams.get('state'), begun.state);
+  assert.equal(back.searchParams.get('iss'), `${server.url}/a/default`);
+  const { body, status, text } = await lab.exchange(begun, back.href);
+  assert.equal(status, 200, text);
+  assert.match(body.accessToken ?? '', /^bcs_/);
+  assert.match(body.refreshToken ?? '', /^bcr_/);
+  assert.deepEqual([body.acr, body.expiresIn, body.consumer.providerId], ['berth:1', 3600, 'hosted']);
+  const session = await lab.send<ConsumerSession>('session.get', {}, body.accessToken);
+  assert.equal(session.status, 200, session.text);
+  assert.deepEqual(session.body.consumer, body.consumer);
+});
+
+test('the same address is the same consumer, in another application it is another one', async () => {
+  const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
+  assert.equal(again.consumer.id, first.consumer.id);
+  const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
+  const elsewhere = await ConsumerLab.of(server, owner, other.body.id);
+  const there = await elsewhere.signIn('same@example.com');
+  assert.notEqual(there.consumer.id, first.consumer.id);
+  assert.notEqual(there.consumer.subject, first.consumer.subject);
+});
+
+test('a refresh replaces both tokens', async () => {
+  const before = await lab.signIn('refresh@example.com');
+  const { body, status, text } = await lab.send<ConsumerTokens>('session.refresh', {
+    refreshToken: before.refreshToken,
+  });
+  assert.equal(status, 200, text);
+  assert.notEqual(body.refreshToken, before.refreshToken);
+  assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
+  assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
+});
+
+test('a consumer who signs out has no session any more, and everywhere means everywhere', async () => {
+  const [one, other] = [await lab.signIn('out@example.com'), await lab.signIn('out@example.com')];
+  assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
+  assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
+  assert.equal((await lab.send('session.get', {}, other.accessToken)).status, 200);
+  const third = await lab.signIn('out@example.com');
+  assert.equal((await lab.send('session.endAll', {}, third.accessToken)).status, 204);
+  assert.equal((await lab.send('session.get', {}, other.accessToken)).status, 401);
+  const refreshed = await lab.send<ErrorBody>('session.refresh', { refreshToken: other.refreshToken });
+  assert.deepEqual([refreshed.status, refreshed.body.code], [400, 'invalid_grant']);
+});
+
+test('a password is set by a code to the address, signs in, and ends what was signed in before', async () => {
+  const before = await lab.signIn('pass@example.com');
+  const begun = await lab.begin();
+  const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.register', given);
+  assert.equal(sent.status, 202, sent.text);
+  const code = await lab.mailed('pass@example.com');
+  const done = await lab.fromPage('hosted.verify', { signIn: begun.signIn, ticket: sent.body.ticket, code });
+  assert.equal(done.status, 200, done.text);
+  assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
+  const next = await lab.begin();
+  const signedIn = await lab.fromPage<HostedDone>('hosted.password', { ...given, signIn: next.signIn });
+  assert.equal(signedIn.status, 200, signedIn.text);
+  assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
+});
+
+test('on a page of ours the session is a cookie, a passkey can be added there, and signs in', async () => {
+  const origin = server.url.replace('127.0.0.1', 'localhost');
+  const redirectUri = `${origin}/consumer/${lab.appId}`;
+  const headers = { origin };
+  const verifier = 'v'.repeat(43);
+  const asked = { redirectUri, codeChallenge: challengeOf(verifier), transport: 'cookie' };
+  const begin = async (): Promise<string> => {
+    const { body, text } = await lab.fromPage<{ authorizationUrl: string }>('session.start', asked, headers);
+    assert.match(body.authorizationUrl ?? text, new RegExp(`^${origin}/consumer/signin/`));
+    return body.authorizationUrl.split('/').at(-1) ?? '';
+  };
+  const enter = async (redirectTo: string): Promise<string> => {
+    const code = new URL(redirectTo).searchParams.get('code');
+    const {
+      status,
+      body,
+      headers: set,
+      text,
+    } = await lab.fromPage<ConsumerTokens>('session.exchange', { code, codeVerifier: verifier, redirectUri }, headers);
+    assert.equal(status, 200, text);
+    assert.deepEqual([body.accessToken, body.refreshToken], [undefined, undefined]);
+    return set['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail(text);
+  };
+  const signIn = await begin();
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
+  const code = await lab.mailed('page@example.com');
+  const verified = await lab.fromPage<HostedDone>('hosted.verify', { signIn, ticket: sent.body.ticket, code }, headers);
+  let cookie = await enter(verified.body.redirectTo);
+  const own = <Body>(name: string, body: object = {}) => lab.fromPage<Body>(name, body, { ...headers, cookie });
+  const authenticator = new Authenticator(origin);
+  const options = await own<PasskeyChallenge>('passkeys.options');
+  assert.equal(options.status, 200, options.text);
+  const added = await own<{ data: readonly unknown[] }>('passkeys.add', {
+    ...{ ticket: options.body.ticket, name: 'Phone', response: authenticator.create(options.body.publicKey) },
+  });
+  assert.deepEqual([added.status, added.body.data.length], [200, 1], added.text);
+  cookie = added.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+  assert.equal((await own<ConsumerSession>('session.get')).body.acr, 'phr');
+  const again = await begin();
+  const challenge = await lab.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn: again }, headers);
+  const response = authenticator.get(challenge.body.publicKey);
+  const done = await lab.fromPage<HostedDone>(
+    'hosted.passkey',
+    { signIn: again, ticket: challenge.body.ticket, response },
+    headers,
+  );
+  assert.equal(done.status, 200, done.text);
+  cookie = await enter(done.body.redirectTo);
+  assert.equal((await own<ConsumerSession>('session.get')).body.acr, 'phr');
+  await server.advance(301_000);
+  const late = await own<ErrorBody>('passkeys.options');
+  assert.deepEqual([late.status, late.body.code], [401, 'insufficient_user_authentication'], late.text);
+  const proof = await own<PasskeyChallenge>('passkeys.challenge');
+  const stepped = await own<ConsumerSession>('session.stepUp', {
+    ...{ ticket: proof.body.ticket, response: authenticator.get(proof.body.publicKey) },
+  });
+  assert.equal(stepped.status, 200, stepped.text);
+  cookie = stepped.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+  assert.equal((await own('passkeys.options')).status, 200);
+});
+
+test('a profile is changed field by field, and its bounds are checked', async () => {
+  const { accessToken } = await lab.signIn('profile@example.com');
+  const first = await lab.send<ConsumerProfile>(
+    'profile.update',
+    { displayName: ' Kim ', locale: 'de-AT', timezone: 'Europe/Vienna', metadata: { size: 'M' } },
+    accessToken,
+  );
+  assert.equal(first.status, 200, first.text);
+  const { body } = await lab.send<ConsumerProfile>('profile.update', { displayName: 'Kim K' }, accessToken);
+  assert.deepEqual(
+    [body.displayName, body.locale, body.timezone, body.metadata, body.email],
+    ['Kim K', 'de-AT', 'Europe/Vienna', { size: 'M' }, 'profile@example.com'],
+  );
+  for (const wrong of [{ locale: 'not a tag' }, { timezone: 'Mars/Base' }, { metadata: { text: 'x'.repeat(4100) } }]) {
+    const refused = await lab.send<ErrorBody>('profile.update', wrong, accessToken);
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  }
+});
+
+test('a consumer who is deleted is gone at once, and is another one later', async () => {
+  const { accessToken, consumer } = await lab.signIn('gone@example.com');
+  const deleted = await lab.send('profile.delete', {}, accessToken);
+  assert.equal(deleted.status, 202, deleted.text);
+  assert.equal((await lab.send('profile.get', {}, accessToken)).status, 401);
+  const again = await lab.signIn('gone@example.com');
+  assert.notEqual(again.consumer.id, consumer.id);
+  assert.notEqual(again.consumer.subject, consumer.subject);
+});
+
+test('pages of registered origins may send commands, with preflight', async () => {
+  const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
+  const preflight = await server.api('OPTIONS', path, {
+    key: null,
+    headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
+  });
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers['access-control-allow-origin'], ORIGIN);
+  assert.equal(preflight.headers['access-control-allow-methods'], 'POST');
+  const { accessToken } = await lab.signIn('cors@example.com');
+  const allowed = await lab.send('session.get', {}, accessToken, { headers: { origin: ORIGIN } });
+  assert.deepEqual([allowed.status, allowed.headers['access-control-allow-origin']], [200, ORIGIN]);
+  const unauthorised = await lab.send('session.get', {}, undefined, { headers: { origin: ORIGIN } });
+  assert.deepEqual([unauthorised.status, unauthorised.headers['access-control-allow-origin']], [401, ORIGIN]);
+});
+
+test('the audit log has the sign-in, with the consumer as its actor', async () => {
+  const { consumer } = await lab.signIn('audit@example.com');
+  const path = `/v1/applications/${lab.appId}/audit?action=consumer.session.started&actor=${consumer.id}`;
+  const { body } = await owner.get<{ data: ReadonlyArray<{ actor: object; details: object }> }>(path);
+  assert.deepEqual(body.data[0]?.actor, { kind: 'consumer', id: consumer.id });
+  assert.deepEqual(body.data[0]?.details, { provider: 'hosted', acr: 'berth:1' });
+});

@@ -1,0 +1,228 @@
+// Attacks on the sessions of consumers: stolen codes and tokens, other applications, origins and redirect addresses.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { HostedDone } from '../../contract/consumers.ts';
+import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
+import { Authenticator } from '../harness/authenticator.ts';
+import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer({ clock: 'test' });
+const owner = await Person.owner(server);
+const lab = await ConsumerLab.of(server, owner);
+const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
+const other = await ConsumerLab.of(server, owner, otherApplication.id);
+
+const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
+
+test('a refresh token that comes a second time ends the whole session', async () => {
+  const first = await lab.signIn('reuse@example.com');
+  const second = await lab.send<typeof first>('session.refresh', { refreshToken: first.refreshToken });
+  assert.equal(second.status, 200, second.text);
+  const reused = await lab.send<ErrorBody>('session.refresh', { refreshToken: first.refreshToken });
+  assert.deepEqual([reused.status, reused.body.code], [400, 'invalid_grant'], reused.text);
+  assert.equal((await lab.send('session.get', {}, second.body.accessToken)).status, 401);
+  const after = await lab.send<ErrorBody>('session.refresh', { refreshToken: second.body.refreshToken });
+  assert.deepEqual([after.status, after.body.code], [400, 'invalid_grant']);
+});
+
+test('of twenty refreshes at once at most one gets tokens, and they do not last', async () => {
+  const { refreshToken } = await lab.signIn('race@example.com');
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
+  );
+  const won = answers.filter(({ status }) => status === 200);
+  assert.ok(won.length <= 1, String(won.length));
+  for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
+});
+
+test('a code works once; sent again, it ends the session that it opened', async () => {
+  const begun = await lab.begin();
+  const redirectTo = await lab.finish(begun, 'code@example.com');
+  const first = await lab.exchange(begun, redirectTo);
+  assert.equal(first.status, 200, first.text);
+  const again = await lab.exchange(begun, redirectTo);
+  assert.deepEqual([again.status, Object(again.body).code], [400, 'invalid_grant']);
+  assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
+});
+
+test('a stolen code is worth nothing without the verifier, at another address, provider or application', async () => {
+  const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
+    code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT }),
+    (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT}/` }),
+    (code, codeVerifier) => other.send('session.exchange', { code, codeVerifier, redirectUri: REDIRECT }),
+    (code, codeVerifier) =>
+      lab.send('session.exchange', { code, codeVerifier, redirectUri: REDIRECT }, undefined, { provider: 'acme' }),
+  ];
+  for (const attempt of attempts) {
+    const begun = await lab.begin();
+    const { status, body } = await attempt(codeOf(await lab.finish(begun, 'stolen@example.com')), begun.verifier);
+    assert.deepEqual([status, Object(body).code], [400, 'invalid_grant']);
+  }
+});
+
+test('a code of another sign-in does not complete this one', async () => {
+  const [mine, theirs] = [await lab.begin(), await lab.begin()];
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn: mine.signIn, email: 'victim@example.com' });
+  const code = await lab.mailed('victim@example.com');
+  const injected = await lab.fromPage<ErrorBody>('hosted.verify', {
+    ...{ signIn: theirs.signIn, ticket: sent.body.ticket, code },
+  });
+  assert.deepEqual([injected.status, injected.body.code], [401, 'sign_in_failed'], injected.text);
+});
+
+test('six digits cannot be guessed: the sixth try is refused even if it is right', async () => {
+  const { signIn } = await lab.begin();
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
+  const code = await lab.mailed('guess@example.com');
+  const wrong = code === '000000' ? '000001' : '000000';
+  for (let tries = 0; tries < 5; tries += 1) {
+    const refused = await lab.fromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
+    assert.equal(refused.status, 401, refused.text);
+  }
+  const late = await lab.fromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code });
+  assert.equal(late.status, 401, late.text);
+});
+
+test('the answer does not say whether an address is known, and no mail goes to one that cannot sign in', async () => {
+  await lab.signIn('known@example.com');
+  await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
+  const { signIn } = await lab.begin();
+  const known = await lab.fromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
+  const unknown = await lab.fromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
+  assert.deepEqual([known.status, Object.keys(known.body)], [unknown.status, Object.keys(unknown.body)]);
+  await assert.rejects(lab.mailed('unknown@example.com'), /no code was mailed/);
+  await lab.configure({});
+});
+
+test('a token is worth nothing at another application, another provider or another prefix', async () => {
+  const { accessToken } = await lab.signIn('token@example.com');
+  const elsewhere = await other.send<ErrorBody>('session.get', {}, accessToken);
+  assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
+  assert.equal((await lab.send('session.get', {}, accessToken, { provider: 'acme' })).status, 404);
+  for (const path of ['/v1/account', '/v1/browsers/sessions', `/v1/applications/${lab.appId}`]) {
+    const answer = await server.api<ErrorBody>('GET', path, { key: accessToken });
+    assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_credentials'], path);
+  }
+});
+
+test('pages of other origins get nothing, by preflight or without', async () => {
+  const { accessToken } = await lab.signIn('origin@example.com');
+  const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
+  for (const origin of [
+    'https://evil.example',
+    'null',
+    `${ORIGIN}.evil.example`,
+    'https://shop.example:444',
+    'http://shop.example',
+  ]) {
+    const preflight = await server.api('OPTIONS', path, { key: null, headers: { origin } });
+    assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [403, undefined], origin);
+    const sent = await lab.send<ErrorBody>('session.get', {}, accessToken, { headers: { origin } });
+    assert.deepEqual([sent.status, sent.body.code], [403, 'origin_not_allowed'], origin);
+    assert.equal(sent.headers['access-control-allow-origin'], undefined);
+  }
+});
+
+test('a browser returns to registered addresses only', async () => {
+  const codeChallenge = challengeOf('x'.repeat(43));
+  for (const redirectUri of [
+    'https://evil.example/',
+    `${REDIRECT}?next=https://evil.example`,
+    `${REDIRECT}/../evil`,
+    `${REDIRECT}#x`,
+    REDIRECT.toUpperCase(),
+    `https://shop.example@evil.example/signed-in`,
+    `https://shop.example\\@evil.example/signed-in`,
+    'javascript:alert(1)',
+    `${server.url}/consumer/${lab.appId}`,
+  ]) {
+    const refused = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], redirectUri);
+  }
+  for (const redirectUri of [
+    REDIRECT,
+    'https://evil.example/',
+    `${server.url}/console`,
+    `${server.url}/approve/../x`,
+  ]) {
+    const refused = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge, transport: 'cookie' });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], redirectUri);
+  }
+});
+
+test('origins and addresses that are not safe cannot be registered', async () => {
+  const path = `/v1/applications/${lab.appId}/identity`;
+  for (const wrong of [
+    { origins: ['*'] },
+    { origins: ['null'] },
+    { origins: ['https://shop.example/'] },
+    { origins: ['http://shop.example'] },
+    { redirectUris: ['http://shop.example/cb'] },
+    { redirectUris: ['https://user@shop.example/cb'] },
+    { redirectUris: ['https://shop.example/cb#x'] },
+    { redirectUris: ['javascript:alert(1)'] },
+  ]) {
+    const refused = await owner.send<ErrorBody>('PUT', path, wrong, { 'if-match': '*' });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], JSON.stringify(wrong));
+  }
+});
+
+test('the sign-in page is answered to pages of ours only, and the cookie too', async () => {
+  const { signIn } = await lab.begin();
+  for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
+    const sent = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, { headers });
+    assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], JSON.stringify(headers));
+  }
+  const { accessToken } = await lab.signIn('cookie@example.com');
+  const cookie = `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
+  for (const origin of [ORIGIN, undefined]) {
+    const headers = { cookie, ...(origin ? { origin } : {}) };
+    const sent = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
+    assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], origin ?? 'none');
+  }
+  assert.equal((await lab.fromPage('session.get', {}, { cookie })).status, 200);
+});
+
+test('a passkey of another application, another host or without user verification signs nobody in', async () => {
+  const origin = server.url.replace('127.0.0.1', 'localhost');
+  const authenticator = await passkeyOf(lab, origin, 'key@example.com');
+  const attempt = async (at: ConsumerLab, forged: object = {}): Promise<number> => {
+    const { signIn } = await at.begin();
+    const asked = await at.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
+    const response = authenticator.get(asked.body.publicKey, forged);
+    const body = { signIn, ticket: asked.body.ticket, response };
+    return (await at.fromPage<HostedDone>('hosted.passkey', body, { origin })).status;
+  };
+  assert.equal(await attempt(lab), 200);
+  assert.equal(await attempt(other), 401);
+  assert.equal(await attempt(lab, { rpId: 'evil.example' }), 401);
+  assert.equal(await attempt(lab, { origin: 'https://evil.example' }), 401);
+  assert.equal(await attempt(lab, { isVerified: false }), 401);
+  assert.equal(await attempt(lab, { challenge: Buffer.alloc(32).toString('base64url') }), 401);
+});
+
+test('the pages cannot be framed, and load nothing from elsewhere', async () => {
+  const { started } = await lab.begin();
+  const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
+  const answer = await fetch(url);
+  assert.equal(answer.headers.get('x-frame-options'), 'DENY');
+  const policy = answer.headers.get('content-security-policy') ?? '';
+  assert.match(policy, /default-src 'none'/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.doesNotMatch(await answer.text(), /https?:\/\//);
+});
+
+/** A passkey that a consumer has added on a page of ours. */
+async function passkeyOf(at: ConsumerLab, origin: string, email: string): Promise<Authenticator> {
+  const { accessToken } = await at.signIn(email);
+  const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };
+  const authenticator = new Authenticator(origin);
+  const options = await at.fromPage<PasskeyChallenge>('passkeys.options', {}, headers);
+  const response = authenticator.create(options.body.publicKey);
+  const added = await at.fromPage('passkeys.add', { ticket: options.body.ticket, name: 'Key', response }, headers);
+  assert.equal(added.status, 200, added.text);
+  return authenticator;
+}

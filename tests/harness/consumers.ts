@@ -1,0 +1,127 @@
+// End users of the first application of a server, without a browser: they send what the sign-in page and the application send.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import type { ConsumerTokens, HostedDone, ReplaceIdentity, StartedConsumerSession } from '../../contract/consumers.ts';
+import type { EmailCodeSent } from '../../contract/sign-in.ts';
+import type { HttpAnswer } from './http.ts';
+import { stepUp } from './members.ts';
+import type { Person } from './person.ts';
+import type { TestServer } from './server.ts';
+
+export const REDIRECT = 'https://shop.example/signed-in';
+export const ORIGIN = 'https://shop.example';
+
+const STARTS_WITHIN_MS = 61_000;
+
+export interface Begun {
+  readonly started: StartedConsumerSession;
+  readonly verifier: string;
+  readonly state: string;
+  /** Of `hosted`: the id in the address of the page. */
+  readonly signIn: string;
+}
+
+export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+
+export class ConsumerLab {
+  readonly server: TestServer;
+  readonly owner: Person;
+  readonly appId: string;
+
+  private constructor(server: TestServer, owner: Person, appId: string) {
+    this.server = server;
+    this.owner = owner;
+    this.appId = appId;
+  }
+
+  /** Lets consumers sign in to the application by every hosted method. */
+  static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerLab> {
+    const lab = new ConsumerLab(server, owner, appId);
+    await lab.configure({});
+    return lab;
+  }
+
+  async configure(more: ReplaceIdentity): Promise<void> {
+    const identity: ReplaceIdentity = {
+      hosted: { methods: ['passkey', 'email_code', 'password'], registration: 'open' },
+      ...{ origins: [ORIGIN], redirectUris: [REDIRECT] },
+      ...more,
+    };
+    const path = `/v1/applications/${this.appId}/identity`;
+    const { status, text } = await this.owner.send('PUT', path, identity, { 'if-match': '*' });
+    assert.equal(status, 200, text);
+  }
+
+  /** A command as a program sends it, with a token or without. */
+  send<Body = unknown>(
+    name: string,
+    body: object = {},
+    token?: string,
+    { provider = 'hosted', headers = {} }: { provider?: string; headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<HttpAnswer<Body>> {
+    const path = `/v1/consumer/applications/${this.appId}/providers/${provider}/${name}`;
+    return this.server.api<Body>('POST', path, { key: token ?? null, body, headers });
+  }
+
+  /** A command as a page of ours sends it. */
+  fromPage<Body = unknown>(name: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) {
+    return this.send<Body>(name, body, undefined, { headers: { origin: this.server.url, ...headers } });
+  }
+
+  /** A file that signs in often has a server with the test clock, because starts are limited. */
+  async begin(more: object = {}, provider = 'hosted'): Promise<Begun> {
+    const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
+    const asked = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
+    const start = () => this.send<StartedConsumerSession>('session.start', asked, undefined, { provider });
+    let { status, body, text } = await start();
+    if (status === 429) {
+      await this.server.advance(STARTS_WITHIN_MS);
+      ({ status, body, text } = await start());
+    }
+    assert.equal(status, 200, text);
+    return { started: body, verifier, state, signIn: body.authorizationUrl.split('/').at(-1) ?? '' };
+  }
+
+  /** Where the browser goes after a code by e-mail. */
+  async finish({ signIn }: Begun, email: string): Promise<string> {
+    const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
+    assert.equal(sent.status, 202, sent.text);
+    const code = await this.mailed(email);
+    const { status, body, text } = await this.fromPage<HostedDone>('hosted.verify', {
+      ...{ signIn, ticket: sent.body.ticket, code },
+    });
+    assert.equal(status, 200, text);
+    return body.redirectTo;
+  }
+
+  exchange({ verifier }: Pick<Begun, 'verifier'>, redirectTo: string, provider = 'hosted') {
+    const code = new URL(redirectTo).searchParams.get('code');
+    const body = { code, codeVerifier: verifier, redirectUri: REDIRECT };
+    return this.send<ConsumerTokens>('session.exchange', body, undefined, { provider });
+  }
+
+  /** The tokens of a consumer who signs in with a code by e-mail. */
+  async signIn(
+    email: string,
+  ): Promise<ConsumerTokens & { readonly accessToken: string; readonly refreshToken: string }> {
+    const begun = await this.begin();
+    const { status, body, text } = await this.exchange(begun, await this.finish(begun, email));
+    assert.equal(status, 200, text);
+    const { accessToken = assert.fail(text), refreshToken = assert.fail(text) } = body;
+    return { ...body, accessToken, refreshToken };
+  }
+
+  /** The newest code that was mailed to the address. */
+  async mailed(to: string): Promise<string> {
+    const read = () => this.owner.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
+    let { status, body, text } = await read();
+    if (status === 401) {
+      await stepUp(this.owner);
+      ({ status, body, text } = await read());
+    }
+    assert.equal(status, 200, text);
+    const mail = body.data.find(one => one.to === to.toLowerCase());
+    const code = /Your code is (\d{6})/.exec(mail?.text ?? '')?.[1];
+    return code ?? assert.fail(`no code was mailed to ${to}: ${text}`);
+  }
+}
