@@ -108,6 +108,7 @@ const RedirectUri = Type.String({
 export const StartConsumerSession = Type.Object({
   redirectUri: RedirectUri,
   codeChallenge: Type.String({
+    minLength: 43,
     pattern: '^[A-Za-z0-9_-]{43}$',
     description: 'SHA-256 of the code verifier in base64url (PKCE, S256).',
   }),
@@ -147,6 +148,7 @@ export type StartedConsumerSession = Static<typeof StartedConsumerSession>;
 export const ExchangeConsumerCode = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 128, description: 'The `code` of the redirect, `bxc_…`.' }),
   codeVerifier: Type.String({
+    minLength: 43,
     pattern: '^[A-Za-z0-9._~-]{43,128}$',
     description: 'The secret whose SHA-256 was the code challenge.',
   }),

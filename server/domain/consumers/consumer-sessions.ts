@@ -45,7 +45,7 @@ export class ConsumerSessions {
     source: RequestSource,
   ): Promise<Opened> {
     const { store, identities, clock } = this.#parts;
-    const { id } = await identities.application(appId);
+    const { id } = await identities.withProvider(appId, providerId);
     const hash = recogniseSecret('consumer_code', code);
     const row = hash && (await store.consumerSignIns.byCode(hash));
     if (!row || row.applicationId !== id || row.providerId !== providerId) throw invalidGrant('code');
@@ -80,7 +80,7 @@ export class ConsumerSessions {
 
   async refresh(appId: string, providerId: string, refreshToken: string, source: RequestSource): Promise<Opened> {
     const { store, identities, clock } = this.#parts;
-    const { id } = await identities.application(appId);
+    const { id } = await identities.withProvider(appId, providerId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
     const found = hash && (await store.consumerSessions.byRefresh(hash));
     if (!found || found.row.applicationId !== id || found.row.providerId !== providerId)

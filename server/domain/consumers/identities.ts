@@ -9,6 +9,7 @@ import {
 } from '../../../contract/consumers.ts';
 import type { SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
 import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
+import type { ConsumerProviderRow } from '../../engines/store/rows/consumer-providers.ts';
 import type { IdentityRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -20,6 +21,8 @@ import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { registeredIssues } from './registered.ts';
+
+const PROVIDER = /^[a-z][a-z0-9-]{0,63}$/;
 
 export interface IdentitiesParts {
   readonly store: Pick<Store, 'identities' | 'consumers' | 'consumerProviders' | 'applications' | 'atomically'>;
@@ -90,6 +93,18 @@ export class Identities {
     ];
     if (providers.length === 0) return undefined;
     return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
+  }
+
+  /** The application, if it has this provider. One that was switched off still has sessions. */
+  async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
+    const application = await this.application(appId);
+    const isThere = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
+    if (!isThere) throw notFound('Provider', providerId);
+    return application;
+  }
+
+  async provider(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined> {
+    return PROVIDER.test(id) ? this.#parts.store.consumerProviders.get(application, id) : undefined;
   }
 
   async allowsOrigin(appId: string, origin: string): Promise<boolean> {
