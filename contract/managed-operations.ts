@@ -2,6 +2,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
+import { Download } from './files.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
 
 export const CONTENT_BYTES_MAX = 1_048_576;
@@ -82,6 +83,11 @@ export const Artifact = Type.Object(
   },
   { description: 'A file that the call produced. It is kept for 31 days.' },
 );
+
+/** Kept by the session as its other downloads, and as long. */
+const Downloads = Type.Array(Download, {
+  description: 'The files that the browser downloaded, in the order they began.',
+});
 
 const PAGE = {
   url: Type.String({ description: 'Address of the page at the end, after redirects.' }),
@@ -191,6 +197,7 @@ export const STEP_FIELDS = {
   hover: { needs: ['selector'], can: [] },
   scroll: { needs: [], can: ['selector', 'x', 'y'] },
   upload: { needs: ['selector', 'files'], can: [] },
+  download: { needs: ['selector'], can: [] },
   screenshot: { needs: [], can: ['selector', 'fullPage', 'format', 'quality'] },
   pdf: { needs: [], can: ['paper', 'landscape', 'background', 'pages'] },
   content: { needs: [], can: ['selector', 'as', 'maxBytes'] },
@@ -373,12 +380,27 @@ export const MANAGED_OPERATIONS = {
     }),
     example: { url: 'https://example.com', fields: { heading: { selector: 'h1' } } },
   },
+  'browser.download': {
+    title: 'Download files',
+    description:
+      'Opens the address of a file, or a page and clicks an element of it, and returns the files that the browser downloads. Fails unless each file is whole.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
+    input: Input({
+      selector: Type.Optional(
+        Selector('CSS selector of the element to click. Absent: `url` is the address of the file itself.'),
+      ),
+    }),
+    output: Type.Object({ downloads: Downloads, ...PAGE }),
+    example: { url: 'https://example.com/reports', selector: 'a.report' },
+  },
   'browser.steps': {
     title: 'Steps in a page',
     description:
       'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
     effect: 'write',
-    revision: 3,
+    revision: 4,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       steps: Type.Array(Step, {
@@ -400,10 +422,14 @@ export const MANAGED_OPERATIONS = {
           width: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
           height: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
           pages: Type.Optional(Type.Integer({ description: 'Of `pdf`: number of pages in the file.' })),
+          downloads: Type.Optional(
+            Type.Array(Type.Integer(), { description: 'Of `download`: the indexes of its files in `downloads`.' }),
+          ),
         }),
         { description: 'One for each step, in order.' },
       ),
       artifacts: Type.Array(Artifact, { description: 'The files, in the order of their steps.' }),
+      downloads: Type.Optional(Downloads),
       ...PAGE,
     }),
     example: {

@@ -185,11 +185,12 @@ function* isOutput(output: unknown, expected: string | undefined): Rules<boolean
 
 function withoutLinks(output: unknown): unknown {
   if (!isMap(output)) return output;
-  const { artifact, artifacts } = output;
+  const { artifact, artifacts, downloads } = output;
   return {
     ...output,
     ...(isMap(artifact) ? { artifact: withoutLink(artifact) } : {}),
     ...(Array.isArray(artifacts) ? { artifacts: artifacts.map(withoutLink) } : {}),
+    ...(Array.isArray(downloads) ? { downloads: downloads.map(withoutLink) } : {}),
   };
 }
 

@@ -69,6 +69,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
     ...{ sessions, driver, addressOf, isDriveFailed, typing: openTyping(runtime, foundation, deps) },
+    ...{ downloads: store.downloads, clock },
     isExclusive: async ({ applicationId }, id) => {
       const row = await store.sessions.get(applicationId, id);
       return row !== undefined && isExclusive(row);

@@ -8,6 +8,7 @@ const SHOWN = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 }
 test('finds one file and several, and nothing else', () => {
   assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN]);
   assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN, SHOWN]);
+  assert.deepEqual(filesIn({ artifacts: [FILE], downloads: [FILE] }), [SHOWN, SHOWN]);
   for (const output of [undefined, {}, { artifact: 'x' }, { artifact: { ...FILE, size: '3' } }])
     assert.deepEqual(filesIn(output), []);
 });

@@ -8,8 +8,8 @@ export interface LinkedFile {
 
 /** An output is any JSON: what is not a file of this service is left out. */
 export function filesIn(output: unknown): readonly LinkedFile[] {
-  const { artifact, artifacts } = Object(output);
-  const candidates: readonly unknown[] = Array.isArray(artifacts) ? artifacts : [artifact];
+  const { artifact, artifacts, downloads } = Object(output);
+  const candidates: readonly unknown[] = [artifact, artifacts ?? [], downloads ?? []].flat();
   return candidates.flatMap(one => {
     const { downloadUrl: url, mimeType, size, checksum } = Object(one);
     const isFile = [url, mimeType, checksum].every(text => typeof text === 'string') && typeof size === 'number';

@@ -75,6 +75,8 @@ export function stepOf(given: GivenStep): Step {
       return { do: 'goto', url, waitUntil: given.waitUntil ?? 'load' };
     case 'waitFor':
       return { do: 'waitFor', selector, state: given.state ?? 'visible' };
+    case 'download':
+      return { do: 'click', selector, button: 'left', double: false };
     case 'click':
       return { do: 'click', selector, button: given.button ?? 'left', double: given.double ?? false };
     case 'fill':
@@ -113,19 +115,38 @@ function wantedOf(given: GivenStep, place: { readonly selector?: string }): Want
 export const wantedFields = (fields: NonNullable<GivenStep['fields']>) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, all: field.all ?? false }]));
 
+/** The files of each `download` step, by the number of the step. */
+export type Downloaded = ReadonlyMap<number, readonly JsonObject[]>;
+
+/** The steps in parts, each of which ends with a `download`, because the service waits for its files. */
+export function partsOf(steps: readonly GivenStep[]): readonly (readonly GivenStep[])[] {
+  const parts: GivenStep[][] = [[]];
+  for (const [index, step] of steps.entries()) {
+    parts.at(-1)?.push(step);
+    if (step.do === 'download' && index < steps.length - 1) parts.push([]);
+  }
+  return parts;
+}
+
 /** The results as the output has them, and their files in the order of `artifacts`. */
-export function steppedOutput(given: readonly GivenStep[], { results, ...place }: Stepped) {
+export function steppedOutput(given: readonly GivenStep[], { results, ...place }: Stepped, downloaded: Downloaded) {
   const files: NewFile[] = [];
+  const downloads: JsonObject[] = [];
   const shown = given.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
+    if (step.do === 'download') {
+      const first = downloads.length;
+      downloads.push(...(downloaded.get(index) ?? []));
+      return { do: step.do, downloads: downloads.slice(first).map((_, number) => first + number) };
+    }
     if (step.do === 'extract') return { do: step.do, fields: values ?? {} };
     if (result?.bytes) return { do: step.do, artifact: files.push(fileIn(result)) - 1, ...sizesOf(result) };
     if (step.do !== 'content') return { do: step.do };
     const content = firstBytes(text, step.maxBytes ?? STEP_CONTENT_BYTES_MAX);
     return { do: step.do, content, truncated: isCut === true || content.length < text.length };
   });
-  return { output: { ...place, results: shown }, files };
+  return { output: { ...place, results: shown, ...(downloaded.size > 0 ? { downloads } : {}) }, files };
 }
 
 const fileIn = ({ bytes = new Uint8Array(), mimeType = 'application/octet-stream' }: StepResult): NewFile => ({

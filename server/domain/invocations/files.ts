@@ -66,7 +66,7 @@ export class InvocationFiles {
 
   /** The output with new links to its files. */
   shown(row: InvocationRow): JsonObject | undefined {
-    const { output } = row;
+    const output = this.#withDownloads(row);
     const files = filesOf(row);
     if (files.length === 0) return output;
     const linked = files.map((file, index) => this.#linked(row, file, index));
@@ -74,6 +74,17 @@ export class InvocationFiles {
       ...output,
       ...(Array.isArray(output?.artifacts) ? { artifacts: linked } : { artifact: linked[0] ?? null }),
     };
+  }
+
+  /** Files that the browser downloaded stay where the session's other downloads are. */
+  #withDownloads({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
+    if (kind === 'http' || !Array.isArray(output?.downloads)) return output;
+    const linked = (file: Json): Json => {
+      if (!isObject(file) || typeof file.id !== 'string') return file;
+      const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object: `download:${file.id}` });
+      return { ...file, downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString() };
+    };
+    return { ...output, downloads: output.downloads.map(linked) };
   }
 
   readonly find: FileFinder = async (application, part): Promise<ServedFile | undefined> => {

@@ -1,5 +1,6 @@
 // Runs the built-in operations in a browser session: one that is created for the call, or one that the caller names.
 import type { Static } from 'typebox';
+import type { InvocationError } from '../../../contract/invocations.ts';
 import {
   type MANAGED_OPERATIONS,
   type ManagedOperationId,
@@ -14,9 +15,12 @@ import type {
   DriveFailed,
   DriveFailure,
   Helper,
+  Stepped,
+  StepResult,
   Wanted,
 } from '../../engines/driver/command.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
+import type { Clock } from '../../kit/clock.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { fault, invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
@@ -24,7 +28,8 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';
 import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
-import { assertSteps, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
+import { AwaitedDownloads, type AwaitedDownloadsParts, type Waiting } from './awaited-downloads.ts';
+import { assertSteps, type GivenStep, partsOf, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
@@ -42,6 +47,7 @@ const SESSIONS_OF_ONE_MAX = 10;
 type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
 /** Takes one thing of a page. */
 type CapturingOperationId = Exclude<ManagedOperationId, 'browser.steps'>;
+type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
 type AnyInput = { [Id in ManagedOperationId]: InputOf<Id> }[ManagedOperationId];
 
 /** Where a call runs. */
@@ -55,6 +61,12 @@ interface Place {
   readonly startedAt: Date;
   /** What may be typed into its pages; the session is then exclusive. */
   readonly opened?: OpenedCredentials;
+}
+
+/** A call under way. */
+interface Running extends Place {
+  readonly row: InvocationRow;
+  readonly signal: AbortSignal;
 }
 
 interface DriverTarget {
@@ -78,6 +90,8 @@ export interface ManagedParts {
     forget(session: string): void;
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
+  readonly downloads: AwaitedDownloadsParts['rows'];
+  readonly clock: Clock;
   /** Where the driver reaches the browser. `pass`: although the session is exclusive. */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
@@ -99,6 +113,8 @@ export class ManagedOperations {
     if ((url === undefined) === (sessionId === undefined))
       throw invalidRequest([{ path: 'input', message: 'needs either url or sessionId' }]);
     if (sessionId === undefined) return;
+    if (operation === 'browser.download' && given.selector === undefined)
+      throw invalidRequest([{ path: 'input.selector', message: 'is needed with sessionId' }]);
     if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
     if (operation === 'browser.steps' && credentialsIn((given as InputOf<'browser.steps'>).steps).length > 0)
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
@@ -121,7 +137,7 @@ export class ManagedOperations {
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
       session: { id: sessionId, recorded, ...(isOwn ? { ownSince: startedAt } : {}) },
-      run: row => this.#run(caller, operation, input, place, row),
+      run: (row, signal) => this.#run(caller, operation, input, { ...place, row, signal }),
       release: () => this.#release(caller, place),
     };
   }
@@ -145,46 +161,96 @@ export class ManagedOperations {
   }
 
   /** Throws DriveFailed. */
-  async #run(
-    caller: AgentCaller,
-    operation: ManagedOperationId,
-    given: JsonObject,
-    place: Place,
-    row: InvocationRow,
-  ): Promise<Outcome> {
-    const { sessionId } = place;
-    if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, place, row);
+  async #run(caller: AgentCaller, operation: ManagedOperationId, given: JsonObject, at: Running): Promise<Outcome> {
+    const { sessionId } = at;
+    if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, at);
     const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
-    const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture: captureOf(operation, given) });
-    if (!captured) throw new Error('the driver returned nothing for a capture');
+    if (operation === 'browser.download') return this.#download(caller, target, given, at);
+    const captured = await this.#captured(target, captureOf(operation, given));
     return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) };
   }
 
+  async #captured(target: DriverTarget, capture: Capture): Promise<Captured> {
+    const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture });
+    if (!captured) throw new Error('the driver returned nothing for a capture');
+    return captured;
+  }
+
+  async #download(caller: AgentCaller, target: DriverTarget, given: JsonObject, at: Running): Promise<Outcome> {
+    const order = captureOf('browser.download', given);
+    const waiting = this.#waiting(at, order.timeoutMs);
+    const downloads = await this.#downloadsFrom(caller, at);
+    const { url, title, status } = await this.#captured(target, order);
+    const arrived = await downloads.next(waiting);
+    if ('failed' in arrived) return notArrived(arrived.failed);
+    const place = { url, title, ...(status === undefined ? {} : { status }) };
+    return { state: 'succeeded', output: { downloads: [...arrived.files], ...place } };
+  }
+
+  #waiting({ sessionId, signal }: Running, timeoutMs: number): Waiting {
+    return { session: sessionId, untilMs: this.#parts.clock.monotonicMs() + timeoutMs, signal };
+  }
+
+  #downloadsFrom(caller: AgentCaller, { sessionId }: Running): Promise<AwaitedDownloads> {
+    const { downloads: rows, clock, sessions } = this.#parts;
+    const assertRunning = async (id: SessionId): Promise<void> => {
+      const { status } = await sessions.read(caller, id);
+      if (status !== 'RUNNING') throw sessionNotRunning(id, status);
+    };
+    return AwaitedDownloads.from({ rows, clock, assertRunning }, sessionId);
+  }
+
   /** A step that fails is a clear failure: the steps before it were done. What else goes wrong leaves the effect unknown. */
-  async #runSteps(
-    caller: AgentCaller,
-    input: InputOf<'browser.steps'>,
-    { sessionId, opened }: Place,
-    row: InvocationRow,
-  ): Promise<Outcome> {
-    const { driver, isDriveFailed, addressOf, typing } = this.#parts;
-    const order = { ...visitOf(input), steps: input.steps.map(stepOf) };
+  async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
+    const { isDriveFailed, addressOf, typing } = this.#parts;
+    const { sessionId, opened, row } = at;
     if (opened) typing.count(row, opened);
     const target = opened
       ? { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') }
       : { session: sessionId, address: addressOf(caller, sessionId) };
-    const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
     try {
-      const { stepped } = await driver.run(target, { do: 'steps', steps: order }, help);
-      if (!stepped) throw new Error('the driver returned nothing for steps');
-      const shown = opened ? await typing.cleaned(sessionId, stepped) : stepped;
-      return { state: 'succeeded', ...steppedOutput(input.steps, shown) };
+      const done = await this.#steppedIn(target, caller, input, at);
+      if ('state' in done) return done;
+      const shown = opened ? await typing.cleaned(sessionId, done.stepped) : done.stepped;
+      return { state: 'succeeded', ...steppedOutput(input.steps, shown, done.downloaded) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
       const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
       if (!FAILED_STEP.has(failure.why)) throw failure;
       return failedStep(failure);
     }
+  }
+
+  /** The steps in parts, each up to a `download`, whose files are waited for before the next one. */
+  async #steppedIn(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
+    const { driver, typing, clock } = this.#parts;
+    const { sessionId, opened } = at;
+    const { url, timeoutMs, ...visit } = visitOf(input);
+    const waiting = this.#waiting(at, timeoutMs);
+    const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, at) : undefined;
+    const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
+    const downloaded = new Map<number, readonly JsonObject[]>();
+    const results: StepResult[] = [];
+    let place: Omit<Stepped, 'results'> = { url: '', title: '' };
+    for (const part of partsOf(input.steps)) {
+      const isFirst = results.length === 0;
+      const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(waiting.untilMs - clock.monotonicMs()));
+      const order = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
+      const steps = { ...order, before: beforeOf(results), steps: part.map(stepOf) };
+      const { stepped } = await driver.run(target, { do: 'steps', steps }, help);
+      if (!stepped) throw new Error('the driver returned nothing for steps');
+      const { results: more, ...now } = stepped;
+      place = { ...place, ...now };
+      results.push(...more);
+      if (!downloads || !part.some(isDownload)) continue;
+      const arrived = await downloads.next(waiting);
+      const clean = (text: string): string => (opened ? typing.cleanedText(sessionId, text) : text);
+      if ('failed' in arrived)
+        return notArrived({ ...arrived.failed, message: clean(arrived.failed.message) }, results.length - 1);
+      const named = arrived.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
+      downloaded.set(results.length - 1, named);
+    }
+    return { stepped: { ...place, results }, downloaded };
   }
 
   /** Releases the session of a call. One that has ended is not an error. */
@@ -208,7 +274,7 @@ export class ManagedOperations {
   }
 
   async #produced(
-    operation: CapturingOperationId,
+    operation: ProducingOperationId,
     given: JsonObject,
     { url, title, status, ...captured }: Captured,
     of: SessionId,
@@ -298,6 +364,24 @@ function failedStep({ why, message, details }: DriveFailed): NoSuccess {
   return { state: 'failed', error: { code, message, retryable: false, phase: 'during', details } };
 }
 
+const isDownload = (step: GivenStep): boolean => step.do === 'download';
+
+/** What an earlier part of a call did. */
+const beforeOf = (results: readonly StepResult[]) => ({
+  steps: results.length,
+  bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),
+  hasTyped: results.some(({ do: step }) => step === 'type'),
+});
+
+/** Of a step: its number. */
+const notArrived = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): NoSuccess => ({
+  state: 'failed',
+  error: {
+    ...{ code, retryable: false, phase: 'during' },
+    ...(step === undefined ? { message } : { message: `Step ${step} (download): ${message}`, details: { step } }),
+  },
+});
+
 function wantedBy(operation: CapturingOperationId, given: JsonObject): Wanted {
   switch (operation) {
     case 'browser.screenshot': {
@@ -308,6 +392,10 @@ function wantedBy(operation: CapturingOperationId, given: JsonObject): Wanted {
     case 'browser.pdf': {
       const { paper = 'A4', landscape = false, background = true, pages } = given as InputOf<'browser.pdf'>;
       return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
+    }
+    case 'browser.download': {
+      const { selector } = given as InputOf<'browser.download'>;
+      return { kind: 'download', ...(selector === undefined ? {} : { selector }) };
     }
     case 'browser.extract': {
       const { fields } = given as InputOf<'browser.extract'>;

@@ -84,6 +84,10 @@ export class PageTyping {
     return { ...cleaned, results };
   }
 
+  cleanedText(session: SessionId, text: string): string {
+    return this.#parts.secretsOf(session)?.clean(text) ?? text;
+  }
+
   cleanedFailure(session: SessionId, { why, message, details }: DriveFailed): DriveFailed {
     const secrets = this.#parts.secretsOf(session);
     const clean = (text: string): string => secrets?.clean(text, text.length >= MESSAGE_CHARACTERS_MAX) ?? text;

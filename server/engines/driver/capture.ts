@@ -43,7 +43,9 @@ async function openAndTake(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
 ): Promise<Captured> {
-  const status = url === undefined ? undefined : await visit(page, { url, waitUntil, timeoutMs, acceptStatus });
+  const opened = { waitUntil, timeoutMs, acceptStatus };
+  const isFile = wanted.kind === 'download' && wanted.selector === undefined;
+  const status = url === undefined ? undefined : await (isFile ? visitFile : visit)(page, { url, ...opened });
   return { ...(await pageOf(page, status)), ...(await take(page, wanted)) };
 }
 
@@ -65,6 +67,17 @@ export async function visit(
   if (status === undefined || status < 400 || acceptStatus.includes(status)) return status;
   const place = page.url().slice(0, URL_CHARACTERS_MAX);
   throw new DriveFailed('page', `The page answered with the status ${status}.`, { pageStatus: status, url: place });
+}
+
+/** The address of a file does not load: its navigation ends when the download begins. */
+async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
+  try {
+    return await visit(page, order);
+  } catch (error) {
+    const isAborted = error instanceof DriveFailed && error.details.failure === 'net::ERR_ABORTED';
+    if (isAborted || (error instanceof Error && error.message.includes('Download is starting'))) return undefined;
+    throw error;
+  }
 }
 
 async function open(page: Page, url: string, waitUntil: string, timeout: number): Promise<Response | undefined> {
@@ -92,6 +105,9 @@ export async function take(page: Page, wanted: Wanted): Promise<Taken> {
       return picture(page, wanted);
     case 'pdf':
       return pdf(page, wanted);
+    case 'download':
+      if (wanted.selector !== undefined) await page.locator(wanted.selector).first().click();
+      return {};
     case 'fields':
       return { values: await valuesOf(page, wanted.fields) };
     default:

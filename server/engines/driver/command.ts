@@ -70,6 +70,8 @@ export interface Capture {
 /** Steps that an operation does in a page. Dialogs that open meanwhile are dismissed. */
 export interface Steps extends Omit<Capture, 'wanted'> {
   readonly steps: readonly Step[];
+  /** What earlier commands did of the same call: their steps, the bytes of their files, and whether one of them typed. */
+  readonly before?: { readonly steps: number; readonly bytes: number; readonly hasTyped: boolean };
 }
 
 export type Step =
@@ -117,6 +119,8 @@ export type Wanted =
       readonly pages?: string;
     }
   | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
+  /** Clicks the element; without one the address is that of a file. Whoever watches the browser sees the download. */
+  | { readonly kind: 'download'; readonly selector?: string }
   | {
       readonly kind: 'fields';
       readonly fields: Readonly<Record<string, { selector: string; attribute?: string; all: boolean }>>;

@@ -22,6 +22,8 @@ const SPARE_MS = 500;
 /** Of the pictures and PDF files of one call. */
 const BYTES_MAX = 100 * 1024 ** 2;
 
+const NOTHING = { steps: 0, bytes: 0, hasTyped: false };
+
 /** Where a call is. */
 class Progress {
   /** -1 before the first step. */
@@ -51,35 +53,31 @@ export async function runSteps(page: Page, order: Steps, help: Helper): Promise<
   try {
     return await within(order.timeoutMs + SPARE_MS, run(page, order, progress, help));
   } catch (error) {
-    throw progress.step < 0 ? error : blamed(error, progress.step, order.steps[progress.step]);
+    const { step } = progress;
+    throw step < 0 ? error : blamed(error, step + (order.before ?? NOTHING).steps, order.steps[step]);
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
-async function run(
-  page: Page,
-  { url, waitUntil, acceptStatus, steps }: Steps,
-  progress: Progress,
-  help: Helper,
-): Promise<Stepped> {
+async function run(page: Page, order: Steps, progress: Progress, help: Helper): Promise<Stepped> {
+  const { url, waitUntil, acceptStatus, steps, before = NOTHING } = order;
   const open = (to: string, until: string) =>
     visit(page, { url: to, waitUntil: until, timeoutMs: progress.leftMs(), acceptStatus });
   page.setDefaultTimeout(progress.leftMs());
   let status = url === undefined ? undefined : await open(url, waitUntil);
   const results: StepResult[] = [];
-  let bytes = 0;
-  const typing = steps.findIndex(step => step.do === 'type');
+  let { bytes, hasTyped } = before;
   for (const [index, step] of steps.entries()) {
     progress.step = index;
     page.setDefaultTimeout(progress.leftMs());
     if (step.do === 'goto') {
       status = await open(step.url, step.waitUntil);
       results.push({ do: 'goto' });
-    } else if (step.do === 'type')
-      results.push(await type(page, step.selector, mark => help({ do: 'type', step: index, mark })));
-    else if (isPicture(step) && typing >= 0 && typing < index)
-      results.push(await covered(help, () => perform(page, step)));
+    } else if (step.do === 'type') {
+      hasTyped = true;
+      results.push(await type(page, step.selector, mark => help({ do: 'type', step: before.steps + index, mark })));
+    } else if (isPicture(step) && hasTyped) results.push(await covered(help, () => perform(page, step)));
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
     if (bytes > BYTES_MAX)

@@ -1,0 +1,96 @@
+// Waits for the files that a page downloads during a call. They are kept by the session, as its other downloads are: here they are
+// recognised, and waited for until each is whole.
+import type { InvocationError } from '../../../contract/invocations.ts';
+import type { DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+const LOOK_MS = 100;
+/** A page may begin several files one after the other. Others are not waited for after this time without a new one. */
+const QUIET_MS = 500;
+/** Files of one call. */
+export const DOWNLOADS_MAX = 100;
+const NAME_SHOWN = 100;
+
+export interface AwaitedDownloadsParts {
+  readonly rows: Pick<DownloadRows, 'ofSession'>;
+  readonly clock: Clock;
+  /** Throws the fault of a session that no longer runs. */
+  readonly assertRunning: (session: SessionId) => Promise<void>;
+}
+
+export interface Waiting {
+  readonly session: SessionId;
+  /** Of the clock's monotonic time. */
+  readonly untilMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** `failed`: what happened, if not every file is whole. */
+export type Arrived =
+  | { readonly files: readonly JsonObject[] }
+  | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
+
+export class AwaitedDownloads {
+  readonly #parts: AwaitedDownloadsParts;
+  /** The downloads that belong to no later wait. */
+  readonly #known: Set<string>;
+
+  private constructor(parts: AwaitedDownloadsParts, known: Set<string>) {
+    this.#parts = parts;
+    this.#known = known;
+  }
+
+  /** Follows what begins from now on. */
+  static async from(parts: AwaitedDownloadsParts, session: SessionId): Promise<AwaitedDownloads> {
+    const before = await parts.rows.ofSession(session);
+    return new AwaitedDownloads(parts, new Set(before.map(({ guid }) => guid)));
+  }
+
+  /** Resolves when all files that began since the last wait are whole and no more begin, or with what prevents it. */
+  async next({ session, untilMs, signal }: Waiting): Promise<Arrived> {
+    const { rows, clock, assertRunning } = this.#parts;
+    let begun: readonly DownloadRow[] = [];
+    let quietSinceMs = clock.monotonicMs();
+    for (;;) {
+      const found = (await rows.ofSession(session)).filter(({ guid }) => !this.#known.has(guid));
+      const nowMs = clock.monotonicMs();
+      if (found.length > DOWNLOADS_MAX)
+        return failed('not_possible', `More than ${DOWNLOADS_MAX} downloads began, which is the limit of a call.`);
+      const broken = found.find(({ state }) => state === 'failed' || state === 'removed');
+      if (broken) return failed('download_failed', `The download of ${named(broken)} failed: ${whyOf(broken)}.`);
+      if (found.length > begun.length) quietSinceMs = nowMs;
+      begun = found;
+      const isWhole = found.length > 0 && found.every(({ state }) => state === 'complete');
+      if (isWhole && nowMs - quietSinceMs >= QUIET_MS) return this.#taken(found);
+      if (nowMs >= untilMs) return failed('timeout', late(found));
+      if (found.length === 0) await assertRunning(session);
+      await clock.sleep(LOOK_MS, signal);
+    }
+  }
+
+  #taken(found: readonly DownloadRow[]): Arrived {
+    for (const { guid } of found) this.#known.add(guid);
+    return { files: found.map(described) };
+  }
+}
+
+/** Without links, which are made anew whenever the output is shown. */
+const described = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
+  ...{ id, sessionId, filename, mimeType: mimeType ?? null, size: size ?? null, checksum: checksum ?? null },
+  createdAt: createdAt.toISOString(),
+});
+
+const failed = (code: string, message: string): Arrived => ({ failed: { code, message } });
+
+const named = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_SHOWN));
+
+const whyOf = ({ failure, state }: DownloadRow): string =>
+  failure ?? (state === 'removed' ? 'it was deleted' : 'it was interrupted');
+
+function late(found: readonly DownloadRow[]): string {
+  const running = found.filter(({ state }) => state === 'running');
+  if (found.length === 0) return 'No download began within the time limit of the call.';
+  return `Within the time limit of the call ${found.length - running.length} of ${found.length} downloads were whole. ${running.map(named).join(', ').slice(0, 500)} did not end.`;
+}

@@ -1,0 +1,209 @@
+// The operation `browser.download` and the step `download`: files arrive whole, by address and by click, several at once, with the names
+// that sites give them; and pages that send no file, half of one, or one without end.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { Download } from '../../contract/files.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
+import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import { Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+const REPORT = randomBytes(3_000_000);
+const NAMES = [
+  '../../etc/passwd',
+  '..\\..\\boot.ini',
+  'a/b\u0000c.txt',
+  `${'long'.repeat(100)}.pdf`,
+  '\u202egpj.exe',
+  'con',
+  '.',
+];
+const attached = (name: string) => ({
+  'content-type': 'application/octet-stream',
+  'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+});
+const pages = await openPages({
+  '/files': `<!doctype html><title>Files</title><a id="report" href="/report">report</a>
+    <a id="endless" href="/endless">endless</a><a id="half" href="/half">half</a><a id="page" href="/next">page</a>
+    <a id="outside" href="http://192.0.2.1/report" download>outside</a>
+    <button id="all" onclick="for (const [i, name] of names.entries()) setTimeout(() => {
+      const a = document.createElement('a'); a.href = '/named?' + i; a.download = ''; a.click();
+    }, 100 * i)">all</button><script>const names = Array.from({ length: ${NAMES.length} });</script>`,
+  '/report': (_, response) => void response.writeHead(200, attached('report.bin')).end(REPORT),
+  '/named': ({ url = '' }, response) =>
+    void response.writeHead(200, attached(NAMES[Number(url.split('?')[1])] ?? '')).end('named'),
+  '/gone': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
+  '/half': (_, response) => {
+    response.writeHead(200, { ...attached('half.bin'), 'content-length': '1000000' });
+    response.write(randomBytes(100_000), () => setTimeout(() => response.destroy(), 200));
+  },
+  '/endless': (_, response) => {
+    response.writeHead(200, attached('endless.bin'));
+    const more = setInterval(() => response.write(Buffer.alloc(10_000)), 50);
+    response.once('close', () => clearInterval(more));
+  },
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4', BERTH_SESSION_DOWNLOADS: '20000000' } });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const CONNECTING = ['operations:invoke', 'invocations:read', 'browsers:connect', 'browsers:read', 'browsers:write'];
+const grants = [
+  { operationId: 'browser.download' },
+  { operationId: 'browser.steps' },
+  { operationId: 'reports.fetch' },
+];
+const { key } = await keyWith(server, { grants });
+const { key: connecting } = await keyWith(server, { grants, scopes: CONNECTING });
+let calls = 0;
+
+function call(operation: string, input: object, by = key) {
+  calls += 1;
+  return invoke(server, by, operation, input, { headers: { 'idempotency-key': `call ${calls}`, prefer: 'wait=55' } });
+}
+const downloadsOf = ({ output }: Invocation): readonly Download[] => Object(output).downloads;
+
+async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buffer> {
+  const answer = await fetch(downloadUrl);
+  assert.equal(answer.status, 200);
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  assert.deepEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')], [size, checksum]);
+  return bytes;
+}
+
+test('the address of a file is downloaded whole, and its link and receipt stay valid after the session', async () => {
+  const { body, text } = await call('browser.download', { url: `${pages.url}/report` });
+  assert.equal(body.status, 'succeeded', text);
+  const [file, ...others] = downloadsOf(body);
+  assert.ok(file && others.length === 0);
+  assert.deepEqual([file.filename, file.sessionId], ['report.bin', body.sessionId]);
+  assert.deepEqual(await contentOf(file), REPORT);
+  await server.ended(file.sessionId);
+  const { body: again } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
+  const [later] = downloadsOf(again);
+  assert.ok(later);
+  assert.deepEqual(await contentOf(later), REPORT);
+  const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
+  await verifyReceipt(String(again.receipt), { keys, output: again.output });
+  const changed = { ...again.output, downloads: [{ ...later, size: 1 }] };
+  await assert.rejects(async () => verifyReceipt(String(again.receipt), { keys, output: changed }), /output/);
+});
+
+test('a click that begins several files returns all of them, with names that are safe to store', async () => {
+  const { body, text } = await call('browser.download', { url: `${pages.url}/files`, selector: '#all' });
+  assert.equal(body.status, 'succeeded', text);
+  const files = downloadsOf(body);
+  assert.equal(files.length, NAMES.length);
+  for (const file of files) {
+    assert.doesNotMatch(file.filename, /[/\\\u0000-\u001f\u202e]|^\.\.?$/, JSON.stringify(file.filename));
+    assert.ok(file.filename.length > 0 && Buffer.byteLength(file.filename) <= 255);
+    assert.equal(String(await contentOf(file)), 'named');
+  }
+});
+
+test('in a running session only the files of the call are returned', async () => {
+  const session = await server.createSession({ keepAlive: true }, connecting);
+  const url = `${pages.url}/files`;
+  const opened = [
+    { do: 'goto', url },
+    { do: 'download', selector: '#report' },
+  ];
+  const first = await call('browser.steps', { sessionId: session.id, steps: opened }, connecting);
+  assert.equal(first.body.status, 'succeeded', first.text);
+  const second = await call('browser.download', { sessionId: session.id, selector: '#report' }, connecting);
+  assert.equal(second.body.status, 'succeeded', second.text);
+  const ids = [first, second].map(({ body }) => downloadsOf(body).map(({ id }) => id));
+  assert.deepEqual(
+    ids.map(({ length }) => length),
+    [1, 1],
+  );
+  assert.notDeepEqual(ids[0], ids[1]);
+  const nothing = await call('browser.download', { sessionId: session.id }, connecting);
+  assert.deepEqual([nothing.status, nothing.body.code], [400, 'invalid_request']);
+  const foreign = await call('browser.download', { sessionId: session.id, selector: '#report' });
+  assert.equal(foreign.status, 403, 'without browsers:connect');
+  await server.release(session.id);
+});
+
+test('steps before and after a download are done, and each download has its own files', async () => {
+  const steps = [
+    { do: 'download', selector: '#report' },
+    { do: 'screenshot' },
+    { do: 'download', selector: '#all' },
+    { do: 'extract', fields: { title: { selector: '#report' } } },
+  ];
+  const { body, text } = await call('browser.steps', { url: `${pages.url}/files`, steps });
+  assert.equal(body.status, 'succeeded', text);
+  const { results, artifacts, title } = Object(body.output);
+  const files = downloadsOf(body);
+  assert.deepEqual([title, artifacts.length, files.length], ['Files', 1, 1 + NAMES.length]);
+  assert.deepEqual(results[0], { do: 'download', downloads: [0] });
+  assert.deepEqual(results[2], { do: 'download', downloads: NAMES.map((_, index) => index + 1) });
+  assert.deepEqual(results[3].fields, { title: 'report' });
+  assert.ok(files[0]);
+  assert.deepEqual(await contentOf(files[0]), REPORT);
+  const late = [...steps.slice(0, 1), { do: 'click', selector: '#none' }];
+  const failed = await call('browser.steps', { url: `${pages.url}/files`, timeoutMs: 8000, steps: late });
+  assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
+});
+
+test('an operation of the kind browser downloads, and its output schema names the files', async () => {
+  await owner.publish('reports.fetch', {
+    ...{ title: 'Fetch a report', description: 'Fetches it.', kind: 'browser', effect: 'read' },
+    inputSchema: { type: 'object', additionalProperties: false },
+    outputSchema: { type: 'object', required: ['downloads'], properties: { downloads: { minItems: 1 } } },
+    binding: { url: `${pages.url}/files`, steps: [{ do: 'download', selector: '#report' }] },
+  });
+  const { body, text } = await call('reports.fetch', {});
+  assert.equal(body.status, 'succeeded', text);
+  const [file] = downloadsOf(body);
+  assert.ok(file);
+  assert.deepEqual(await contentOf(file), REPORT);
+});
+
+for (const [what, input, code, message] of [
+  ['a page instead of a file', { url: '/next', timeoutMs: 2000 }, 'timeout', /No download began/],
+  [
+    'a click that only leads to a page',
+    { url: '/files', selector: '#page', timeoutMs: 3000 },
+    'timeout',
+    /No download/,
+  ],
+  ['an error page', { url: '/gone' }, 'page_failed', /404/],
+  ['half a file', { url: '/files', selector: '#half' }, 'download_failed', /"half\.bin" failed/],
+  [
+    'a file without end',
+    { url: '/files', selector: '#endless', timeoutMs: 4000 },
+    'timeout',
+    /0 of 1 .*"endless\.bin"/,
+  ],
+  ['a private address', { url: 'http://10.0.0.1/report' }, 'page_failed', /403/],
+  ['an element that is not there', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
+] as const)
+  test(`${what} is no success, and the session is released`, async () => {
+    const url = input.url.startsWith('/') ? `${pages.url}${input.url}` : input.url;
+    const { body, text } = await call('browser.download', { ...input, url });
+    assert.deepEqual([body.status, body.error?.code], ['failed', code], text);
+    assert.match(String(body.error?.message), message);
+    assert.equal(body.output, undefined);
+    await server.ended(String(body.sessionId));
+  });
+
+test('a download that the network rules of the session block is no success', async () => {
+  const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
+  const { body, text } = await call('browser.download', given);
+  assert.equal(body.status, 'failed', text);
+});
+
+test('discovery describes it as a read, which a grant for all reads includes', async () => {
+  assert.equal(MANAGED_OPERATIONS['browser.download'].effect, 'read');
+  const { key: reader } = await keyWith(server);
+  const { status } = await server.api('GET', agentPath(server, 'operations/browser.download'), { key: reader });
+  assert.equal(status, 200);
+});
+
+test('leaves nothing behind', () => server.settles());
