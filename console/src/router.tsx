@@ -15,7 +15,10 @@ import { KeysPage } from './pages/keys.tsx';
 import { LimitsPage } from './pages/limits.tsx';
 import { MembersPage } from './pages/members.tsx';
 import { MissingPage } from './pages/missing.tsx';
+import { NewOperationPage } from './pages/new-operation.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
+import { OperationPage } from './pages/operation.tsx';
+import { OperationsPage } from './pages/operations.tsx';
 import { OutboxPage } from './pages/outbox.tsx';
 import { OverviewPage } from './pages/overview.tsx';
 import { readPeriod } from './pages/overview-period.ts';
@@ -74,6 +77,30 @@ const session = createRoute({
   component: function Session() {
     const { app, id } = session.useParams();
     return <SessionPage key={id} app={app} id={id} view={readSessionView(session.useSearch())} />;
+  },
+});
+const operations = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/operations',
+  component: function Operations() {
+    const { app } = operations.useParams();
+    return <OperationsPage key={app} app={app} />;
+  },
+});
+const newOperation = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/operations/new',
+  component: function NewOperation() {
+    const { app } = newOperation.useParams();
+    return <NewOperationPage key={app} app={app} />;
+  },
+});
+const operation = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/operations/$id',
+  component: function Operation() {
+    const { app, id } = operation.useParams();
+    return <OperationPage key={`${app} ${id}`} app={app} id={id} />;
   },
 });
 const invocations = createRoute({
@@ -177,6 +204,9 @@ export const router = createRouter({
     home,
     overview,
     sessions,
+    operations,
+    newOperation,
+    operation,
     invocations,
     invocation,
     playground,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Owner } from '../harness/configured.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
 import {
   consoleIsBuilt,
   consoleLink,
@@ -29,6 +29,16 @@ assert.equal(invocation.status, 'failed');
 const owner = await Owner.of(server);
 const CREDENTIAL = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
 assert.equal((await owner.write('shop-api', CREDENTIAL)).status, 201);
+const order = cancelOrder(
+  { url: 'https://api.shop.example' },
+  { binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } },
+);
+await owner.publish('orders.cancel', order);
+assert.equal(
+  (await owner.configure('orders.cancel', { ...order, effect: 'irreversible', acknowledgeUnattended: true }, '*'))
+    .status,
+  200,
+);
 
 const path = (rest: string): string => `/console/a/${server.applicationId}${rest}`;
 
@@ -47,6 +57,10 @@ const OTHERS: readonly Place[] = [
   [path(`/sessions/${session.id}?tab=files`), 'Session'],
   [path(`/sessions/${session.id}?tab=replay`), 'Session'],
   [path(`/sessions/${session.id}?tab=connect`), 'Session'],
+  [path('/operations'), 'Operations'],
+  [path('/operations/new'), 'New operation'],
+  [path('/operations/orders.cancel'), 'orders.cancel'],
+  [path('/operations/browser.steps'), 'browser.steps'],
   [path('/invocations'), 'Invocations'],
   [path(`/invocations/${invocation.id}`), 'Invocation'],
   [path('/playground'), 'Playground'],

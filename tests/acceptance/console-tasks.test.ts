@@ -9,11 +9,13 @@ import { boxOf, kill } from '../faults/victims.ts';
 import { Owner } from '../harness/configured.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched } from '../harness/console.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
 import { rowsOf } from '../harness/other-person.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { inventPast, inventSessions } from '../harness/past.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 await consoleIsBuilt();
 const pages = await openPages({
@@ -23,7 +25,11 @@ const pages = await openPages({
   '/provider': `<!doctype html><title>Provider</title><style>body{margin:0}input,button{position:absolute;left:20px;width:300px;height:40px}
     input{top:40px}button{top:140px}</style><input id="name"><button onclick="opener.document.title = 'Hello ' + document.querySelector('input').value; window.close()">Allow</button>`,
 });
-const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });
+const upstream = await openUpstream();
+upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
+// The pages of the sessions stay reachable.
+const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
 await inventSessions(server, 2_000);
 await inventPast(server);
 const link = consoleLink(server);
@@ -171,6 +177,24 @@ task('rotate the credential of the shop', 3, async user => {
   await user.click(page.getByRole('button', { name: 'Rotate shop-api' }));
   await user.type(page.getByRole('dialog').getByLabel('Key'), 'another-key-of-the-shop');
   await page.getByText('Version 2, written').waitFor();
+});
+
+task('publish an operation that reads from an API, and see the call of an agent', 7, async user => {
+  const { page } = user;
+  const { key } = await keyWith(server, { name: 'shop agent' });
+  await user.click(page.getByRole('link', { name: 'Operations' }));
+  await user.click(page.getByRole('link', { name: 'New operation' }));
+  await user.click(page.getByRole('button', { name: /^Read from an API/ }));
+  user.steps += 1;
+  await page.getByLabel('Address', { exact: true }).fill(`${upstream.url}/orders/{orderId}`);
+  await user.click(page.getByRole('button', { name: 'Save and publish' }));
+  await page.getByText('Published r1').waitFor();
+  const { body, text } = await invoke(server, key, 'orders.read', { orderId: 'A-1' });
+  assert.equal(body.status, 'succeeded', text);
+  await user.click(page.getByRole('link', { name: 'Show its invocations' }));
+  await page.getByText('by shop agent').waitFor();
+  await user.click(page.getByRole('link', { name: 'orders.read' }));
+  await page.getByText('Verified in this browser').waitFor();
 });
 
 task('take over, sign in through a popup, give back', 7, async user => {

@@ -170,6 +170,30 @@ export const operationNamesQuery = (app: string) =>
     },
   });
 
+/** Built-in operations and those of the application, with their newest revisions. */
+export const operationsQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['operations', app, 'list'],
+    queryFn: ({ signal, pageParam }) =>
+      call('listConfiguredOperations', { params: { appId: app }, query: pageOf(OPERATIONS_NAMED, pageParam), signal }),
+  });
+
+export const operationQuery = (app: string, id: string) =>
+  queryOptions({
+    queryKey: ['operations', app, 'one', id],
+    queryFn: ({ signal }) => call('readConfiguredOperation', { params: { appId: app, id }, signal }),
+  });
+
+/** A revision does not change. */
+export const operationRevisionQuery = (app: string, id: string, revision: number) =>
+  queryOptions({
+    queryKey: ['operation-revision', app, id, revision],
+    queryFn: ({ signal }) =>
+      call('readConfiguredOperation', { params: { appId: app, id }, query: { revision }, signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
 /** Asks for a fresh proof, so it is fetched only when the page is opened. */
 export const mailsQuery = queryOptions({
   queryKey: ['mails'],

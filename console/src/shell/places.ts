@@ -5,6 +5,7 @@ import type { IconName } from '../ui/icon.tsx';
 export const PAGES = [
   { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
   { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
+  { to: '/a/$app/operations', icon: 'operations', name: 'Operations', needs: 'listConfiguredOperations' },
   { to: '/a/$app/invocations', icon: 'invocations', name: 'Invocations', needs: 'listApplicationInvocations' },
   { to: '/a/$app/playground', icon: 'play', name: 'Playground', needs: 'createSession' },
   { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },

@@ -7,29 +7,43 @@ const CONTROL =
 interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
+  /** What is wrong with the value. */
+  readonly problem?: string | undefined;
 }
 
-export function TextField({ label, hint, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
+const described = (id: string, { hint, problem }: Pick<FieldProps, 'hint' | 'problem'>) => ({
+  'aria-describedby': [problem && `${id}-problem`, hint && `${id}-hint`].filter(Boolean).join(' ') || undefined,
+  'aria-invalid': problem ? true : undefined,
+});
+
+export function TextField({ label, hint, problem, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
   const id = useId();
   return (
-    <Labelled id={id} label={label} hint={hint} className={className}>
-      <input id={id} className={CONTROL} aria-describedby={hint ? `${id}-hint` : undefined} {...rest} />
+    <Labelled {...{ id, label, hint, problem, className }}>
+      <input id={id} className={CONTROL} {...described(id, { hint, problem })} {...rest} />
     </Labelled>
   );
 }
 
-export function SelectField({ label, hint, className = '', children, ...rest }: FieldProps & ComponentProps<'select'>) {
+export function SelectField({
+  label,
+  hint,
+  problem,
+  className = '',
+  children,
+  ...rest
+}: FieldProps & ComponentProps<'select'>) {
   const id = useId();
   return (
-    <Labelled id={id} label={label} hint={hint} className={className}>
-      <select id={id} className={CONTROL} aria-describedby={hint ? `${id}-hint` : undefined} {...rest}>
+    <Labelled {...{ id, label, hint, problem, className }}>
+      <select id={id} className={CONTROL} {...described(id, { hint, problem })} {...rest}>
         {children}
       </select>
     </Labelled>
   );
 }
 
-export function CheckField({ label, hint, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
+export function CheckField({ label, hint, problem, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
   const id = useId();
   return (
     <div className={`flex gap-2.5 ${className}`}>
@@ -37,7 +51,7 @@ export function CheckField({ label, hint, className = '', ...rest }: FieldProps 
         id={id}
         type="checkbox"
         className="mt-0.5 size-4 shrink-0 accent-accent"
-        aria-describedby={hint ? `${id}-hint` : undefined}
+        {...described(id, { hint, problem })}
         {...rest}
       />
       <div>
@@ -49,6 +63,7 @@ export function CheckField({ label, hint, className = '', ...rest }: FieldProps 
             {hint}
           </p>
         )}
+        <FieldProblem {...{ id, problem }} />
       </div>
     </div>
   );
@@ -58,6 +73,7 @@ const Labelled = ({
   id,
   label,
   hint,
+  problem,
   className,
   children,
 }: FieldProps & { readonly id: string; readonly className: string; readonly children: ReactNode }) => (
@@ -66,6 +82,7 @@ const Labelled = ({
       {label}
     </label>
     {children}
+    <FieldProblem {...{ id, problem }} />
     {hint && (
       <p id={`${id}-hint`} className="mt-1 text-xs text-soft">
         {hint}
@@ -73,3 +90,10 @@ const Labelled = ({
     )}
   </div>
 );
+
+const FieldProblem = ({ id, problem }: { readonly id: string; readonly problem: string | undefined }) =>
+  problem ? (
+    <p id={`${id}-problem`} className="mt-1 text-xs break-words text-bad">
+      {problem}
+    </p>
+  ) : null;

@@ -2,6 +2,7 @@
 const PATHS = {
   overview: 'M4.5 19.5h15M6.5 16v-4M11 16V6.5M15.5 16v-7M19.5 16v-2',
   sessions: 'M3.5 5.5h17v13h-17zM3.5 9h17M6 7.3h.01M8 7.3h.01',
+  operations: 'M4 7h8.5M16.5 7H20M4 12h3.5M11.5 12H20M4 17h8.5M16.5 17H20M14.5 5v4M9.5 10v4M14.5 15v4',
   invocations: 'M13 3.5L5.5 13.5H11l-1 7 8-10.5h-5.5z',
   contexts: 'M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4',
   extensions: 'M9 4.5h6v4h4.5v6H16v5H9v-3a2 2 0 1 0 0-4V8.5H4.5v6',

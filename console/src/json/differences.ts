@@ -1,0 +1,33 @@
+// What differs between two JSON values, by path. Pure.
+
+export interface Difference {
+  readonly path: string;
+  /** As JSON. Absent: there was none. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+export function differences(before: unknown, after: unknown, path = ''): Difference[] {
+  if (canonical(before) === canonical(after)) return [];
+  const [one, other] = [membersOf(before), membersOf(after)];
+  if (!one || !other || Array.isArray(before) !== Array.isArray(after))
+    return [{ path, ...written('before', before), ...written('after', after) }];
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  return names.flatMap(name => differences(one[name], other[name], path === '' ? name : `${path}.${name}`));
+}
+
+const membersOf = (value: unknown): Members | undefined =>
+  typeof value === 'object' && value !== null ? (value as Members) : undefined; // JSON has no other objects
+
+const written = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
+  value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string }); // a computed key is widened
+
+/** Equal for values that differ only in the order of their members. */
+export const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) =>
+    membersOf(part) && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(Object(part)).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  ) ?? '';

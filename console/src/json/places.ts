@@ -1,0 +1,135 @@
+// Where the members of a JSON text stand, so that an error can be shown at its place. Pure.
+
+export interface Parsed {
+  readonly value: unknown;
+  /** Offset of each value by its path, such as `steps.0.do`. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+export interface Broken {
+  /** What was expected. */
+  readonly message: string;
+  readonly offset: number;
+}
+
+/** What is wrong with a text. */
+export interface PlacedProblem {
+  readonly message: string;
+  /** Where in the text. */
+  readonly offset?: number;
+}
+
+const LEVELS_MAX = 200;
+const BLANK = /[ \t\n\r]*/y;
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+
+export function parseJson(text: string): Parsed | Broken {
+  const scanner = new Scanner(text);
+  try {
+    scanner.document();
+  } catch (error) {
+    if (error instanceof NotJson) return { message: error.message, offset: error.offset };
+    throw error;
+  }
+  return { value: JSON.parse(text), places: scanner.places };
+}
+
+/** The offset of the value at the path, or of the nearest value around it. */
+export function offsetOf({ places }: Parsed, path: readonly string[]): number {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const offset = places.get(path.slice(0, length).join('.'));
+    if (offset !== undefined) return offset;
+  }
+  return 0;
+}
+
+export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+
+/** `steps[0].do` and `steps.0.do` are the same path. */
+export const partsOf = (path: string): string[] =>
+  path
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+    .split('.')
+    .filter(part => part !== '');
+
+class NotJson extends Error {
+  readonly offset: number;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+class Scanner {
+  readonly places = new Map<string, number>();
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  document(): void {
+    this.#value([]);
+    if (this.#at < this.#text.length) throw this.#broken('expected nothing more');
+  }
+
+  #value(path: readonly string[]): void {
+    this.#skip(BLANK);
+    if (path.length > LEVELS_MAX) throw this.#broken(`is nested more than ${LEVELS_MAX} levels deep`);
+    this.places.set(path.join('.'), this.#at);
+    const first = this.#text[this.#at];
+    if (first === '{') this.#members('}', index => this.#member(path, index));
+    else if (first === '[') this.#members(']', index => this.#value([...path, String(index)]));
+    else if (first === '"') this.#string();
+    else if (this.#skip(LITERAL) === 0) throw this.#broken('expected a value, for example "text", 1, true, { or [');
+    this.#skip(BLANK);
+  }
+
+  #members(end: '}' | ']', member: (index: number) => void): void {
+    this.#at += 1;
+    this.#skip(BLANK);
+    if (this.#take(end)) return;
+    for (let index = 0; ; index += 1) {
+      member(index);
+      if (this.#take(end)) return;
+      if (!this.#take(',')) throw this.#broken(`expected , or ${end}`);
+    }
+  }
+
+  #member(path: readonly string[], index: number): void {
+    this.#skip(BLANK);
+    if (this.#text[this.#at] !== '"')
+      throw this.#broken(index === 0 ? 'expected a name in double quotes, or }' : 'expected a name in double quotes');
+    const name = this.#string();
+    this.#skip(BLANK);
+    if (!this.#take(':')) throw this.#broken('expected :');
+    this.#value([...path, name]);
+  }
+
+  #string(): string {
+    const start = this.#at;
+    if (this.#skip(STRING) === 0) throw this.#broken('expected a text that ends with " on the same line');
+    return JSON.parse(this.#text.slice(start, this.#at));
+  }
+
+  #take(mark: string): boolean {
+    if (this.#text[this.#at] !== mark) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  /** The number of characters. */
+  #skip(pattern: RegExp): number {
+    pattern.lastIndex = this.#at;
+    const length = pattern.exec(this.#text)?.[0].length ?? 0;
+    this.#at += length;
+    return length;
+  }
+
+  #broken(message: string): NotJson {
+    return new NotJson(message, this.#at);
+  }
+}

@@ -1,0 +1,94 @@
+// What an application can change of a built-in operation. It takes effect at once.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
+import { call } from '../api/call.ts';
+import { Button } from '../ui/button.tsx';
+import { CheckField, SelectField, TextField } from '../ui/form.tsx';
+import { Panel } from '../ui/page.tsx';
+import { FormError } from '../ui/states.tsx';
+import { MICRO } from './operation-draft.ts';
+import { Options } from './operation-fields.tsx';
+import { APPROVALS, keyIn } from './operation-words.tsx';
+
+export function BuiltInOperation({
+  app,
+  operation,
+  mayWrite,
+  mayRelax,
+}: {
+  readonly app: string;
+  readonly operation: ConfiguredOperation;
+  readonly mayWrite: boolean;
+  /** Whether the person may raise the price and require a weaker approval. */
+  readonly mayRelax: boolean;
+}) {
+  const client = useQueryClient();
+  const [enabled, setEnabled] = useState(operation.enabled ?? true);
+  const [approval, setApproval] = useState(operation.approval);
+  const [price, setPrice] = useState(String(operation.price.microCredits / MICRO));
+  const microCredits = Math.round(Number(price) * MICRO);
+  const work = useMutation({
+    mutationFn: () =>
+      call('configureOperation', {
+        params: { appId: app, id: operation.id },
+        headers: { 'if-match': `"${operation.revision}"` },
+        body: { enabled, approval, price: { microCredits } },
+      }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['operations', app] }),
+  });
+  const isChanged =
+    enabled !== (operation.enabled ?? true) ||
+    approval !== operation.approval ||
+    microCredits !== operation.price.microCredits;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    work.mutate();
+  };
+  return (
+    <Panel title="For this application">
+      <form onSubmit={submit} className="grid gap-4 p-4">
+        <CheckField
+          label="Agents may call it"
+          hint="If their key has a grant for it."
+          disabled={!mayWrite}
+          checked={enabled}
+          onChange={event => setEnabled(event.target.checked)}
+        />
+        <SelectField
+          label="Who approves each call"
+          disabled={!mayWrite}
+          value={approval}
+          onChange={event => setApproval(keyIn(APPROVALS, event.target.value, 'none'))}
+        >
+          <Options words={APPROVALS} />
+        </SelectField>
+        <TextField
+          label="Price of a call in credits"
+          hint="On top of time and traffic. Charged if this installation charges credit, and only for a success."
+          type="number"
+          min={0}
+          step="any"
+          disabled={!mayWrite}
+          value={price}
+          onChange={event => setPrice(event.target.value)}
+        />
+        <FormError error={work.error} />
+        {mayWrite && (
+          <div className="flex flex-wrap items-center gap-3">
+            <Button type="submit" look="primary" busy={work.isPending} disabled={!isChanged}>
+              Save
+            </Button>
+            <p role="status" className="text-sm text-soft">
+              {work.isSuccess && !isChanged
+                ? 'Saved. It has taken effect.'
+                : mayRelax
+                  ? ''
+                  : 'A higher price or a weaker approval needs the role admin.'}
+            </p>
+          </div>
+        )}
+      </form>
+    </Panel>
+  );
+}

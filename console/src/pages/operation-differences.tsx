@@ -1,0 +1,72 @@
+// What the newest revision of an operation has that agents do not call yet.
+import { useQuery } from '@tanstack/react-query';
+import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
+import { operationRevisionQuery } from '../api/queries.ts';
+import { type Difference, differences } from '../json/differences.ts';
+import { Panel } from '../ui/page.tsx';
+import { Failed, Loading } from '../ui/states.tsx';
+
+const SHOWN_MAX = 40;
+const CHARACTERS_MAX = 300;
+
+export function OperationDifferences({
+  app,
+  operation,
+  published,
+}: {
+  readonly app: string;
+  readonly operation: ConfiguredOperation;
+  readonly published: number;
+}) {
+  const { data, error, refetch } = useQuery(operationRevisionQuery(app, operation.id, published));
+  const found = data && differences(contentOf(data), contentOf(operation));
+  return (
+    <Panel title={`Revision ${operation.revision} differs from ${published}`}>
+      {found ? (
+        <ul className="divide-y divide-line">
+          {found.slice(0, SHOWN_MAX).map(difference => (
+            <Row key={difference.path} difference={difference} />
+          ))}
+          {found.length === 0 && <li className="px-4 py-3 text-sm text-soft">In nothing. Only its number is new.</li>}
+          {found.length > SHOWN_MAX && (
+            <li className="px-4 py-3 text-sm text-soft">And in {found.length - SHOWN_MAX} more places.</li>
+          )}
+        </ul>
+      ) : error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : (
+        <Loading what="the published revision" rows={2} />
+      )}
+    </Panel>
+  );
+}
+
+const Row = ({ difference: { path, before, after } }: { readonly difference: Difference }) => (
+  <li className="grid gap-1 px-4 py-2.5 text-xs">
+    <p className="font-medium break-words">{path}</p>
+    {before !== undefined && (
+      <p className="break-words">
+        <span className="text-soft">Published: </span>
+        <del className="font-mono decoration-bad">{cut(before)}</del>
+      </p>
+    )}
+    {after !== undefined && (
+      <p className="break-words">
+        <span className="text-soft">Draft: </span>
+        <ins className="font-mono no-underline">{cut(after)}</ins>
+      </p>
+    )}
+  </li>
+);
+
+const cut = (text: string): string => (text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX)}…` : text);
+
+const contentOf = ({
+  revision: _revision,
+  publishedRevision: _published,
+  digest: _digest,
+  status: _status,
+  createdAt: _created,
+  updatedAt: _updated,
+  ...content
+}: ConfiguredOperation): object => content;

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
+import { DraftError, draftOf, EMPTY_DRAFT, problemsOf, requestOf } from './operation-draft.ts';
+
+const OPERATION = {
+  ...{ id: 'orders.cancel', kind: 'http', status: 'draft', revision: 2, digest: 'sha256:', title: 'Cancel' },
+  ...{ description: 'Cancels an order.', effect: 'irreversible', approval: 'owner', acknowledgeUnattended: true },
+  inputSchema: { type: 'object', properties: { orderId: { type: 'string' } } },
+  outputSchema: { type: 'object' },
+  binding: {
+    ...{ method: 'POST', url: 'https://api.shop.example/orders/{orderId}', query: { q: '/orderId' }, sign: true },
+    ...{ auth: { credentialId: 'shop-api', as: 'header', header: 'X-Key' }, body: { from: '/' } },
+    idempotencyHeader: 'Idempotency-Key',
+  },
+  ...{ timeoutMs: 2500, retention: { output: 'full', days: 3 }, price: { microCredits: 1500 } },
+  ...{ display: { summary: 'Cancel {{input.orderId}}' }, examples: [{ input: { orderId: 'A-1' } }] },
+} satisfies ConfiguredOperation as ConfiguredOperation;
+
+const BROWSER = {
+  ...OPERATION,
+  kind: 'browser',
+  binding: { url: 'https://shop.example', steps: [{ do: 'click', selector: '#a' }], allowedDomains: ['shop.example'] },
+} as ConfiguredOperation;
+
+for (const operation of [OPERATION, BROWSER])
+  test(`nothing of an operation is lost between the API and the form: ${operation.kind}`, () => {
+    const { id: _, status: __, revision: ___, digest: ____, ...content } = operation;
+    assert.deepEqual(requestOf(draftOf(operation)), content);
+  });
+
+test('a text that is not JSON is named with its field, line and place', () => {
+  const draft = { ...EMPTY_DRAFT, inputSchema: '{\n  "type": object\n}', examples: '{}' };
+  assert.throws(
+    () => requestOf(draft),
+    (error: unknown) => {
+      assert.ok(error instanceof DraftError);
+      assert.deepEqual(
+        error.problems.map(({ field, offset }) => [field, offset]),
+        [
+          ['inputSchema', 12],
+          ['examples', 0],
+        ],
+      );
+      assert.match(error.message, /Line 2 is not JSON: expected a value/);
+      return true;
+    },
+  );
+});
+
+test('errors of the API stand at their fields, and in JSON at their lines', () => {
+  const draft = draftOf(OPERATION);
+  const at = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
+  assert.deepEqual(at('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });
+  assert.deepEqual(at('binding.auth.header'), { field: 'header', message: 'is wrong' });
+  assert.deepEqual(at('binding.body.from'), { field: 'bodyFrom', message: 'is wrong' });
+  assert.equal(at('binding.query.q')?.field, 'call');
+  assert.equal(at('timeoutMs')?.field, 'seconds');
+  assert.equal(at('display.summary')?.field, 'settings');
+  assert.deepEqual(at('something'), { message: 'something is wrong' });
+  const schema = at('inputSchema.properties.orderId.type');
+  assert.equal(schema?.message, 'Line 5: properties.orderId.type is wrong');
+  assert.ok(draft.inputSchema.slice(schema?.offset).startsWith('"string"'));
+  const example = at('examples[0].input.orderId');
+  assert.ok(draft.examples.slice(example?.offset).startsWith('"A-1"'));
+  const steps = draftOf(BROWSER);
+  const [step] = problemsOf([{ path: 'binding.steps.0.selector', message: 'is wrong' }], steps);
+  assert.equal(step?.field, 'steps');
+  assert.ok(steps.steps.slice(step?.offset).startsWith('"#a"'));
+});

@@ -1,0 +1,233 @@
+// An operation as its form has it, in texts: from the API, to the API, and which field an error of the API is about.
+import type { Issue } from '../../../contract/common.ts';
+import type {
+  BrowserBinding,
+  ConfiguredOperation,
+  ConfigureOperation,
+  HttpBinding,
+  OperationApproval,
+} from '../../../contract/configured-operations.ts';
+import type { OperationEffect } from '../../../contract/invocations.ts';
+import { lineOf, offsetOf, type PlacedProblem, parseJson, partsOf } from '../json/places.ts';
+
+export type OwnKind = 'http' | 'browser';
+
+export interface OperationDraft {
+  readonly kind: OwnKind;
+  readonly title: string;
+  readonly description: string;
+  readonly effect: OperationEffect;
+  readonly approval: OperationApproval;
+  readonly acknowledged: boolean;
+  readonly method: HttpBinding['method'];
+  readonly url: string;
+  /** Empty: the call is sent without. */
+  readonly credentialId: string;
+  readonly as: 'bearer' | 'basic' | 'header';
+  readonly header: string;
+  readonly bodyFrom: string;
+  readonly idempotencyHeader: string;
+  /** JSON, as are the next ones. */
+  readonly steps: string;
+  readonly inputSchema: string;
+  readonly outputSchema: string;
+  /** A list of inputs. */
+  readonly examples: string;
+  /** Members of the binding that have no field. */
+  readonly call: string;
+  /** Members of the operation that have no field. */
+  readonly settings: string;
+  readonly seconds: string;
+  /** In credits. */
+  readonly price: string;
+}
+
+export type DraftField = keyof OperationDraft | 'id';
+
+export const MICRO = 1_000_000;
+const SECOND_MS = 1_000;
+
+export const EMPTY_DRAFT: OperationDraft = {
+  ...{ kind: 'http', title: '', description: '', effect: 'read', approval: 'none', acknowledged: false },
+  ...{ method: 'GET', url: '', credentialId: '', as: 'bearer', header: '', bodyFrom: '', idempotencyHeader: '' },
+  ...{ steps: '', inputSchema: '', outputSchema: '', examples: '', call: '', settings: '', seconds: '20', price: '0' },
+};
+
+export function draftOf(operation: ConfiguredOperation): OperationDraft {
+  const { title, description, kind, effect, approval, acknowledgeUnattended = false, binding } = operation;
+  const { inputSchema, outputSchema, examples, display, retention, timeoutMs, price } = operation;
+  return {
+    ...EMPTY_DRAFT,
+    ...{ kind: kind === 'browser' ? 'browser' : 'http', title, description, effect, approval },
+    ...(binding ? bindingFields(binding) : {}),
+    acknowledged: acknowledgeUnattended,
+    inputSchema: pretty(inputSchema),
+    outputSchema: outputSchema ? pretty(outputSchema) : '',
+    examples: examples.length > 0 ? pretty(examples.map(({ input }) => input)) : '',
+    settings: restOf({ ...(display ? { display } : {}), ...(retention ? { retention } : {}) }),
+    seconds: String(timeoutMs / SECOND_MS),
+    price: String(price.microCredits / MICRO),
+  };
+}
+
+function bindingFields(binding: HttpBinding | BrowserBinding): Partial<OperationDraft> {
+  if ('steps' in binding) {
+    const { url = '', steps, ...rest } = binding;
+    return { url, steps: pretty(steps), call: restOf(rest) };
+  }
+  const { method, url, auth, body, idempotencyHeader = '', ...rest } = binding;
+  return {
+    ...{ method, url, idempotencyHeader, bodyFrom: body ? body.from || '/' : '', call: restOf(rest) },
+    ...(auth ? { credentialId: auth.credentialId, as: auth.as, header: auth.header ?? '' } : {}),
+  };
+}
+
+export const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
+const restOf = (rest: object): string => (Object.keys(rest).length > 0 ? pretty(rest) : '');
+
+/** An error with its field. */
+export interface Problem extends PlacedProblem {
+  readonly field?: DraftField;
+}
+
+export class DraftError extends Error {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ message }) => message).join(' '));
+    this.problems = problems;
+  }
+}
+
+/** @throws DraftError if a text is not JSON, with its place. */
+export function requestOf(draft: OperationDraft): ConfigureOperation {
+  const reader = new Reader(draft);
+  const { kind, title, description, effect, approval, acknowledged, seconds, price } = draft;
+  const inputSchema = reader.object('inputSchema') ?? {};
+  const outputSchema = reader.object('outputSchema');
+  const examples = reader.list('examples');
+  const binding = kind === 'http' ? httpBinding(draft, reader) : browserBinding(draft, reader);
+  const settings = reader.object('settings');
+  reader.assertSound();
+  return {
+    ...settings,
+    ...{ title, description, kind, effect, approval, inputSchema },
+    ...(acknowledged ? { acknowledgeUnattended: true } : {}),
+    ...(outputSchema ? { outputSchema } : {}),
+    ...(examples ? { examples: examples.map(input => ({ input })) } : {}),
+    binding: binding as HttpBinding | BrowserBinding, // the API validates it
+    timeoutMs: Math.round(Number(seconds) * SECOND_MS),
+    price: { microCredits: Math.round(Number(price) * MICRO) },
+  } as ConfigureOperation; // as above
+}
+
+function httpBinding(draft: OperationDraft, reader: Reader): object {
+  const { method, url, credentialId, as, header, bodyFrom, idempotencyHeader } = draft;
+  return {
+    ...reader.object('call'),
+    ...{ method, url: url.trim() },
+    ...(credentialId === '' ? {} : { auth: { credentialId, as, ...(as === 'header' ? { header } : {}) } }),
+    ...(bodyFrom === '' ? {} : { body: { from: bodyFrom } }),
+    ...(idempotencyHeader === '' ? {} : { idempotencyHeader }),
+  };
+}
+
+const browserBinding = ({ url }: OperationDraft, reader: Reader): object => ({
+  ...reader.object('call'),
+  ...(url.trim() === '' ? {} : { url: url.trim() }),
+  steps: reader.list('steps') ?? [],
+});
+
+type JsonField = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' | 'settings';
+
+/** Reads the JSON of the fields, and remembers what was wrong. */
+class Reader {
+  readonly #draft: OperationDraft;
+  readonly #problems: Problem[] = [];
+
+  constructor(draft: OperationDraft) {
+    this.#draft = draft;
+  }
+
+  object(field: JsonField): Record<string, unknown> | undefined {
+    const value = this.#read(field);
+    if (value === undefined || (typeof value === 'object' && value !== null && !Array.isArray(value)))
+      return value as Record<string, unknown> | undefined; // as just checked
+    this.#problems.push({ field, message: 'Expected an object: { ... }.', offset: 0 });
+    return undefined;
+  }
+
+  list(field: JsonField): unknown[] | undefined {
+    const value = this.#read(field);
+    if (value === undefined || Array.isArray(value)) return value;
+    this.#problems.push({ field, message: 'Expected a list: [ ... ].', offset: 0 });
+    return undefined;
+  }
+
+  assertSound(): void {
+    if (this.#problems.length > 0) throw new DraftError(this.#problems);
+  }
+
+  #read(field: JsonField): unknown {
+    const text = this.#draft[field];
+    if (text.trim() === '') return undefined;
+    const json = parseJson(text);
+    if ('places' in json) return json.value;
+    const { message, offset } = json;
+    this.#problems.push({ field, message: `Line ${lineOf(text, offset)} is not JSON: ${message}.`, offset });
+    return undefined;
+  }
+}
+
+/** Issues of the API at the fields that they are about. */
+export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): readonly Problem[] =>
+  issues.map(({ path, message }) => {
+    const { field, rest } = placeOf(partsOf(path), draft.kind);
+    if (field === undefined) return { message: `${path} ${message}`.trim() };
+    if (!isJsonField(field)) return { field, message };
+    const json = parseJson(draft[field]);
+    if (!('places' in json) || draft[field] === '') return { field, message: `${path} ${message}` };
+    const offset = offsetOf(json, rest);
+    return { field, message: `Line ${lineOf(draft[field], offset)}: ${`${written(rest)} ${message}`.trim()}`, offset };
+  });
+
+/** `steps[0].do`. */
+const written = (path: readonly string[]): string =>
+  path.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`), '');
+
+const isJsonField = (field: DraftField): field is JsonField =>
+  ['steps', 'inputSchema', 'outputSchema', 'examples', 'call', 'settings'].includes(field);
+
+interface Place {
+  readonly field?: DraftField;
+  /** The path within a field that has JSON. */
+  readonly rest: readonly string[];
+}
+
+function placeOf(path: readonly string[], kind: OwnKind): Place {
+  const [first = '', ...rest] = path;
+  if (first === 'binding') return bindingPlace(rest, kind);
+  if (first === 'inputSchema' || first === 'outputSchema') return { field: first, rest };
+  if (first === 'examples') return { field: 'examples', rest: rest.filter((part, at) => at !== 1 || part !== 'input') };
+  if (first === 'display' || first === 'retention') return { field: 'settings', rest: path };
+  const field = PLAIN[first];
+  return field ? { field, rest: [] } : { rest: [] };
+}
+
+const PLAIN: Readonly<Record<string, DraftField>> = {
+  ...{ id: 'id', kind: 'kind', title: 'title', description: 'description', effect: 'effect', approval: 'approval' },
+  ...{ acknowledgeUnattended: 'acknowledged', timeoutMs: 'seconds', price: 'price' },
+};
+
+function bindingPlace([first = '', ...rest]: readonly string[], kind: OwnKind): Place {
+  if (first === 'url') return { field: 'url', rest: [] };
+  if (kind === 'browser')
+    return first === 'steps' ? { field: 'steps', rest } : { field: 'call', rest: [first, ...rest] };
+  if (first === 'method' || first === 'idempotencyHeader') return { field: first, rest: [] };
+  if (first === 'body') return { field: 'bodyFrom', rest: [] };
+  if (first === 'auth') {
+    const [part] = rest;
+    return { field: part === 'as' || part === 'header' ? part : 'credentialId', rest: [] };
+  }
+  return first === '' ? { rest: [] } : { field: 'call', rest: [first, ...rest] };
+}

@@ -1,0 +1,134 @@
+// The form of an operation of the application: saves a new revision, and publishes it.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import type { Issue } from '../../../contract/common.ts';
+import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
+import { ApiError } from '../api/api-error.ts';
+import { call } from '../api/call.ts';
+import { canonical } from '../json/differences.ts';
+import { Button } from '../ui/button.tsx';
+import { TextField } from '../ui/form.tsx';
+import { FormError } from '../ui/states.tsx';
+import { DraftError, draftOf, type OperationDraft, type Problem, problemsOf, requestOf } from './operation-draft.ts';
+import { AboutFields, BrowserFields, DataFields, HttpFields, LimitFields } from './operation-fields.tsx';
+
+export function OperationEditor({
+  app,
+  operation,
+  start,
+  mayWrite,
+  saved,
+}: {
+  readonly app: string;
+  /** Absent: a new one. */
+  readonly operation?: ConfiguredOperation;
+  /** What a new one begins with. */
+  readonly start?: { readonly id: string; readonly draft: OperationDraft };
+  readonly mayWrite: boolean;
+  readonly saved: (operation: ConfiguredOperation) => void;
+}) {
+  const client = useQueryClient();
+  const form = useRef<HTMLFormElement>(null);
+  const [base, setBase] = useState(operation);
+  const [id, setId] = useState(operation?.id ?? start?.id ?? '');
+  const [draft, setDraft] = useState(() => (operation ? draftOf(operation) : start?.draft) ?? missingStart());
+  const [problems, setProblems] = useState<readonly Problem[]>([]);
+  const work = useMutation({
+    mutationFn: async (publish: boolean) => {
+      setProblems([]);
+      const params = { appId: app, id: id.trim() };
+      const written = await call('configureOperation', {
+        params,
+        ...(base ? { headers: { 'if-match': `"${base.revision}"` } } : {}),
+        body: requestOf(draft),
+      });
+      setBase(written);
+      setDraft(draftOf(written));
+      return publish ? call('publishOperation', { params }) : written;
+    },
+    onError: error => setProblems(problemsIn(error, draft)),
+    onSuccess: saved,
+    onSettled: () => client.invalidateQueries({ queryKey: ['operations', app] }),
+  });
+  useEffect(() => {
+    if (problems.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [problems]);
+  const change = (changed: Partial<OperationDraft>): void => {
+    setDraft({ ...draft, ...changed });
+    // The API has not seen the new text.
+    const kept = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changed, field));
+    if (kept.length < problems.length) setProblems(kept);
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    work.mutate(false);
+  };
+  const isChanged = !base || isDirty(draft, base);
+  const fields = { app, draft, change, problems, locked: !mayWrite };
+  return (
+    <form
+      ref={form}
+      onSubmit={submit}
+      className="@container grid min-w-0 gap-5 [&_:is(input,select,textarea,button)]:scroll-mb-40"
+    >
+      <AboutFields {...fields}>
+        {!operation && (
+          <TextField
+            label="Id"
+            hint="Agents call it by this, for example orders.read. It cannot be changed later."
+            value={id}
+            onChange={event => setId(event.target.value)}
+            problem={problems.find(({ field }) => field === 'id')?.message}
+            maxLength={64}
+            spellCheck={false}
+            autoCapitalize="none"
+            required
+          />
+        )}
+      </AboutFields>
+      {draft.kind === 'http' ? <HttpFields {...fields} /> : <BrowserFields {...fields} />}
+      <DataFields {...fields} />
+      <LimitFields {...fields} />
+      {mayWrite && (isChanged || work.isSuccess || work.isError) && (
+        <div className="sticky bottom-0 z-10 grid gap-3 rounded-lg border border-line bg-raised p-3 shadow-lg">
+          <FormError error={work.error} />
+          <div className="flex flex-wrap items-center gap-2">
+            <Button
+              look="primary"
+              busy={work.isPending}
+              disabled={!isChanged}
+              onClick={() => form.current?.reportValidity() && work.mutate(true)}
+            >
+              Save and publish
+            </Button>
+            <Button type="submit" busy={work.isPending} disabled={!isChanged}>
+              Save as draft
+            </Button>
+            <p role="status" className="text-sm text-soft">
+              {isChanged ? (base ? 'Not saved yet.' : '') : work.isSuccess ? 'Saved.' : ''}
+            </p>
+          </div>
+        </div>
+      )}
+    </form>
+  );
+}
+
+function missingStart(): never {
+  throw new Error('an editor needs an operation, or what a new one begins with');
+}
+
+function isDirty(draft: OperationDraft, base: ConfiguredOperation): boolean {
+  try {
+    return canonical(requestOf(draft)) !== canonical(requestOf(draftOf(base)));
+  } catch (error) {
+    if (error instanceof DraftError) return true;
+    throw error;
+  }
+}
+
+function problemsIn(error: unknown, draft: OperationDraft): readonly Problem[] {
+  if (error instanceof DraftError) return error.problems;
+  if (!(error instanceof ApiError) || !Array.isArray(error.details.issues)) return [];
+  return problemsOf(error.details.issues as Issue[], draft); // what `issues` of this API are
+}

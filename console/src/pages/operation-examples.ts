@@ -1,0 +1,76 @@
+// Operations to start from.
+import { EMPTY_DRAFT, type OperationDraft, pretty } from './operation-draft.ts';
+
+const text = (more: object = {}) => ({ type: 'string', maxLength: 200, ...more });
+const inputOf = (properties: object): string =>
+  pretty({ type: 'object', required: Object.keys(properties), properties, additionalProperties: false });
+
+export interface OperationExample {
+  readonly name: string;
+  readonly about: string;
+  readonly id: string;
+  readonly draft: OperationDraft;
+}
+
+export const EXAMPLES: readonly OperationExample[] = [
+  {
+    name: 'Read from an API',
+    about: 'A GET request. The input fills a part of the address.',
+    id: 'orders.read',
+    draft: {
+      ...EMPTY_DRAFT,
+      ...{ title: 'Read an order', description: 'Returns the state of an order.' },
+      url: 'https://api.shop.example/orders/{orderId}',
+      inputSchema: inputOf({ orderId: text() }),
+      examples: pretty([{ orderId: 'A-1007' }]),
+    },
+  },
+  {
+    name: 'Change something by an API',
+    about: 'A POST request with a JSON body, sent at most once.',
+    id: 'orders.cancel',
+    draft: {
+      ...EMPTY_DRAFT,
+      ...{ title: 'Cancel an order', description: 'Cancels an order that has not shipped.', effect: 'write' },
+      ...{ method: 'POST', url: 'https://api.shop.example/orders/{orderId}/cancel', bodyFrom: '/' },
+      idempotencyHeader: 'Idempotency-Key',
+      inputSchema: inputOf({ orderId: text(), reason: text() }),
+      examples: pretty([{ orderId: 'A-1007', reason: 'ordered twice' }]),
+    },
+  },
+  {
+    name: 'Read a page',
+    about: 'Opens a page in a browser and returns some of its values.',
+    id: 'prices.read',
+    draft: {
+      ...EMPTY_DRAFT,
+      ...{ kind: 'browser', title: 'Read a price', description: 'Returns name and price of a product.' },
+      url: 'https://shop.example/products/{product}',
+      steps: pretty([
+        { do: 'waitFor', selector: 'h1' },
+        { do: 'extract', fields: { name: { selector: 'h1' }, price: { selector: '.price' } } },
+      ]),
+      inputSchema: inputOf({ product: text() }),
+      examples: pretty([{ product: 'lamp' }]),
+    },
+  },
+  {
+    name: 'Fill in a form',
+    about: 'Opens a page in a browser, fills in the input and sends it.',
+    id: 'tickets.open',
+    draft: {
+      ...EMPTY_DRAFT,
+      ...{ kind: 'browser', title: 'Open a ticket', description: 'Opens a ticket and returns its number.' },
+      ...{ effect: 'write', url: 'https://help.example/new', seconds: '60' },
+      steps: pretty([
+        { do: 'fill', selector: '#subject', value: { from: '/subject' } },
+        { do: 'fill', selector: '#text', value: { from: '/text' } },
+        { do: 'click', selector: 'button[type=submit]' },
+        { do: 'waitFor', selector: '.ticket-number' },
+        { do: 'extract', fields: { number: { selector: '.ticket-number' } } },
+      ]),
+      inputSchema: inputOf({ subject: text(), text: text({ maxLength: 5000 }) }),
+      examples: pretty([{ subject: 'The lamp is broken', text: 'It does not light.' }]),
+    },
+  },
+];

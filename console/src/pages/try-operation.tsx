@@ -1,0 +1,178 @@
+// Calls the published operation once, as an agent would: with a key for this call alone, which is revoked after it.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
+import type { Invocation, InvokeOperation } from '../../../contract/invocations.ts';
+import { call } from '../api/call.ts';
+import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
+import { invocationQuery } from '../api/queries.ts';
+import { lineOf, type PlacedProblem, parseJson } from '../json/places.ts';
+import { Button } from '../ui/button.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { CheckField } from '../ui/form.tsx';
+import { JsonField } from '../ui/json-field.tsx';
+import { Panel } from '../ui/page.tsx';
+import { FormError } from '../ui/states.tsx';
+import { InvocationState } from './invocation-words.tsx';
+import { pretty } from './operation-draft.ts';
+import { isCallable } from './operation-words.tsx';
+
+const KEY_LIFE_MS = 600_000;
+const SHOWN_CHARACTERS_MAX = 4_000;
+
+interface Props {
+  readonly app: string;
+  readonly operation: ConfiguredOperation;
+  readonly mayWrite: boolean;
+}
+
+export const TryOperation = ({ app, operation, mayWrite }: Props) => (
+  <Panel title="Try it">
+    {!mayWrite ? (
+      <Note>It needs the role developer, because it is a real call.</Note>
+    ) : !isCallable(operation) ? (
+      <Note>
+        {operation.kind === 'managed'
+          ? 'It is switched off.'
+          : 'Publish it first: only a published revision can be called. Agents need a grant for it; keys that may call whatever only reads have one.'}
+      </Note>
+    ) : (
+      <Trial app={app} operation={operation} />
+    )}
+  </Panel>
+);
+
+const Note = ({ children }: { readonly children: string }) => <p className="p-4 text-sm text-soft">{children}</p>;
+
+function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
+  const { id, effect, publishedRevision } = operation;
+  const client = useQueryClient();
+  const [text, setText] = useState(() => pretty(inputFor(operation)));
+  const [problems, setProblems] = useState<readonly PlacedProblem[]>([]);
+  const [isSure, setSure] = useState(false);
+  const work = useMutation({
+    mutationFn: (input: InvokeOperation['input']) => callOnce(app, id, input),
+    onSettled: () => client.invalidateQueries({ queryKey: ['invocations', app] }),
+  });
+  const run = (): void => {
+    const json = parseJson(text);
+    if (!('places' in json)) {
+      const message = `Line ${lineOf(text, json.offset)} is not JSON: ${json.message}.`;
+      return setProblems([{ message, offset: json.offset }]);
+    }
+    setProblems([]);
+    work.mutate(Object(json.value));
+  };
+  return (
+    <div className="grid gap-3 p-4">
+      <JsonField
+        label="Input to try"
+        rows={6}
+        value={text}
+        onChange={next => {
+          setText(next);
+          setProblems([]);
+        }}
+        problems={problems}
+      />
+      <p className="text-xs text-soft">
+        A real call{publishedRevision !== undefined && ` of revision ${publishedRevision}`}: it has its effect, costs
+        what a call costs, and is listed under Invocations with a key named {CONSOLE_KEY_NAME}.
+      </p>
+      {effect === 'irreversible' && (
+        <CheckField
+          label="Do it, although it cannot be undone"
+          checked={isSure}
+          onChange={event => setSure(event.target.checked)}
+        />
+      )}
+      <div>
+        <Button
+          look="primary"
+          icon="play"
+          busy={work.isPending}
+          disabled={effect === 'irreversible' && !isSure}
+          onClick={run}
+        >
+          {work.isPending ? 'Calling' : 'Call it'}
+        </Button>
+      </div>
+      <div role="status" className="grid min-w-0 gap-3 empty:hidden">
+        {work.data && !work.isPending && <Outcome app={app} answer={work.data} />}
+      </div>
+      <FormError error={work.error} />
+    </div>
+  );
+}
+
+/** The answer of the call, or the invocation as it is now. */
+function Outcome({ app, answer }: { readonly app: string; readonly answer: Invocation }) {
+  const { data = answer } = useQuery({
+    ...invocationQuery(app, answer.id),
+    enabled: answer.status === 'running',
+  });
+  const invocation = answer.status === 'running' ? data : answer;
+  const { status, error, output, id } = invocation;
+  const shown = output === undefined ? '' : pretty(output);
+  return (
+    <>
+      <p className="flex flex-wrap items-center justify-between gap-2">
+        <InvocationState status={status} />
+        <Link
+          to="/a/$app/invocations/$id"
+          params={{ app, id }}
+          className="text-sm text-accent underline underline-offset-2"
+        >
+          Show the invocation
+        </Link>
+      </p>
+      {error && (
+        <p className="text-sm break-words">
+          <code className="font-mono text-xs">{error.code}</code>: {error.message}
+        </p>
+      )}
+      {output !== undefined && (
+        <CodeBlock
+          code={
+            shown.length > SHOWN_CHARACTERS_MAX
+              ? `${shown.slice(0, SHOWN_CHARACTERS_MAX)}\n… copy it for the rest`
+              : shown
+          }
+          copied={shown}
+          label="the output"
+        />
+      )}
+    </>
+  );
+}
+
+async function callOnce(app: string, operationId: string, input: InvokeOperation['input']): Promise<Invocation> {
+  const { id, key } = await call('createAgentKey', {
+    params: { appId: app },
+    body: {
+      name: CONSOLE_KEY_NAME,
+      scopes: ['operations:invoke'],
+      grants: [{ operationId, maxCallsPerDay: 1 }],
+      expiresAt: new Date(Date.now() + KEY_LIFE_MS).toISOString(),
+    },
+  });
+  try {
+    return await call('invokeOperation', {
+      params: { appId: app, operationId },
+      headers: { authorization: `Bearer ${key}`, 'idempotency-key': crypto.randomUUID() },
+      body: { input },
+    });
+  } finally {
+    await call('revokeAgentKey', { params: { appId: app, keyId: id } });
+  }
+}
+
+/** An example of the operation, or an input with the members that its schema requires. */
+function inputFor({ examples: [example], inputSchema }: ConfiguredOperation): unknown {
+  if (example) return example.input;
+  const { required = [], properties = {} } = Object(inputSchema);
+  const names: readonly string[] = Array.isArray(required) ? required : [];
+  if (names.length === 0 && 'url' in Object(properties)) return { url: 'https://example.com' };
+  return Object.fromEntries(names.map(name => [name, '']));
+}

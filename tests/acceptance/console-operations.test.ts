@@ -1,0 +1,200 @@
+// Operations in the console, in a real browser: written from an example, corrected at the place of the error, tried, published,
+// changed, withdrawn and deleted.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentKey } from '../../contract/agent-keys.ts';
+import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
+import { Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, DESK, DESK_DARK, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const OWNER = 'ada@example.com';
+const DEVELOPER = 'dev@example.com';
+const VIEWER = 'vic@example.com';
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
+const server = await startServer({ env: upstream.settings });
+const person = await Person.owner(server, OWNER);
+await join(server, person, VIEWER, 'viewer');
+await join(server, person, DEVELOPER, 'developer');
+await liftLimits(server);
+const owner = await Owner.of(server);
+const operations = `/console/a/${server.applicationId}/operations`;
+const visitAs = (email: string, look: Look, path: string, work: Parameters<typeof visit>[3]): Promise<void> =>
+  visit(server.url, look, `${operations}${path}`, async (page, watched) => {
+    await signInByHand(page, email, PASSWORD);
+    await work(page, watched);
+  });
+const standing = async (id: string): Promise<ConfiguredOperation> => {
+  const { status, body, text } = await owner.send<ConfiguredOperation>('GET', `operations/${id}`);
+  assert.equal(status, 200, text);
+  return body;
+};
+
+test('writes an operation from an example, is told what is wrong at its place, publishes it, and calls it', () =>
+  visitAs(DEVELOPER, DESK, '', async (page, watched) => {
+    await page.getByText('No operations of your own').waitFor();
+    await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('link', { name: 'New operation' }).click();
+    await page.getByRole('button', { name: /^Read from an API/ }).click();
+    await watched.assertSound();
+    const address = page.getByLabel('Address', { exact: true });
+    await address.fill(`${upstream.url}/orders/{order}`);
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByText('has the variable order, which inputSchema does not name', { exact: true }).waitFor();
+    await page.locator('input:focus').and(address).waitFor();
+    await watched.assertSound();
+    await address.fill(`${upstream.url}/orders/{orderId}`);
+
+    const schema = page.getByLabel('Schema of the input');
+    const written = await schema.inputValue();
+    await schema.fill(written.replace('"string"', 'string'));
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByRole('button', { name: /^Line \d+ is not JSON: expected a value/ }).click();
+    assert.match(await page.evaluate<string>('getSelection().toString()'), /^string/);
+    await schema.fill(written.replace('"string"', '"strin"'));
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByRole('button', { name: /^Line \d+: properties\.orderId\.type/ }).waitFor();
+    await watched.assertSound();
+    await schema.fill(written);
+
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByRole('heading', { name: 'orders.read' }).waitFor();
+    await page.getByText(/^Publish it first/).waitFor();
+    assert.equal((await standing('orders.read')).status, 'draft');
+    await page.getByRole('button', { name: 'Publish revision 1' }).click();
+    await page.getByText('Published r1').waitFor();
+    assert.match(await page.getByLabel('Input to try').inputValue(), /A-1007/);
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByText('Succeeded').waitFor();
+    await page.getByLabel('the output', { exact: true }).getByText('"shipped"').waitFor();
+    await watched.assertSound();
+    assert.deepEqual(
+      upstream.received('/orders').map(({ url }) => url),
+      ['/orders/A-1007'],
+    );
+    await page.getByRole('link', { name: 'Show the invocation' }).click();
+    await page.getByText('Verified in this browser').waitFor();
+  }));
+
+test('the key of a trial could call this operation once, and is revoked', async () => {
+  const { body } = await owner.send<{ data: AgentKey[] }>('GET', 'agent-keys?limit=100');
+  const used = body.data.filter(({ grants }) => grants.some(({ operationId }) => operationId === 'orders.read'));
+  assert.deepEqual(
+    used.map(({ status, grants, scopes }) => ({ status, grants, scopes })),
+    [
+      {
+        status: 'revoked',
+        grants: [{ operationId: 'orders.read', maxCallsPerDay: 1 }],
+        scopes: ['operations:invoke'],
+      },
+    ],
+  );
+});
+
+test('a trial whose input is refused says why, and sends nothing', () =>
+  visitAs(OWNER, PHONE, '/orders.read', async (page, watched) => {
+    await page.getByLabel('Input to try').fill('{"orderId": 7}');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/orderId/)
+      .waitFor();
+    await page.getByLabel('Input to try').fill('{"orderId": }');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: /^Line 1 is not JSON/ }).waitFor();
+    await watched.assertSound();
+    assert.equal(upstream.received('/orders').length, 1);
+  }));
+
+test('a change is a draft beside the published revision, and says what differs', async () => {
+  const { key } = await keyWith(server);
+  await visitAs(OWNER, DESK_DARK, '/orders.read', async (page, watched) => {
+    assert.equal(await page.getByRole('button', { name: 'Save as draft' }).count(), 0);
+    await page.getByLabel('Address', { exact: true }).fill(`${upstream.url}/orders/v2/{orderId}`);
+    await page.getByLabel('Price of a call in credits').fill('0.25');
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByRole('heading', { name: 'Revision 2 differs from 1' }).waitFor();
+    await page.getByText('price.microCredits').waitFor();
+    await page.getByText('250000').waitFor();
+    await page.getByText('draft r2').waitFor();
+    await watched.assertSound();
+    assert.equal((await invoke(server, key, 'orders.read', { orderId: 'A-2' })).body.operationRevision, 1);
+    await page.getByRole('button', { name: 'Publish revision 2' }).click();
+    await page.getByText('Published r2').waitFor();
+  });
+  const { body } = await invoke(server, key, 'orders.read', { orderId: 'A-2' });
+  assert.deepEqual([body.operationRevision, body.status, body.error], [2, 'succeeded', undefined]);
+  assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
+});
+
+test('a change since the form was loaded refuses the save, with the reason, and keeps what was typed', () =>
+  visitAs(OWNER, DESK, '/orders.read', async page => {
+    await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
+    const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
+    const body = { kind, title, effect, inputSchema, binding, description: `${description} Changed elsewhere.` };
+    assert.equal((await owner.configure('orders.read', body, '*')).status, 200);
+    await page.getByRole('button', { name: 'Save as draft' }).click();
+    await page.getByText('The resource has changed since you read it.').waitFor();
+    assert.equal(await page.getByLabel('Title', { exact: true }).inputValue(), 'Read the state of an order');
+  }));
+
+test('steps in a browser are refused at their line', () =>
+  visitAs(OWNER, PHONE, '/new', async (page, watched) => {
+    await page.getByRole('button', { name: /^Fill in a form/ }).click();
+    const steps = page.getByLabel('Steps');
+    await steps.fill('[\n  {"do": "click", "selector": "#send"},\n  {"do": "fill", "selector": "#a"}\n]');
+    await page.getByRole('button', { name: 'Save and publish' }).click();
+    await page.getByRole('button', { name: /^Line 3: \[1\]/ }).waitFor();
+    await watched.assertSound();
+    await steps.fill('[{"do": "extract", "fields": {"title": {"selector": "h1"}}}]');
+    await page.getByRole('button', { name: 'Save and publish' }).click();
+    await page.getByRole('heading', { name: 'tickets.open' }).waitFor();
+    await page.getByText('Published r1').waitFor();
+  }));
+
+test('a viewer reads an operation, and sees no buttons', () =>
+  visitAs(VIEWER, DESK, '', async (page, watched) => {
+    await page.getByRole('link', { name: 'orders.read' }).click();
+    await page.getByText('It needs the role developer, because it is a real call.').waitFor();
+    assert.equal(await page.getByLabel('Address', { exact: true }).isDisabled(), true);
+    for (const name of [/^Save/, /^Publish/, /^Withdraw/, /^Delete/, /^Call it/])
+      assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
+    await watched.assertSound();
+    await page.goto(`${server.url}${operations}/new`);
+    await page.getByText('You can look at operations, not create them').waitFor();
+  }));
+
+test('a built-in operation is switched off, and an admin sets its price', () =>
+  visitAs(DEVELOPER, DESK, '/browser.pdf', async (page, watched) => {
+    await page.getByLabel('Price of a call in credits').fill('1');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('This operation requires the role admin in the application.').waitFor();
+    await page.getByLabel('Price of a call in credits').fill('0');
+    await page.getByLabel('Agents may call it').uncheck();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Switched off', { exact: true }).waitFor();
+    await page.getByText('It is switched off.').waitFor();
+    await watched.assertSound();
+    assert.equal((await standing('browser.pdf')).enabled, false);
+  }));
+
+test('an operation is withdrawn, then deleted by an admin', () =>
+  visitAs(OWNER, DESK, '/tickets.open', async page => {
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();
+    await page.getByText('Withdrawn', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'Operations', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'orders.read' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'tickets.open' }).count(), 0);
+  }));
