@@ -234,7 +234,7 @@ const Examples = Type.Array(Type.Object({ input: AnyObject('An input that matche
 
 const Approval = Type.Enum([...OPERATION_APPROVALS], {
   description:
-    'Who must approve each call. Calls of an operation with another value than `none` are refused with `approval_required`, because approvals are not available yet.',
+    'Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.',
 });
 const Effect = Type.Enum([...OPERATION_EFFECTS], {
   description:

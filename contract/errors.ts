@@ -329,7 +329,7 @@ export const ERRORS = {
     status: 409,
     retry: 'no',
     summary: 'A person must approve calls of this operation. Nothing was started.',
-    whatToDo: 'Use another operation, or ask an admin of the application to change its approval.',
+    whatToDo: 'Prepare an Action at `details.prepareUrl`, or wait until the Action is approved.',
   },
   revision_conflict: {
     status: 409,
@@ -360,6 +360,18 @@ export const ERRORS = {
     retry: 'no',
     summary: 'The limit on the number of these resources is reached.',
     whatToDo: 'Remove one that is no longer needed. `details.limit` is the limit.',
+  },
+  digest_mismatch: {
+    status: 409,
+    retry: 'no',
+    summary: 'The digest is not that of the Action. Nothing was decided or started.',
+    whatToDo: 'Read the Action, look at its content, and send its `digest`.',
+  },
+  already_prepared: {
+    status: 409,
+    retry: 'no',
+    summary: 'An Action that would do the same is open.',
+    whatToDo: 'Use the Action with the id `details.jobId`, or cancel it first.',
   },
   already_decided: {
     status: 409,
@@ -392,6 +404,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'Recordings are kept for 31 days after the end of the session.',
     whatToDo: 'The recording was deleted and cannot be restored. Request MP4 files within 31 days.',
+  },
+  expired: {
+    status: 410,
+    retry: 'no',
+    summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or its time is over.',
+    whatToDo: 'Read `details.status`. Prepare a new Action if it is still wanted.',
   },
   gone: {
     status: 410,
@@ -428,6 +446,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'Recording was disabled for this session',
     whatToDo: 'Create the session with `browserSettings.recordSession` true.',
+  },
+  verification_failed: {
+    status: 422,
+    retry: 'no',
+    summary: 'The signature of the passkey does not prove the approval of this Action. Nothing was decided.',
+    whatToDo: 'Request the challenge again, and sign it with a passkey of the person who decides.',
   },
   feature_unavailable: {
     status: 422,

@@ -46,7 +46,7 @@ export const AgentOperation = Type.Object(
     outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
     approval: Type.Enum(['none', 'end_user', 'member', 'owner'], {
       description:
-        'Who must approve a call. With another value than `none` a call is refused with `approval_required`.',
+        'Who must approve a call. With another value than `none` a call is refused with `approval_required`: prepare an Action instead.',
     }),
     price: Type.Object(
       {

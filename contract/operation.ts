@@ -27,6 +27,7 @@ export const TAGS = {
   Operations: 'Tasks that an agent may have done with one call.',
   Credentials: 'Credentials of other services that operations use. Their values are never returned.',
   Invocations: 'Calls of operations, with their output and a signed receipt.',
+  Actions: 'Calls that a person approves before they are executed, once.',
   Downloads: 'Files that browsers downloaded.',
   Contexts: 'Keep cookies and storage from one session to the next.',
   Extensions: 'Browser extensions that sessions load.',

@@ -4,6 +4,7 @@ import { IdempotencyHeader, PreferHandlingHeader, PreferWaitHeader } from './com
 import { ERRORS, type ErrorCode } from './errors.ts';
 import type { Operation } from './operation.ts';
 import { ACCOUNT_OPERATIONS } from './operations/account.ts';
+import { ACTION_OPERATIONS } from './operations/actions.ts';
 import { AGENT_KEY_OPERATIONS } from './operations/agent-keys.ts';
 import { APPLICATION_OPERATIONS } from './operations/applications.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
@@ -52,6 +53,7 @@ export const OPERATIONS = {
   ...LIVE_OPERATIONS,
   ...MCP_OPERATIONS,
   ...INVOCATION_OPERATIONS,
+  ...ACTION_OPERATIONS,
   ...CONFIGURED_OPERATIONS,
   ...STORED_CREDENTIAL_OPERATIONS,
   ...APPLICATION_OPERATIONS,

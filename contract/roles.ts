@@ -19,6 +19,10 @@ export const ROLE_NEEDED = {
   credentials: 'developer',
   /** Delete such credentials, or restore an earlier version. */
   removeCredentials: 'admin',
+  /** Decide Actions that a member must approve. */
+  approveActions: 'admin',
+  /** Decide Actions that an owner must approve. */
+  approveAsOwner: 'owner',
   /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',

@@ -13,6 +13,7 @@ import type { Log } from './kit/log.ts';
 import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
 import { type MetricSources, type Metrics, measure, openMetrics } from './metrics.ts';
+import { openActions } from './wiring/actions.ts';
 import { type Admission, openAdmission } from './wiring/admission.ts';
 import { openDriving } from './wiring/driving.ts';
 import { openFamilies } from './wiring/families.ts';
@@ -70,15 +71,18 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     credentials: families.storedCredentials,
     typedPage: families.recordings.typedPage,
   });
+  const actions = await openActions(runtime, foundation, {
+    ...{ invocations, mail: families.mail.service, applications: identity.applications },
+  });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 
   const host = openHost(runtime, foundation, { admission, sessions, lives });
 
   await sessions.adopt();
-  const all: readonly Family[] = [...Object.values(families), invocations];
+  const all: readonly Family[] = [...Object.values(families), invocations, actions];
   for (const family of [...all, sessions]) await family.recover?.();
   const http = await openWeb(runtime, foundation, {
-    ...{ identity, admission, families, sessions, host, driving, invocations, metrics },
+    ...{ identity, admission, families, sessions, host, driving, invocations, actions, metrics },
   });
   const operator = await openOperatorListener(foundation, { sessions, metrics });
   sessions.cdp.serve(http.server);

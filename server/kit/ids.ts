@@ -17,6 +17,7 @@ export type AuditId = string & { readonly kind: 'audit' };
 export type PasskeyId = string & { readonly kind: 'passkey' };
 export type TicketId = string & { readonly kind: 'ticket' };
 export type InvocationId = string & { readonly kind: 'invocation' };
+export type ActionId = string & { readonly kind: 'action' };
 export type ReceiptId = string & { readonly kind: 'receipt' };
 export type WebhookId = string & { readonly kind: 'webhook' };
 export type DeliveryId = string & { readonly kind: 'delivery' };

@@ -6,6 +6,7 @@ import { type Http, openHttp } from '../entry/http/server.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Metrics } from '../metrics.ts';
 import { version } from '../version.ts';
+import type { OpenedActions } from './actions.ts';
 import type { Admission } from './admission.ts';
 import { openFrontEnd } from './devtools.ts';
 import type { Driving } from './driving.ts';
@@ -30,6 +31,7 @@ export interface WebDeps {
   readonly host: OpenedHost;
   readonly driving: Driving;
   readonly invocations: ReturnType<typeof openInvocations>;
+  readonly actions: OpenedActions;
   readonly metrics: Metrics;
 }
 
@@ -46,7 +48,7 @@ export async function openOperatorListener(
 
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
   const { config, workers, scope, signingKeys } = foundation;
-  const { identity, admission, families, sessions, host, driving, invocations, metrics } = deps;
+  const { identity, admission, families, sessions, host, driving, invocations, actions, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
   const mcp = openMcp(foundation, {
     ...{ sessions: sessions.service, live: families.live.service, driving },
@@ -71,6 +73,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       consumers: families.consumers.service,
       members: families.members.service,
       device: families.device.service,
+      actions: actions.service,
       documents: openServiceDocuments(foundation),
       sessions: sessions.service,
       contexts: families.contexts.service,

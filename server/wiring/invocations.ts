@@ -1,6 +1,7 @@
 // The wiring of operations and invocations: the driver that runs them, sealed inputs, receipts and files.
 import { INVOCATION_DAYS } from '../../contract/invocations.ts';
 import type { CreateSession } from '../../contract/sessions.ts';
+import { actionReceipt } from '../domain/actions/action-receipt.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
@@ -85,6 +86,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
     issuer: config.publicUrl,
+    receiptOf: (action, application) => actionReceipt({ rows: store.actions, secret }, application, action),
     rates,
     bytesOf: session => bytesOf(lives.get(session)),
   });
@@ -104,6 +106,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   });
   return {
     service,
+    catalogue,
     ofApplication,
     tasks: [
       { name: 'recover_invocations', everyMs: RECOVER_MS, run: () => executions.recover() },

@@ -18,11 +18,12 @@ import type {
   OperationRow,
   OperationWithContent,
 } from '../../engines/store/rows/configured-operations.ts';
-import type { Store } from '../../engines/store/store.ts';
+import type { Atomic, Store } from '../../engines/store/store.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import { cancelActionsOf } from '../actions/withdrawing.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
@@ -176,6 +177,7 @@ export class ConfiguredOperations {
       const withdrawn = await within.configuredOperations.withdraw(id, operationId, clock.now());
       if (!withdrawn) throw preconditionFailed();
       await this.#record(within, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
+      await this.#cancelActions(within, caller, withdrawn);
     });
     return this.#view(id, operationId);
   }
@@ -246,6 +248,7 @@ export class ConfiguredOperations {
       if (inserted === 'name_taken') throw sameTool(row.id);
       if (!inserted) throw preconditionFailed();
       await this.#record(within, 'operation.changed', caller, inserted, { digest: content.digest });
+      if (isSwitchedOff(inserted, content)) await this.#cancelActions(within, caller, inserted);
     });
   }
 
@@ -268,6 +271,7 @@ export class ConfiguredOperations {
       if (!changed) throw preconditionFailed(row.revision);
       const details = { digest: content.digest, before: row.content.digest };
       await this.#record(within, 'operation.changed', caller, changed, details);
+      if (isSwitchedOff(changed, content)) await this.#cancelActions(within, caller, changed);
     });
   }
 
@@ -323,6 +327,11 @@ export class ConfiguredOperations {
     if (managed && (row || isPlain || revision === undefined)) return builtInView(managed, row);
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return { ...viewOf(row), ...(revision === undefined ? {} : { revision }) };
+  }
+
+  #cancelActions(within: Pick<Atomic, 'actions' | 'audit'>, caller: AccountCaller, row: OperationRow): Promise<void> {
+    const { audit, clock } = this.#parts;
+    return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
   }
 
   #record(
@@ -390,6 +399,10 @@ function viewOf({
     ...{ createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() },
   };
 }
+
+/** A built-in operation that agents may no longer call. */
+const isSwitchedOff = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
+  kind === 'managed' && !overlayIn(definition).enabled;
 
 const isReserved = (id: string): boolean =>
   RESERVED_WORDS.some(word => id === word || (/^[._-]/.test(id.slice(word.length)) && id.startsWith(word)));

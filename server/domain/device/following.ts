@@ -3,6 +3,7 @@ import type { DeviceState, DeviceStatusQuery } from '../../../contract/device.ts
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { Notices } from '../../kit/notices.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault, notFound } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
@@ -113,30 +114,5 @@ export class Following implements Closeable {
 
   #wake(id: string | undefined): void {
     for (const waiting of this.#waiting) if (id === undefined || waiting.id === id) waiting.wake();
-  }
-}
-
-/** A notification that arrives while nobody waits is not lost. */
-class Notices {
-  readonly #clock: Clock;
-  #isNoted = false;
-  #sleep: AbortController | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  wake(): void {
-    this.#isNoted = true;
-    this.#sleep?.abort();
-  }
-
-  /** Resolves when a notification has arrived since the last call, or after `ms`. */
-  async next(ms: number): Promise<void> {
-    if (!this.#isNoted) {
-      this.#sleep = new AbortController();
-      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // resolved by a notification
-    }
-    this.#isNoted = false;
   }
 }

@@ -8,6 +8,7 @@ import { digestOf } from '../../kit/canonical-json.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import {
+  type ActionId,
   type ApplicationId,
   type InvocationId,
   type KeyId,
@@ -54,6 +55,8 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly issuer: string;
+  /** What the receipt of an invocation says of the Action that it executes. */
+  readonly receiptOf: (action: ActionId, application: ApplicationId) => Promise<JsonObject>;
   /** What sessions cost. */
   readonly rates: CreditRates;
   /** The bytes that a session moved over the network. Undefined: it has ended. */
@@ -306,7 +309,7 @@ export class Executions {
 
   /** Tried again by the task if it fails. Returns the ended row if it was written now. */
   async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
-    const { rows, sign, issuer, log, clock } = this.#parts;
+    const { rows, sign, issuer, log, clock, receiptOf } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
       const { state, endedAt, outputDigest, error, meters, captured } = end;
@@ -317,6 +320,7 @@ export class Executions {
         ...(outputDigest === undefined ? {} : { outputDigest }),
         ...(errorCode === undefined ? {} : { errorCode }),
         ...(recorded === undefined ? {} : { recorded }),
+        ...(row.jobId === undefined ? {} : { action: await receiptOf(row.jobId, row.applicationId) }),
         ...(upstream === undefined ? {} : { upstream }),
       });
       const ended = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
@@ -384,8 +388,8 @@ const CHANGED: InvocationError = {
   phase: 'before',
 };
 
-/** The caller of an earlier process. */
-const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
+/** A key as caller, without a request. */
+export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
   ...{ kind: 'agentKey', applicationId, keyId: id, scopes: new Set(scopes) },
   source: { ip: '' },
 });

@@ -17,7 +17,15 @@ import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { type ApplicationId, type HostId, type InvocationId, isUuid, newId, type ReceiptId } from '../../kit/ids.ts';
+import {
+  type ActionId,
+  type ApplicationId,
+  type HostId,
+  type InvocationId,
+  isUuid,
+  newId,
+  type ReceiptId,
+} from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -62,11 +70,18 @@ export interface Invoked {
   readonly isReplayed: boolean;
 }
 
+/** How a call is told from others, and what inserts its row. */
+interface Admission {
+  readonly idempotencyKey?: string;
+  readonly jobId?: ActionId;
+  readonly insert: InvocationRows['insert'];
+}
+
 export interface InvocationsParts {
   readonly rows: InvocationRows;
   readonly keys: Pick<Keys, 'get'>;
   readonly executions: Executions;
-  readonly catalogue: Pick<Catalogue, 'all' | 'one'>;
+  readonly catalogue: Pick<Catalogue, 'all' | 'one' | 'exact'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
@@ -135,6 +150,21 @@ export class Invocations {
     options: InvokeOptions,
   ): Promise<Invoked> {
     assertOwn(caller, appId);
+    const granted = await this.granted(caller, operationId, request.revision);
+    const { operation } = granted;
+    if (operation.effect !== 'read' && options.idempotencyKey === undefined) throw keyRequired(operationId);
+    const check = () => this.#assertInput(caller, granted, request);
+    const { idempotencyKey } = options;
+    await (idempotencyKey === undefined ? check() : this.#checks.take(`${caller.keyId} ${idempotencyKey}`, check));
+    if (operation.approval !== 'none') throw approvalRequired(caller, operationId, operation.approval);
+    return this.#run(caller, granted, request, options, {
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      insert: (row, rates, limits) => this.#parts.rows.insert(row, rates, limits),
+    });
+  }
+
+  /** The published operation, and the grant of the key for it. */
+  async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<Granted> {
     const [operation, grants] = await Promise.all([
       this.#parts.catalogue.one(caller.applicationId, operationId),
       this.#grants(caller),
@@ -142,21 +172,74 @@ export class Invocations {
     if (!operation) throw notFound('Operation', operationId);
     const grant = grantFor(grants, operation);
     if (!grant) throw notGranted(operationId);
-    const granted = { operation, grant };
-    if (request.revision !== undefined && request.revision !== operation.revision)
+    if (revision !== undefined && revision !== operation.revision)
       throw revisionConflict(operationId, operation.revision);
-    if (operation.effect !== 'read' && options.idempotencyKey === undefined) throw keyRequired(operationId);
-    const check = () => this.#assertInput(caller, granted, request);
-    const { idempotencyKey } = options;
-    await (idempotencyKey === undefined ? check() : this.#checks.take(`${caller.keyId} ${idempotencyKey}`, check));
-    if (operation.approval !== 'none') throw approvalRequired(operationId, operation.approval);
+    return { operation, grant };
+  }
+
+  /** The same for a revision that somebody has approved. The operation must still be published. */
+  async grantedExactly(caller: AgentCaller, operationId: string, revision: number): Promise<Granted> {
+    const { catalogue } = this.#parts;
+    const published = await catalogue.one(caller.applicationId, operationId);
+    if (!published) throw notFound('Operation', operationId);
+    const operation =
+      published.revision === revision ? published : await catalogue.exact(caller.applicationId, operationId, revision);
+    if (!operation) throw revisionConflict(operationId, published.revision);
+    const grant = grantFor(await this.#grants(caller), operation);
+    if (!grant) throw notGranted(operationId);
+    return { operation, grant };
+  }
+
+  /** Whether the key has a grant for this revision, whatever became of the operation. */
+  async isGranted(caller: AgentCaller, operationId: string, revision: number): Promise<boolean> {
+    const operation = await this.#parts.catalogue.exact(caller.applicationId, operationId, revision);
+    return operation !== undefined && grantFor(await this.#grants(caller), operation) !== undefined;
+  }
+
+  /** Checks an input, and says what a call with it would hold. */
+  async check(caller: AgentCaller, granted: Granted, request: InvokeOperation): Promise<{ readonly reserved: number }> {
+    await this.#assertInput(caller, granted, request);
+    return { reserved: reservedFor(granted.operation, this.#parts.rates, request) };
+  }
+
+  /** Runs a call that a person has approved. `insert` decides whether it may begin. */
+  async runApproved(
+    caller: AgentCaller,
+    granted: Granted,
+    request: InvokeOperation,
+    options: Omit<InvokeOptions, 'idempotencyKey'>,
+    approved: { readonly jobId: ActionId; readonly insert: InvocationRows['insert'] },
+  ): Promise<Invoked> {
+    await this.#assertInput(caller, granted, request);
+    return this.#run(caller, granted, request, options, approved);
+  }
+
+  /** The invocation of an Action, of whichever key. */
+  async ofAction(application: ApplicationId, id: InvocationId, options: InvokeOptions): Promise<Invocation> {
+    const look = async (): Promise<InvocationRow> => {
+      const row = await this.#parts.rows.get(application, id);
+      if (!row) throw notFound('Invocation', id);
+      return row;
+    };
+    return this.#shown(await this.#waited(look, id, options.waitSeconds, options.signal));
+  }
+
+  async #run(
+    caller: AgentCaller,
+    granted: Granted,
+    request: InvokeOperation,
+    { waitSeconds, signal }: InvokeOptions,
+    admission: Admission,
+  ): Promise<Invoked> {
     const id = newId<InvocationId>(this.#parts.clock.now());
     const { row, existing } = await this.#parts.executions.holding(id, async () => {
-      const inserted = await this.#insert(caller, granted, id, request, options.idempotencyKey);
+      const inserted = await this.#insert(caller, granted, id, request, admission);
       if (!inserted.existing) await this.#start(caller, granted, inserted.row, request.input);
       return inserted;
     });
-    const ended = await this.#waited(caller, row.id, options.waitSeconds, options.signal, !existing);
+    const look = async (): Promise<InvocationRow> =>
+      (await this.#parts.rows.get(caller.applicationId, row.id)) ?? Promise.reject(notFound('Invocation', row.id));
+    const ended = await this.#waited(look, row.id, waitSeconds, signal, !existing);
     return { invocation: this.#shown(ended), isReplayed: existing };
   }
 
@@ -186,7 +269,7 @@ export class Invocations {
     signal: AbortSignal,
   ): Promise<Invocation> {
     assertOwn(caller, appId);
-    const row = await this.#waited(caller, id, waitSeconds, signal);
+    const row = await this.#waited(() => this.#own(caller, id), id, waitSeconds, signal);
     // Until the end the input is there to be run again, not to be read.
     if (row.inputUntil === undefined || !row.sealedInput) return this.#shown(row);
     return { ...this.#shown(row), input: await this.#parts.openInput(row) };
@@ -204,7 +287,7 @@ export class Invocations {
     const row = await this.#own(caller, id);
     if (row.endedAt || row.effect !== 'read' || !executions.isRunning(row.id)) throw notCancellable(row);
     executions.cancel(row.id);
-    return this.#shown(await this.#waited(caller, row.id, CANCEL_SECONDS, signal));
+    return this.#shown(await this.#waited(() => this.#own(caller, row.id), row.id, CANCEL_SECONDS, signal));
   }
 
   async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
@@ -272,9 +355,9 @@ export class Invocations {
     { operation, grant }: Granted,
     id: InvocationId,
     request: InvokeOperation,
-    idempotencyKey: string | undefined,
+    { idempotencyKey, jobId, insert }: Admission,
   ): Promise<{ row: InvocationRow; existing: boolean }> {
-    const { rows, clock, host, secret, sealInput, rates } = this.#parts;
+    const { clock, host, secret, sealInput, rates } = this.#parts;
     const now = clock.now();
     const { applicationId, keyId } = caller;
     const row: InvocationRow = {
@@ -294,14 +377,15 @@ export class Invocations {
       inputDigest: digestIn(request.input),
       createdAt: now,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      ...(jobId === undefined ? {} : { jobId }),
       ...(request.metadata ? { metadata: request.metadata } : {}),
     };
-    const inserted = await rows.insert(row, rates, limitsOf(grant, now));
+    const inserted = await insert(row, rates, limitsOf(grant, now));
     if (inserted === 'inserted') return { row, existing: false };
     if (inserted === 'calls_used_up') throw callsUsedUp(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
     if ('spent' in inserted) throw costUsedUp(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
     if ('short' in inserted) throw insufficientCredit(inserted.short);
-    if (!inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
+    if (jobId === undefined && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     return { row: inserted.existing, existing: true };
   }
 
@@ -320,7 +404,7 @@ export class Invocations {
    * this caller, so its row is not read before its end.
    */
   async #waited(
-    caller: AgentCaller,
+    look: () => Promise<InvocationRow>,
     id: string,
     seconds: number,
     signal: AbortSignal,
@@ -333,7 +417,7 @@ export class Invocations {
       if (ended) return ended;
     }
     for (;;) {
-      const row = await this.#own(caller, id);
+      const row = await look();
       const leftMs = until - clock.monotonicMs();
       if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
       await this.#ends(row.id, leftMs, signal);
@@ -433,10 +517,10 @@ const keyRequired = (id: string) =>
     advice: 'Send the header Idempotency-Key, and the same value if you send the call again.',
   });
 
-const approvalRequired = (id: string, approval: string) =>
+const approvalRequired = ({ applicationId }: AgentCaller, id: string, approval: string) =>
   fault('approval_required', `Each call of the operation ${id} must be approved (${approval}). Nothing was started.`, {
-    advice: 'Approvals are not available yet; an admin of the application can change the approval of the operation.',
-    details: { approval },
+    advice: 'Prepare an Action with the same input, and execute it when it is approved.',
+    details: { approval, prepareUrl: `/v1/agent/applications/${applicationId}/operations/${id}/prepare` },
   });
 
 const inputNotGranted = (issues: readonly { path: string; message: string }[]) =>

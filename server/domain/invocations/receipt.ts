@@ -18,6 +18,8 @@ export interface ReceiptFacts {
   readonly captured?: number;
   /** Whether the session was recorded. Absent without a session. */
   readonly recorded?: boolean;
+  /** Of a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
+  readonly action?: JsonObject;
   /** Of an HTTP call. */
   readonly upstream?: { readonly host?: string; readonly status?: number };
 }
@@ -25,7 +27,7 @@ export interface ReceiptFacts {
 /** Registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
   const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
-  const { recorded, upstream } = facts;
+  const { recorded, upstream, action } = facts;
   const berth = {
     v: 1,
     operation: {
@@ -40,6 +42,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     endedAt: endedAt.toISOString(),
     attempts: row.attempts,
     caller: { kind: 'agent_key', id: row.keyId },
+    action,
     session: row.sessionId === undefined ? undefined : { id: row.sessionId, recorded: recorded ?? false, handoffs: [] },
     upstream,
     cost: { reserved: row.reserved, captured, unit: 'microcredit', meters },

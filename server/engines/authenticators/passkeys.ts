@@ -82,6 +82,23 @@ export async function authenticationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
+/** To sign bytes that are fixed, instead of random ones. */
+export async function signingChallenge(
+  party: RelyingParty,
+  bytes: Uint8Array,
+  allowed: readonly StoredPasskey[],
+): Promise<Challenge> {
+  const { generateAuthenticationOptions } = await library();
+  const options = await generateAuthenticationOptions({
+    rpID: party.id,
+    challenge: new Uint8Array(bytes),
+    timeout: CHALLENGE_MS,
+    userVerification: 'required',
+    allowCredentials: allowed.map(named),
+  });
+  return { challenge: options.challenge, publicKey: { ...options } };
+}
+
 /** The new counter. Undefined if the answer cannot be verified. */
 export async function verifyAuthentication(
   party: RelyingParty,

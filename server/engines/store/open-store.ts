@@ -18,6 +18,7 @@ import { Listener } from './listener.ts';
 import { assertServer, migrate } from './migrate.ts';
 import type { Atomic, Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
+import { actions } from './tables/actions.ts';
 import { applications } from './tables/applications.ts';
 import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
@@ -208,7 +209,6 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     contextUses: contextUses(db, announcer),
     checkouts: checkouts(db),
     credits: { ...credits(db, announcer), ...creditReads(db), ...creditGrants(db) },
-    invocations: invocations(db),
     mails: mails(db),
     outbox: outbox(db),
     uploads: uploads(db),
@@ -247,6 +247,8 @@ const atomic = (db: Db): Atomic => ({
   webhooks: webhooks(db),
   configuredOperations: configuredOperations(db),
   storedCredentials: storedCredentials(db),
+  actions: actions(db),
+  invocations: invocations(db),
   audit: audit(db),
   credits: creditGrants(db),
   checkouts: checkouts(db),

@@ -14,6 +14,7 @@ import type {
 } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
+import type { ActionRow } from './rows/actions.ts';
 import type { NewAuditRow, SealRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
 import type { CheckoutRow } from './rows/checkouts.ts';
@@ -94,6 +95,7 @@ export interface Tables {
   >;
   contextVersions: ContextVersionsTable;
   contextUses: Columns<ContextUse, { tries: Generated<number>; dueAt: OrNull<Date> }>;
+  actions: Columns<ActionRow, { metadata: JsonbOrNull; decision: JsonbOrNull }>;
   invocations: Columns<
     InvocationRow,
     {

@@ -2,6 +2,7 @@
 // SQL is written outside this folder. The application id is the first parameter where there is one.
 import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
+import type { ActionRows } from './rows/actions.ts';
 import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
 import type { CheckoutRows } from './rows/checkouts.ts';
@@ -81,6 +82,7 @@ export interface Store extends Closeable {
   readonly checkouts: CheckoutRows;
   readonly credits: CreditRows & CreditReads & CreditGrants;
   readonly invocations: InvocationRows;
+  readonly actions: ActionRows;
   readonly webhooks: WebhookRows;
   readonly configuredOperations: ConfiguredOperationRows;
   readonly storedCredentials: StoredCredentialRows;
@@ -134,6 +136,8 @@ export type Atomic = Pick<
   | 'webhooks'
   | 'configuredOperations'
   | 'storedCredentials'
+  | 'actions'
+  | 'invocations'
   | 'audit'
 > & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 
@@ -141,6 +145,6 @@ export type Atomic = Pick<
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
  * if its open connections stay open. `session_event`: application id, space, session id of committed events. A
  * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
- * authorization whose status has changed.
+ * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed.
  */
-export type Channel = 'credential_revoked' | 'session_event' | 'device_changed';
+export type Channel = 'credential_revoked' | 'session_event' | 'device_changed' | 'action_changed';

@@ -1,6 +1,6 @@
 // HTTP handlers of operations, invocations and receipts.
 import { DISCOVERY_CACHED_SECONDS } from '../../../contract/discovery.ts';
-import { INVOKE_WAIT_SECONDS_DEFAULT } from '../../../contract/invocations.ts';
+import { INVOKE_WAIT_SECONDS_DEFAULT, type Invocation } from '../../../contract/invocations.ts';
 import type { Invocations } from '../../domain/invocations/invocations.ts';
 import type { InvocationsOfApplication } from '../../domain/invocations/of-application.ts';
 import { type Answer, answer } from './answer.ts';
@@ -31,9 +31,7 @@ export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: 
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
     const more = isReplayed ? { 'idempotency-replayed': 'true' } : {};
-    if (invocation.endedAt !== undefined) return answer(invocation, more);
-    const location = `/v1/agent/applications/${params.appId}/invocations/${invocation.id}`;
-    return { status: 202, body: invocation, headers: { ...more, location, 'retry-after': RETRY_AFTER } };
+    return invoked(params.appId, invocation, more);
   },
 
   listInvocations: async ({ caller, params, query }: In<'listInvocations'>): Promise<Answer> =>
@@ -59,7 +57,14 @@ export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: 
 const discovered = (body: object, known: string | undefined): Answer =>
   conditional(body, known, { 'cache-control': `private, max-age=${DISCOVERY_CACHED_SECONDS}`, vary: 'authorization' });
 
-function waitOf(prefer: string | undefined): number {
+/** 202 as long as it runs. */
+export function invoked(appId: string, invocation: Invocation, headers: Readonly<Record<string, string>>): Answer {
+  if (invocation.endedAt !== undefined) return answer(invocation, headers);
+  const location = `/v1/agent/applications/${appId}/invocations/${invocation.id}`;
+  return { status: 202, body: invocation, headers: { ...headers, location, 'retry-after': RETRY_AFTER } };
+}
+
+export function waitOf(prefer: string | undefined): number {
   const { waitSeconds, isAsync, isWithoutWait } = readPreferences(prefer);
   if (isAsync || isWithoutWait) return 0;
   return waitSeconds ?? INVOKE_WAIT_SECONDS_DEFAULT;

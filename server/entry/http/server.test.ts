@@ -290,6 +290,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     },
     storedCredentials: { list: unasked, read: unasked, write: unasked, rollBack: unasked, delete: unasked },
     version: '0.1.0',
+    actions: {
+      agent: { prepare: unasked, read: unasked, execute: unasked, cancel: unasked },
+      ofApplication: { list: unasked, read: unasked, readApproval: unasked, challenge: unasked, decide: unasked },
+    },
     device: {
       starting: { start: unasked },
       approval: { read: unasked, decide: unasked },

@@ -29,6 +29,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { accountHandlers } from './account.ts';
+import { type ActionVerbs, actionHandlers } from './actions.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
 import { ApplicationOrigins } from './application-origins.ts';
@@ -125,6 +126,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly consumers: ConsumerServices;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
+  readonly actions: ActionVerbs;
   readonly documents: ServiceDocuments;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
@@ -254,6 +256,7 @@ const handlersOf = (
     clock,
     log,
     device,
+    actions,
     documents,
     sessions,
     contexts,
@@ -320,6 +323,7 @@ const handlersOf = (
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
   ...configHandlers(documents, consumers.identities),
+  ...actionHandlers(actions),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
   ...hostHandlers(host),

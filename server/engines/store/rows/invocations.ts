@@ -1,5 +1,5 @@
 // Invocations of operations.
-import type { ApplicationId, HostId, InvocationId, KeyId, ReceiptId, SessionId } from '../../../kit/ids.ts';
+import type { ActionId, ApplicationId, HostId, InvocationId, KeyId, ReceiptId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
 import type { Shortage } from './credits.ts';
@@ -43,6 +43,8 @@ export interface InvocationRow {
   readonly reserved: number;
   readonly captured: number;
   readonly sessionId?: SessionId;
+  /** The Action that it executes. At most one invocation has it. */
+  readonly jobId?: ActionId;
   readonly receiptId?: ReceiptId;
   readonly receipt?: string;
   readonly createdAt: Date;

@@ -161,7 +161,7 @@ async function addRevision(
     .execute();
 }
 
-/** Up to this revision, except the published one and those that running invocations name. */
+/** Up to this revision, except the published one and those that running invocations or open Actions name. */
 async function forgetRevisions(
   trx: Db,
   { applicationId, id, publishedRevision = 0 }: OperationRow,
@@ -182,6 +182,18 @@ async function forgetRevisions(
             .where('invocations.operationId', '=', id)
             .whereRef('invocations.operationRevision', '=', 'operationRevisions.revision')
             .where('invocations.state', 'in', ['accepted', 'dispatched']),
+        ),
+      ),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('actions')
+            .select('actions.id')
+            .where('actions.applicationId', '=', applicationId)
+            .where('actions.operationId', '=', id)
+            .whereRef('actions.operationRevision', '=', 'operationRevisions.revision')
+            .where('actions.state', 'in', ['awaiting_approval', 'approved']),
         ),
       ),
     )

@@ -1,0 +1,296 @@
+// Actions: calls of operations that are fixed first, approved by a person, and then executed at most once.
+import { type Static, Type } from 'typebox';
+import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
+import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
+import { ACRS, PasskeyResponse } from './sign-in.ts';
+
+export const ACTION_TYPE = 'berth.action.v1';
+export const ACTION_SECONDS_MIN = 60;
+export const ACTION_SECONDS_MAX = 604_800;
+export const ACTION_SECONDS_DEFAULT = 86_400;
+export const ACTION_WAIT_SECONDS_MAX = 55;
+export const REASON_CHARACTERS_MAX = 280;
+/** Open Actions that one end user has to decide or is named in. */
+export const OPEN_ACTIONS_PER_END_USER_MAX = 20;
+export const OPEN_ACTIONS_PER_APPLICATION_MAX = 500;
+/** Actions are kept this long after their end. */
+export const ACTION_DAYS = 90;
+
+export const ACTION_STATUSES = [
+  ...['awaiting_approval', 'approved', 'executing', 'succeeded', 'failed', 'ambiguous'],
+  ...['refused', 'expired', 'cancelled'],
+] as const;
+export type ActionStatus = (typeof ACTION_STATUSES)[number];
+
+/** Those in which an Action can still be executed. */
+export const OPEN_ACTION_STATUSES = ['awaiting_approval', 'approved'] as const satisfies readonly ActionStatus[];
+
+export const APPROVERS = ['end_user', 'member', 'owner'] as const;
+export type ApproverKind = (typeof APPROVERS)[number];
+
+export const ActionParams = Type.Object({
+  appId: Uuid('Id of the application.'),
+  jobId: Uuid('Id of the Action.'),
+});
+
+export const ApprovalParams = Type.Object({ jobId: Uuid('Id of the Action.') });
+
+const Digest = Type.String({
+  pattern: '^sha256:[0-9a-f]{64}$',
+  description: 'Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785).',
+});
+
+export const EndUser = Type.Object(
+  {
+    providerId: Type.String({ minLength: 1, maxLength: 64, description: 'How the end user signs in.' }),
+    subject: Type.String({ minLength: 1, maxLength: 255, description: 'Id of the end user at that provider.' }),
+  },
+  { additionalProperties: false, description: 'An end user of the application.' },
+);
+export type EndUser = Static<typeof EndUser>;
+
+export const PrepareAction = Type.Object(
+  {
+    input: AnyObject('The input, as of a call. It cannot be changed later.', { default: {} }),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Refuse the request if the operation has another revision.',
+      }),
+    ),
+    endUser: Type.Optional(
+      Type.Object(EndUser.properties, {
+        additionalProperties: false,
+        description: 'The end user whom it is for. Required if an end user approves.',
+      }),
+    ),
+    expiresIn: Type.Optional(
+      Type.Integer({
+        minimum: ACTION_SECONDS_MIN,
+        maximum: ACTION_SECONDS_MAX,
+        default: ACTION_SECONDS_DEFAULT,
+        description: 'Seconds within which it must be approved and executed.',
+      }),
+    ),
+    notBefore: Type.Optional(
+      Type.String({ format: 'date-time', description: 'It is not executed before this time. ISO 8601.' }),
+    ),
+    maxCost: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The most micro-credits that the execution may cost. Default: what a call would hold now.',
+      }),
+    ),
+    reason: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: REASON_CHARACTERS_MAX,
+        description: 'Why, for the person who decides. Shown as plain text, as words of the agent; not in the digest.',
+      }),
+    ),
+    executeOnApproval: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Execute it when it is approved, without another request. The key then needs `actions:execute` too.',
+      }),
+    ),
+    metadata: Type.Optional(
+      Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
+        maxProperties: 20,
+        description: 'Kept with the Action and its invocation.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type PrepareAction = Static<typeof PrepareAction>;
+
+export const PrepareHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x20-\\x7e]+$',
+      description:
+        'Required. Requests with the same key are one Action, for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`.',
+    }),
+  ),
+});
+
+export const ActionContent = Type.Object(
+  {
+    typ: Type.Enum([ACTION_TYPE]),
+    jobId: Uuid('Id of the Action.'),
+    applicationId: Uuid('Id of the application.'),
+    operationId: OperationIdText,
+    operationRevision: Type.Integer(),
+    operationDigest: Type.String({ description: 'Digest of the definition of that revision.' }),
+    input: AnyObject('The input.'),
+    endUser: Type.Optional(EndUser),
+    bounds: Type.Object(
+      {
+        maxCost: Type.Integer({ description: 'The most micro-credits that the execution may cost.' }),
+        notBefore: Type.Optional(Time('It is not executed earlier.')),
+        expiresAt: Time('It is not executed later.'),
+        executions: Type.Enum([1]),
+      },
+      { description: 'What is approved besides the input.' },
+    ),
+    nonce: Type.String({ description: 'Random, so that no two Actions have the same digest.' }),
+  },
+  { description: 'What is approved: the value that `digest` is computed from.' },
+);
+export type ActionContent = Static<typeof ActionContent>;
+
+const By = Type.Object(
+  {
+    kind: Type.Enum([...APPROVERS]),
+    id: Type.String({ description: 'Id of the account; of an end user a keyed digest.' }),
+  },
+  { description: 'Who decided.' },
+);
+
+const METHODS = ['passkey', 'session'] as const;
+const Method = Type.Enum([...METHODS], {
+  description: '`passkey`: with a signature over the digest. `session`: by a person who was signed in.',
+});
+
+export const Decision = Type.Object(
+  {
+    by: By,
+    method: Method,
+    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    authTime: Time('When the person last proved who they are.'),
+    at: Time('When it was decided.'),
+    message: Type.Optional(Type.String({ description: 'What the person wrote when refusing.' })),
+  },
+  { description: 'The decision, once there is one.' },
+);
+export type Decision = Static<typeof Decision>;
+
+const ACTION_FIELDS = {
+  jobId: Uuid('Id of the Action.'),
+  status: Type.Enum([...ACTION_STATUSES], {
+    description:
+      '`executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.',
+  }),
+  digest: Digest,
+  approver: Type.Enum([...APPROVERS], { description: 'Who decides.' }),
+  approvalUrl: Type.String({
+    description: 'Where it is decided. Show it to the person who decides. It holds no secret.',
+  }),
+  operationId: OperationIdText,
+  effect: Type.Enum([...OPERATION_EFFECTS]),
+  action: Type.Optional(ActionContent),
+  reason: Type.Optional(Type.String({ description: 'What the agent said.' })),
+  executeOnApproval: Type.Boolean(),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+  caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that prepared it.' }),
+  createdAt: Time('When it was prepared.'),
+  expiresAt: Time('When it expires.'),
+  endedAt: Type.Optional(Time('When it ended.')),
+  decision: Type.Optional(Decision),
+  why: Type.Optional(
+    Type.String({ description: 'Why it was cancelled: `caller`, or `withdrawn` with its operation.' }),
+  ),
+  heldBack: Type.Optional(
+    Type.String({ description: 'Why the execution on approval was put off: an error code. It is tried again.' }),
+  ),
+  invocationId: Type.Optional(Uuid('The invocation that executes it.')),
+};
+
+export const Action = Type.Object(ACTION_FIELDS, {
+  description:
+    'A call that is fixed, and executed at most once after a person has approved its digest. `action` is there until the end, and then as long as the operation keeps inputs.',
+});
+export type Action = Static<typeof Action>;
+
+export const ActionQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: ACTION_WAIT_SECONDS_MAX,
+      description: 'Seconds to wait for another status.',
+    }),
+  ),
+  since: Type.Optional(
+    Type.Enum([...ACTION_STATUSES], { description: 'The status that you know. Default: the present one.' }),
+  ),
+});
+export type ActionQuery = Static<typeof ActionQuery>;
+
+export const ExecuteAction = Type.Object({ digest: Digest }, { additionalProperties: false });
+export type ExecuteAction = Static<typeof ExecuteAction>;
+
+const Field = Type.Object({ label: Type.String(), value: Type.String() });
+
+/** What a person who decides sees. */
+export const ApplicationAction = Type.Object(
+  {
+    ...ACTION_FIELDS,
+    application: Type.Object(
+      { id: Uuid('Id of the application.'), name: Type.String() },
+      { description: 'The application that it is of.' },
+    ),
+    operationTitle: Type.String({ description: 'Name of the operation, for people.' }),
+    asksFor: Type.Optional(
+      Type.Object(
+        {
+          summary: Type.String({ description: 'One sentence.' }),
+          fields: Type.Array(Field, { description: 'The values that the operation names, or all of the input.' }),
+        },
+        {
+          description:
+            'What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone.',
+        },
+      ),
+    ),
+    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
+    mayDecide: Type.Boolean({ description: 'Whether you may decide it, and it is undecided.' }),
+  },
+  { description: 'An Action as people see it.' },
+);
+export type ApplicationAction = Static<typeof ApplicationAction>;
+
+export const ApplicationActionPage = Page(ApplicationAction);
+export type ApplicationActionPage = Static<typeof ApplicationActionPage>;
+
+export const ActionListQuery = Type.Object({
+  status: Type.Optional(
+    Type.Enum([...ACTION_STATUSES], { description: 'Only Actions with this status, as of the last minute.' }),
+  ),
+  ...PageQuery.properties,
+});
+export type ActionListQuery = Static<typeof ActionListQuery>;
+
+export const DecideAction = Type.Object(
+  {
+    decision: Type.Enum(['approve', 'refuse']),
+    digest: Digest,
+    proof: Type.Optional(PasskeyResponse),
+    message: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: REASON_CHARACTERS_MAX,
+        description: 'With `refuse`: a word to the agent.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type DecideAction = Static<typeof DecideAction>;
+
+export const ActionChallenge = Type.Object(
+  {
+    publicKey: Type.Optional(
+      AnyObject(
+        'Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page.',
+      ),
+    ),
+  },
+  { description: 'What a passkey signs to approve an Action.' },
+);
+export type ActionChallenge = Static<typeof ActionChallenge>;

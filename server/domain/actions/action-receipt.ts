@@ -1,0 +1,29 @@
+// What the receipt of an execution says of its Action: the digest that was approved, by whom and how, with the signature of the
+// passkey and its public key.
+import type { ActionRows } from '../../engines/store/rows/actions.ts';
+import type { ActionId, ApplicationId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { receiptApproval } from './decision-record.ts';
+import { subjectDigest } from './subject-digest.ts';
+
+export interface ActionReceiptParts {
+  readonly rows: Pick<ActionRows, 'get'>;
+  readonly secret: Secret;
+}
+
+export async function actionReceipt(
+  { rows, secret }: ActionReceiptParts,
+  application: ApplicationId,
+  id: ActionId,
+): Promise<JsonObject> {
+  const row = await rows.get(application, id);
+  if (!row?.decision) throw new Error(`the Action ${id} of an invocation is missing, or was not decided`);
+  const { digest, createdAt, decision, providerId, subject } = row;
+  return {
+    ...{ jobId: id, digest, preparedAt: createdAt.toISOString(), approval: receiptApproval(decision) },
+    ...(providerId === undefined || subject === undefined
+      ? {}
+      : { endUser: { providerId, subjectDigest: subjectDigest(secret, application, { providerId, subject }) } }),
+  };
+}

@@ -1,0 +1,330 @@
+// The agent's side of Actions: prepare, follow, execute, cancel.
+import { randomBytes } from 'node:crypto';
+import {
+  ACTION_SECONDS_DEFAULT,
+  type Action,
+  type ActionQuery,
+  type ApproverKind,
+  type EndUser,
+  type ExecuteAction,
+  OPEN_ACTIONS_PER_APPLICATION_MAX,
+  OPEN_ACTIONS_PER_END_USER_MAX,
+  type PrepareAction,
+} from '../../../contract/actions.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ActionId, isUuid, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Granted } from '../configured-operations/callable.ts';
+import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
+import { requestDigest } from '../idempotency/request-digest.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { Invocations, Invoked, InvokeOptions } from '../invocations/invocations.ts';
+import { type ActionAudit, byAgent } from './action-audit.ts';
+import type { EndUsers } from './approver.ts';
+import { contentOf, digestOfContent, likenessOf } from './content.ts';
+import type { Following } from './following.ts';
+import { plainReason } from './rendering.ts';
+import type { SealedContent } from './sealed-content.ts';
+import { assertNotOver, digestMismatch, isOpen, statusAt } from './state.ts';
+import { actionView, approvalUrl } from './view.ts';
+
+const LIMITS = { endUserMax: OPEN_ACTIONS_PER_END_USER_MAX, applicationMax: OPEN_ACTIONS_PER_APPLICATION_MAX } as const;
+const NONCE_BYTES = 16;
+const EXECUTE_SCOPE = 'actions:execute';
+
+export interface AgentActionsParts {
+  readonly store: Pick<Store, 'actions' | 'atomically'>;
+  readonly invocations: Pick<
+    Invocations,
+    'granted' | 'grantedExactly' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
+  >;
+  readonly content: SealedContent;
+  readonly following: Following;
+  readonly audit: ActionAudit;
+  /** Absent: the installation has no end users, so none can approve. */
+  readonly endUsers?: EndUsers;
+  /** Tells those who may decide. */
+  readonly tell: (row: ActionRow, title: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly secret: Secret;
+  readonly publicUrl: string;
+}
+
+export type ExecuteOptions = Omit<InvokeOptions, 'idempotencyKey'>;
+
+export class AgentActions {
+  readonly #parts: AgentActionsParts;
+
+  constructor(parts: AgentActionsParts) {
+    this.#parts = parts;
+  }
+
+  async prepare(
+    caller: AgentCaller,
+    appId: string,
+    operationId: string,
+    request: PrepareAction,
+    idempotencyKey: string | undefined,
+  ): Promise<{ readonly action: Action; readonly isReplayed: boolean }> {
+    assertOwn(caller, appId);
+    const { invocations, store, audit, tell } = this.#parts;
+    if (idempotencyKey === undefined) throw keyRequired();
+    if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
+    const granted = await invocations.granted(caller, operationId, request.revision);
+    const approver = approverOf(granted, request.endUser);
+    if (approver === 'end_user') await this.#assertEndUser(caller, request.endUser);
+    const { input = {}, maxCost, metadata } = request;
+    const { reserved } = await invocations.check(caller, granted, {
+      input,
+      ...(maxCost === undefined ? {} : { maxCost }),
+      ...(metadata ? { metadata } : {}),
+    });
+    const row = await this.#newRow(caller, granted, approver, request, idempotencyKey, maxCost ?? reserved);
+    const inserted = await store.atomically(async within => {
+      const inserted = await within.actions.insert(row, LIMITS);
+      if (inserted === 'inserted') await audit.record('action.prepared', row, byAgent(caller), within, { approver });
+      return inserted;
+    });
+    if (inserted === 'application_full')
+      throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
+    if (inserted === 'end_user_full') throw endUserFull();
+    if (inserted !== 'inserted' && 'alike' in inserted) throw alreadyPrepared(inserted.alike);
+    if (inserted !== 'inserted' && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
+    if (inserted !== 'inserted') return { action: await this.#view(inserted.existing), isReplayed: true };
+    await tell(row, granted.operation.title);
+    return { action: await this.#view(row), isReplayed: false };
+  }
+
+  /** An Action of an operation that the key has a grant for. */
+  async read(
+    caller: AgentCaller,
+    appId: string,
+    jobId: string,
+    query: ActionQuery,
+    signal: AbortSignal,
+  ): Promise<Action> {
+    assertOwn(caller, appId);
+    await this.#assertVisible(caller, await this.#get(caller, jobId));
+    return this.#view(await this.#parts.following.changed(() => this.#get(caller, jobId), query, signal));
+  }
+
+  async cancel(caller: AgentCaller, appId: string, jobId: string): Promise<Action> {
+    assertOwn(caller, appId);
+    const { store, audit, clock } = this.#parts;
+    const row = await this.#get(caller, jobId);
+    if (row.keyId !== caller.keyId) throw notFound('Action', jobId);
+    const cancelled = await store.atomically(async within => {
+      const cancelled = await within.actions.cancel(row.applicationId, row.id, 'caller', clock.now());
+      if (cancelled) await audit.record('action.cancelled', cancelled, byAgent(caller), within, { why: 'caller' });
+      return cancelled;
+    });
+    if (cancelled) return this.#view(cancelled);
+    const now = await this.#get(caller, jobId);
+    assertNotOver(now, statusAt(now, clock.now()));
+    throw notCancellable(now);
+  }
+
+  /** Executes it if it is approved. If it was executed before, the invocation of then. */
+  async execute(
+    caller: AgentCaller,
+    appId: string,
+    jobId: string,
+    { digest }: ExecuteAction,
+    options: ExecuteOptions,
+  ): Promise<Invoked> {
+    assertOwn(caller, appId);
+    const row = await this.#get(caller, jobId);
+    if (digest !== row.digest) throw digestMismatch(row);
+    if (row.invocationId) {
+      await this.#assertVisible(caller, row);
+      return this.#executed(row, options);
+    }
+    this.#assertExecutable(row);
+    const granted = await this.#granted(caller, row);
+    await this.#assertStillThere(row);
+    const { input, bounds } = await this.#parts.content.require(row);
+    const request = {
+      ...{ input, maxCost: bounds.maxCost },
+      ...(row.metadata ? { metadata: row.metadata as Record<string, string> } : {}), // Validated by the contract.
+    };
+    return this.#parts.invocations.runApproved(caller, granted, request, options, {
+      jobId: row.id,
+      insert: (invocation, rates, limits) =>
+        this.#parts.store.atomically(async within => {
+          // The lock makes parallel executions wait for the first, which they then find.
+          const locked = await within.actions.lock(row.applicationId, row.id);
+          if (!locked) throw notFound('Action', jobId);
+          if (locked.invocationId) {
+            const existing = await within.invocations.get(row.applicationId, locked.invocationId);
+            if (!existing) throw notFound('Invocation', locked.invocationId);
+            return { existing };
+          }
+          this.#assertExecutable(locked);
+          const inserted = await within.invocations.insert(invocation, rates, limits);
+          if (inserted !== 'inserted') return inserted;
+          const executing = await within.actions.execute(
+            row.applicationId,
+            row.id,
+            invocation.id,
+            this.#parts.clock.now(),
+          );
+          if (!executing) throw new Error(`the Action ${row.id} is approved and was not executed`);
+          const details = { invocationId: invocation.id };
+          await this.#parts.audit.record('action.executed', executing, byAgent(caller), within, details);
+          return inserted;
+        }),
+    });
+  }
+
+  async #executed(row: ActionRow, options: ExecuteOptions): Promise<Invoked> {
+    const { invocationId = raise(`the Action ${row.id} has no invocation`) } = row;
+    const invocation = await this.#parts.invocations.ofAction(row.applicationId, invocationId, options);
+    return { invocation, isReplayed: true };
+  }
+
+  /** @throws Fault unless the Action can be executed now. */
+  #assertExecutable(row: ActionRow): void {
+    const now = this.#parts.clock.now();
+    const status = statusAt(row, now);
+    assertNotOver(row, status);
+    if (status === 'awaiting_approval') throw notApproved(row, approvalUrl(this.#parts.publicUrl, row));
+    if (row.notBefore && row.notBefore > now) throw tooEarly(row, row.notBefore);
+  }
+
+  async #assertEndUser({ applicationId }: AgentCaller, endUser: EndUser | undefined): Promise<void> {
+    const { endUsers } = this.#parts;
+    if (!endUsers)
+      throw fault('feature_unavailable', 'This installation has no end users, so none can approve.', {
+        advice: 'Let a member approve: configure the operation with the approval member or owner.',
+      });
+    if (!endUser)
+      throw invalidRequest([{ path: 'endUser', message: 'is missing: an end user approves this operation' }]);
+    if (!(await endUsers.canDecide(applicationId, endUser)))
+      throw invalidRequest([{ path: 'endUser', message: 'does not exist in this application' }]);
+  }
+
+  /** Between approval and execution the end user may have gone. */
+  async #assertStillThere({ applicationId, approver, providerId, subject }: ActionRow): Promise<void> {
+    if (approver !== 'end_user' || providerId === undefined || subject === undefined) return;
+    if (!(await this.#parts.endUsers?.canDecide(applicationId, { providerId, subject })))
+      throw notFound('End user', subject);
+  }
+
+  /** In the revision that was prepared. */
+  #granted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<Granted> {
+    return this.#parts.invocations.grantedExactly(caller, operationId, operationRevision);
+  }
+
+  /** An Action of an operation without a grant does not exist for the key, unless the key has prepared it. */
+  async #assertVisible(caller: AgentCaller, { id, keyId, operationId, operationRevision }: ActionRow): Promise<void> {
+    if (keyId === caller.keyId) return;
+    if (!(await this.#parts.invocations.isGranted(caller, operationId, operationRevision)))
+      throw notFound('Action', id);
+  }
+
+  async #get({ applicationId }: AgentCaller, jobId: string): Promise<ActionRow> {
+    const row = isUuid(jobId) ? await this.#parts.store.actions.get(applicationId, jobId as ActionId) : undefined;
+    if (!row) throw notFound('Action', jobId);
+    return row;
+  }
+
+  async #view(row: ActionRow): Promise<Action> {
+    const { content, clock, publicUrl } = this.#parts;
+    return actionView(row, { publicUrl, now: clock.now(), content: await content.open(row) });
+  }
+
+  async #newRow(
+    { applicationId, keyId }: AgentCaller,
+    { operation }: Granted,
+    approver: ApproverKind,
+    request: PrepareAction,
+    idempotencyKey: string,
+    maxCost: number,
+  ): Promise<ActionRow> {
+    const { clock, secret, content } = this.#parts;
+    const { input = {}, endUser, expiresIn = ACTION_SECONDS_DEFAULT, reason, metadata } = request;
+    const now = clock.now();
+    const id = newId<ActionId>(now);
+    const expiresAt = plus(now, expiresIn * 1000);
+    const notBefore = notBeforeIn(request.notBefore, expiresAt);
+    const said = reason === undefined ? '' : plainReason(reason);
+    const nonce = randomBytes(NONCE_BYTES).toString('base64url');
+    const fixed = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
+    const action = contentOf(fixed);
+    return {
+      ...{ id, applicationId, keyId, operationId: operation.id, operationRevision: operation.revision },
+      ...{ operationDigest: operation.digest, effect: operation.effect, approver, state: 'awaiting_approval' },
+      ...(endUser ? { providerId: endUser.providerId, subject: endUser.subject } : {}),
+      ...{ digest: digestOfContent(action), likeness: likenessOf(secret, fixed) },
+      sealedContent: await content.seal({ id, applicationId }, action),
+      ...(said === '' ? {} : { reason: said }),
+      ...(metadata ? { metadata } : {}),
+      ...{ idempotencyKey, requestDigest: requestDigest(secret, { prepare: operation.id, request }) },
+      ...{ executesOnApproval: request.executeOnApproval ?? false, createdAt: now, expiresAt },
+      ...(notBefore ? { notBefore } : {}),
+    };
+  }
+}
+
+/** Where nobody needs to approve, an agent may still ask. */
+function approverOf({ operation: { approval } }: Granted, endUser: EndUser | undefined): ApproverKind {
+  if (approval !== 'none') return approval;
+  return endUser ? 'end_user' : 'member';
+}
+
+function notBeforeIn(text: string | undefined, expiresAt: Date): Date | undefined {
+  if (text === undefined) return undefined;
+  const notBefore = new Date(text);
+  if (notBefore < expiresAt) return notBefore;
+  throw invalidRequest([{ path: 'notBefore', message: `is not before the expiry (${expiresAt.toISOString()})` }]);
+}
+
+function assertOwn({ applicationId }: AgentCaller, appId: string): void {
+  if (appId !== applicationId) throw notFound('Application', appId);
+}
+
+function raise(message: string): never {
+  throw new Error(message);
+}
+
+const keyRequired = (): Error =>
+  fault('idempotency_key_required', 'Preparing an Action needs an Idempotency-Key.', {
+    advice: 'Send the header Idempotency-Key, and the same value if you send the request again.',
+  });
+
+const keyConflict = (): Error =>
+  fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
+    advice: 'Use a new key for a different request.',
+  });
+
+const alreadyPrepared = ({ id, state }: ActionRow): Error =>
+  fault('already_prepared', `The Action ${id} would do the same, and is open.`, {
+    advice: 'Follow that Action, or cancel it first.',
+    details: { jobId: id, status: state },
+  });
+
+const endUserFull = (): Error =>
+  fault('concurrency_limit', `The end user has ${OPEN_ACTIONS_PER_END_USER_MAX} open Actions, which is the limit.`, {
+    advice: 'Wait until some are decided, or cancel them.',
+    details: { limit: OPEN_ACTIONS_PER_END_USER_MAX, used: OPEN_ACTIONS_PER_END_USER_MAX, scope: 'end_user' },
+  });
+
+const notApproved = ({ id, approver }: ActionRow, url: string): Error =>
+  fault('approval_required', `The Action ${id} is not approved yet (${approver}). Nothing was started.`, {
+    advice: 'Show the person approvalUrl, and wait for the status approved.',
+    details: { approval: approver, status: 'awaiting_approval', approvalUrl: url },
+  });
+
+const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
+  fault('not_ready', `The Action ${id} is not executed before ${notBefore.toISOString()}.`, {
+    advice: 'Execute it then.',
+    details: { notBefore: notBefore.toISOString() },
+  });
+
+const notCancellable = ({ id, state }: ActionRow): Error =>
+  fault('not_ready', `The Action ${id} is ${state}, and cannot be cancelled.`, {
+    advice: 'Read its invocation.',
+    details: { status: isOpen(state) ? 'awaiting_approval' : state },
+  });

@@ -1,0 +1,129 @@
+// The members' side of Actions: lists and reads of an application, and the decision by a member. A member becomes an Approver here.
+import type {
+  ActionChallenge,
+  ActionListQuery,
+  ApplicationAction,
+  ApplicationActionPage,
+  DecideAction,
+} from '../../../contract/actions.ts';
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import { hasRight } from '../../../contract/roles.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type ActionId, isUuid, type PasskeyId } from '../../kit/ids.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import type { IsFromSession, Peer } from '../device/from-session.ts';
+import { fault, notFound } from '../faults.ts';
+import type { Applications, MemberApplication } from '../identity/applications.ts';
+import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import type { MemberApprover } from './approver.ts';
+import type { Decisions } from './decisions.ts';
+
+/** What a token needs besides the role, because inputs may hold anything. */
+const CONTENT_SCOPE = 'applications:write';
+
+export interface ApplicationActionsParts {
+  readonly store: Pick<Store, 'actions' | 'passkeys'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly decisions: Decisions;
+  readonly isFromSession: IsFromSession;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export class ApplicationActions {
+  readonly #parts: ApplicationActionsParts;
+
+  constructor(parts: ApplicationActionsParts) {
+    this.#parts = parts;
+  }
+
+  async list(caller: AccountCaller, appId: string, query: ActionListQuery): Promise<ApplicationActionPage> {
+    const { store, applications, cursors } = this.#parts;
+    const application = await applications.require(caller, appId, 'read');
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, status } = query;
+    const name: ListName = { list: 'actions', owner: application.id };
+    const rows = await store.actions.list(application.id, {
+      limit: limit + 1,
+      ...(status === undefined ? {} : { states: [status] }),
+      ...(cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) }),
+    });
+    const shown = await Promise.all(
+      rows.map(async row => ({ id: row.id, view: await this.#shown(caller, application, row) })),
+    );
+    return pageOf(
+      shown,
+      limit,
+      ({ view }) => view,
+      last => cursors.after(name, last),
+    );
+  }
+
+  async read(caller: AccountCaller, appId: string, jobId: string): Promise<ApplicationAction> {
+    const application = await this.#parts.applications.require(caller, appId, 'read');
+    const row = isUuid(jobId) ? await this.#parts.store.actions.get(application.id, jobId as ActionId) : undefined;
+    if (!row) throw notFound('Action', jobId);
+    return this.#shown(caller, application, row);
+  }
+
+  /** For the page that knows the id only. */
+  async readApproval(caller: HumanCaller, jobId: string): Promise<ApplicationAction> {
+    const id = jobId as ActionId; // Checked by isUuid.
+    const row = isUuid(jobId) ? await this.#parts.store.actions.forAccount(caller.accountId, id) : undefined;
+    if (!row) throw notFound('Action', jobId);
+    const application = await this.#parts.applications.require(caller, row.applicationId, 'read');
+    if (!mayDecide(caller, application, row)) throw notFound('Action', jobId);
+    return this.#shown(caller, application, row);
+  }
+
+  async challenge(caller: HumanCaller, appId: string, jobId: string, origin: URL): Promise<ActionChallenge> {
+    return this.#parts.decisions.challenge(await this.#approver(caller, appId), jobId, origin);
+  }
+
+  async decide(
+    caller: HumanCaller,
+    appId: string,
+    jobId: string,
+    request: DecideAction,
+    { origin, peer }: { readonly origin: URL; readonly peer: Peer },
+  ): Promise<ApplicationAction> {
+    if (request.decision === 'approve' && this.#parts.isFromSession(peer)) throw fromSession();
+    return this.#parts.decisions.decide(await this.#approver(caller, appId), jobId, request, origin);
+  }
+
+  async #approver(caller: HumanCaller, appId: string): Promise<MemberApprover> {
+    const { applications, store, clock } = this.#parts;
+    const { id: applicationId, role } = await applications.require(caller, appId, 'approveActions');
+    const { accountId, via } = caller;
+    return {
+      ...{ kind: hasRight(role, 'approveAsOwner') ? 'owner' : 'member', id: accountId, applicationId },
+      ...{ acr: via.acr, authTime: via.authTime, source: byCaller(caller) },
+      assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
+      passkeys: {
+        list: () => store.passkeys.list(accountId),
+        used: (id, counter) => store.passkeys.used(id as PasskeyId, counter, clock.now()), // Of the list.
+      },
+    };
+  }
+
+  #shown(caller: AccountCaller, application: MemberApplication, row: ActionRow): Promise<ApplicationAction> {
+    const seesContent =
+      hasRight(application.role, 'invocationResults') &&
+      (caller.via.kind === 'human_session' || caller.scopes.has(CONTENT_SCOPE));
+    return this.#parts.decisions.shown(row, { seesContent, mayDecide: mayDecide(caller, application, row) });
+  }
+}
+
+/** Only a person decides, and only what is theirs to decide. */
+function mayDecide({ via }: AccountCaller, { role }: MemberApplication, { approver }: ActionRow): boolean {
+  if (via.kind !== 'human_session' || approver === 'end_user') return false;
+  return hasRight(role, approver === 'owner' ? 'approveAsOwner' : 'approveActions');
+}
+
+const fromSession = (): Error =>
+  fault('address_not_allowed', 'A browser of a session of this service cannot approve an Action.', {
+    advice: 'Open the address in a browser of your own.',
+  });

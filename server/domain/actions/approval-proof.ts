@@ -1,0 +1,62 @@
+// The signature of a passkey over the digest of an Action: what is signed, and its check. The bytes come from a browser.
+import { isIP } from 'node:net';
+import type { readAuthentication } from '../../engines/authenticators/passkey-response.ts';
+import type * as engine from '../../engines/authenticators/passkeys.ts';
+import type { passkeyJwk } from '../../engines/authenticators/public-jwk.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { fault } from '../faults.ts';
+import { partyOf } from '../people/passkeys.ts';
+import type { ApproverPasskeys } from './approver.ts';
+import { bytesOfDigest } from './content.ts';
+import type { DecisionRecord } from './decision-record.ts';
+
+export interface ApprovalProofParts {
+  readonly webauthn: Pick<typeof engine, 'signingChallenge' | 'verifyAuthentication'> & {
+    readonly readAuthentication: typeof readAuthentication;
+    readonly passkeyJwk: typeof passkeyJwk;
+  };
+}
+
+export type Proven = Required<Pick<DecisionRecord, 'proof' | 'publicKey' | 'rpId'>>;
+
+export class ApprovalProofs {
+  readonly #webauthn: ApprovalProofParts['webauthn'];
+
+  constructor({ webauthn }: ApprovalProofParts) {
+    this.#webauthn = webauthn;
+  }
+
+  /** Options for the browser. Undefined if the person has no passkey, or none works at this origin. */
+  async challenge(passkeys: ApproverPasskeys, digest: string, origin: URL): Promise<JsonObject | undefined> {
+    const own = await passkeys.list();
+    if (own.length === 0 || isAddress(origin)) return undefined;
+    const { publicKey } = await this.#webauthn.signingChallenge(partyOf(origin), bytesOfDigest(digest), own);
+    return publicKey as JsonObject; // The library returns options that are sent as JSON.
+  }
+
+  /** @throws Fault `verification_failed` unless a passkey of the person has signed this digest, at this origin, verified. */
+  async verify(passkeys: ApproverPasskeys, digest: string, origin: URL, response: JsonObject): Promise<Proven> {
+    const read = this.#webauthn.readAuthentication(response);
+    const credentialId = read && Buffer.from(read.id, 'base64url');
+    const passkey = credentialId && (await passkeys.list()).find(one => one.credentialId.equals(credentialId));
+    if (!passkey || isAddress(origin)) throw notVerified();
+    const party = partyOf(origin);
+    const challenge = bytesOfDigest(digest).toString('base64url');
+    const counter = await this.#webauthn.verifyAuthentication(party, challenge, read, passkey);
+    const publicKey = counter === undefined ? undefined : await this.#webauthn.passkeyJwk(passkey.publicKey);
+    if (counter === undefined || !publicKey || !(await passkeys.used(passkey.id, counter))) throw notVerified();
+    const { clientDataJSON, authenticatorData, signature } = read.response;
+    return {
+      ...{ publicKey, rpId: party.id },
+      proof: { credentialId: passkey.credentialId.toString('base64url'), clientDataJSON, authenticatorData, signature },
+    };
+  }
+}
+
+/** A passkey is bound to a host name. */
+const isAddress = ({ hostname }: URL): boolean => isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
+
+const notVerified = (): Error =>
+  fault('verification_failed', 'The passkey has not signed this Action. Nothing was decided.', {
+    advice: 'Request the challenge again, and sign it with one of your passkeys.',
+  });

@@ -1,0 +1,45 @@
+// What is approved: the content of an Action, its digest, and how Actions that would do the same are recognised. Pure.
+import { ACTION_TYPE, type ActionContent, type EndUser } from '../../../contract/actions.ts';
+import { digestOf } from '../../kit/canonical-json.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { requestDigest } from '../idempotency/request-digest.ts';
+
+export interface ContentParts {
+  readonly jobId: string;
+  readonly applicationId: string;
+  readonly operation: { readonly id: string; readonly revision: number; readonly digest: string };
+  readonly input: JsonObject;
+  readonly endUser: EndUser | undefined;
+  readonly maxCost: number;
+  readonly notBefore: Date | undefined;
+  readonly expiresAt: Date;
+  readonly nonce: string;
+}
+
+export function contentOf({ operation, endUser, notBefore, ...parts }: ContentParts): ActionContent {
+  const { jobId, applicationId, input, maxCost, expiresAt, nonce } = parts;
+  return {
+    ...{ typ: ACTION_TYPE, jobId, applicationId },
+    ...{ operationId: operation.id, operationRevision: operation.revision, operationDigest: operation.digest },
+    input,
+    ...(endUser ? { endUser: { providerId: endUser.providerId, subject: endUser.subject } } : {}),
+    bounds: {
+      maxCost,
+      ...(notBefore ? { notBefore: notBefore.toISOString() } : {}),
+      ...{ expiresAt: expiresAt.toISOString(), executions: 1 },
+    },
+    nonce,
+  };
+}
+
+export const digestOfContent = (content: ActionContent): string => digestOf(content);
+
+/** Bounds do not count: who asks again with another time or cost asks for the same. */
+export const likenessOf = (
+  secret: Secret,
+  { applicationId, operation, input, endUser }: Pick<ContentParts, 'applicationId' | 'operation' | 'input' | 'endUser'>,
+): Buffer => requestDigest(secret, { likeness: [applicationId, operation.id, input, endUser ?? null] });
+
+/** The bytes of the digest: what a passkey signs. */
+export const bytesOfDigest = (digest: string): Buffer => Buffer.from(digest.slice('sha256:'.length), 'hex');

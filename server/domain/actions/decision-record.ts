@@ -1,0 +1,42 @@
+// What is kept of a decision: who, how, when, and the signature of the passkey with its public key. Written once.
+import type { ApproverKind, Decision } from '../../../contract/actions.ts';
+import type { Acr } from '../../../contract/sign-in.ts';
+import type { PasskeyJwk } from '../../engines/authenticators/public-jwk.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+/** Texts in base64url, as the browser sent them. */
+export interface ApprovalProof {
+  readonly credentialId: string;
+  readonly clientDataJSON: string;
+  readonly authenticatorData: string;
+  readonly signature: string;
+}
+
+export interface DecisionRecord {
+  readonly by: { readonly kind: ApproverKind; readonly id: string };
+  readonly method: Decision['method'];
+  readonly acr: Acr;
+  readonly authTime: string;
+  readonly at: string;
+  readonly message?: string;
+  readonly proof?: ApprovalProof;
+  readonly publicKey?: PasskeyJwk;
+  readonly rpId?: string;
+}
+
+/** Its members are texts, or objects of texts. */
+export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
+
+/** Written by `storedDecision`. */
+export const decisionIn = (stored: JsonObject) => stored as unknown as DecisionRecord;
+
+export function decisionView(stored: JsonObject): Decision {
+  const { by, method, acr, authTime, at, message } = decisionIn(stored);
+  return { by, method, acr, authTime, at, ...(message === undefined ? {} : { message }) };
+}
+
+/** What a receipt says of the approval. */
+export function receiptApproval(stored: JsonObject): JsonObject {
+  const { message: _, ...approval } = stored;
+  return approval;
+}

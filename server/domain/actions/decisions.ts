@@ -1,0 +1,192 @@
+// The people's side of Actions: what there is to decide, and the decision. A decision is about a digest. Who decides is an
+// Approver, whom the caller has verified.
+import type { ActionChallenge, ApplicationAction, DecideAction } from '../../../contract/actions.ts';
+import type { ActionDecision, ActionFilter, ActionRow } from '../../engines/store/rows/actions.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type ActionId, type ApplicationId, isUuid } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Catalogue } from '../configured-operations/callable.ts';
+import { notFound, roleMissing } from '../faults.ts';
+import { Tally } from '../limits/tally.ts';
+import type { ActionAudit } from './action-audit.ts';
+import type { ApprovalProofs } from './approval-proof.ts';
+import type { Approver } from './approver.ts';
+import { type DecisionRecord, storedDecision } from './decision-record.ts';
+import { plainReason, type RenderedOperation } from './rendering.ts';
+import type { SealedContent } from './sealed-content.ts';
+import { alreadyDecided, assertNotOver, digestMismatch, statusAt } from './state.ts';
+import { subjectDigest } from './subject-digest.ts';
+import { applicationActionView } from './view.ts';
+
+export const EXECUTE_TASK = 'execute_actions';
+const END_USER_DECISIONS_PER_HOUR = 60;
+const HOUR_MS = 3_600_000;
+
+export interface DecisionsParts {
+  readonly store: Pick<Store, 'actions' | 'applications' | 'keys' | 'atomically'>;
+  readonly catalogue: Pick<Catalogue, 'exact'>;
+  readonly content: SealedContent;
+  readonly proofs: ApprovalProofs;
+  readonly audit: ActionAudit;
+  readonly clock: Clock;
+  readonly secret: Secret;
+  readonly publicUrl: string;
+  /** Runs the task of this name soon. */
+  readonly prompt: (task: string) => void;
+}
+
+/** What a reader may see of an Action besides its metadata. */
+export interface Sight {
+  readonly mayDecide: boolean;
+  readonly seesContent: boolean;
+}
+
+export class Decisions {
+  readonly #parts: DecisionsParts;
+  readonly #byEndUser: Tally;
+
+  constructor(parts: DecisionsParts) {
+    this.#parts = parts;
+    const limit = { max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
+    this.#byEndUser = new Tally({ ...limit, what: 'Decisions' }, parts.clock);
+  }
+
+  /** What there is to decide. For who may not decide it, it is not found. */
+  async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
+    return this.shown(await this.#found(approver, jobId), { mayDecide: true, seesContent: true });
+  }
+
+  /** The Actions that name this end user, newest first. */
+  async listFor(
+    { applicationId, endUser }: Extract<Approver, { kind: 'end_user' }>,
+    filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
+  ): Promise<readonly ApplicationAction[]> {
+    const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUser });
+    return Promise.all(rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', seesContent: true })));
+  }
+
+  /** What a passkey of the person signs. */
+  async challenge(approver: Approver, jobId: string, origin: URL): Promise<ActionChallenge> {
+    const row = await this.#found(approver, jobId);
+    this.#assertUndecided(row);
+    const publicKey = await this.#parts.proofs.challenge(approver.passkeys, row.digest, origin);
+    return publicKey ? { publicKey } : {};
+  }
+
+  /** `origin`: of the page that sends the decision. */
+  async decide(approver: Approver, jobId: string, request: DecideAction, origin: URL): Promise<ApplicationAction> {
+    const { store, clock, audit, prompt } = this.#parts;
+    const found = await this.#found(approver, jobId);
+    if (approver.kind === 'end_user') this.#byEndUser.take(nameOf(approver));
+    if (request.digest !== found.digest) throw digestMismatch(found);
+    this.#assertUndecided(found);
+    const record = await this.#record(approver, found, request, origin);
+    const decided = await store.atomically(async within => {
+      const now = clock.now();
+      const row = await within.actions.decide(found.applicationId, found.id, this.#change(found, request, record), now);
+      if (!row) return undefined;
+      const fact = row.state === 'approved' ? 'action.approved' : 'action.refused';
+      await audit.record(fact, row, approver.source, within, { method: record.method, acr: record.acr });
+      return row;
+    });
+    if (!decided) {
+      this.#assertUndecided(await this.#found(approver, jobId));
+      throw alreadyDecided(found, 'expired');
+    }
+    if (decided.executeAt) prompt(EXECUTE_TASK);
+    return this.shown(decided, { mayDecide: true, seesContent: true });
+  }
+
+  /** An Action as people see it. */
+  async shown(row: ActionRow, { mayDecide, seesContent }: Sight): Promise<ApplicationAction> {
+    const { store, clock, content, publicUrl } = this.#parts;
+    const [application, key, operation] = await Promise.all([
+      store.applications.byId(row.applicationId),
+      store.keys.get(row.applicationId, row.keyId),
+      this.#operation(row),
+    ]);
+    return applicationActionView(row, {
+      ...{ publicUrl, now: clock.now(), operation, mayDecide },
+      content: seesContent ? await content.open(row) : undefined,
+      application: { id: row.applicationId, name: application?.name ?? '' },
+      keyName: key?.name ?? 'an agent key that no longer exists',
+    });
+  }
+
+  async #operation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderedOperation> {
+    const operation = await this.#parts.catalogue.exact(applicationId, operationId, operationRevision);
+    if (!operation) return { title: operationId };
+    const display = operation.kind === 'managed' ? undefined : operation.definition.display;
+    return { title: operation.title, ...(display ? { display } : {}) };
+  }
+
+  /** The Action if the approver is who decides it. */
+  async #found(approver: Approver, jobId: string): Promise<ActionRow> {
+    const { store } = this.#parts;
+    const { applicationId } = approver;
+    const row = isUuid(jobId) ? await store.actions.get(applicationId, jobId as ActionId) : undefined; // Checked by isUuid.
+    if (!row) throw notFound('Action', jobId);
+    const isForEndUser = row.approver === 'end_user';
+    if (approver.kind === 'end_user') {
+      const { providerId, subject } = approver.endUser;
+      if (!isForEndUser || row.providerId !== providerId || row.subject !== subject) throw notFound('Action', jobId);
+    } else if (isForEndUser) throw notFound('Action', jobId);
+    if (row.approver === 'owner' && approver.kind !== 'owner') throw roleMissing('owner');
+    return row;
+  }
+
+  #assertUndecided(row: ActionRow): void {
+    const status = statusAt(row, this.#parts.clock.now());
+    if (status === 'awaiting_approval') return;
+    if (row.decision) throw alreadyDecided(row, status);
+    assertNotOver(row, status);
+  }
+
+  /** A signature over the digest is the strongest proof. Without one, members must have stepped up to approve; end users for what cannot be undone. */
+  async #record(
+    approver: Approver,
+    row: ActionRow,
+    { decision, proof, message }: DecideAction,
+    origin: URL,
+  ): Promise<DecisionRecord> {
+    const { clock, proofs } = this.#parts;
+    const isApproval = decision === 'approve';
+    const proven = isApproval && proof ? await proofs.verify(approver.passkeys, row.digest, origin, proof) : undefined;
+    const needsStepUp = isApproval && (approver.kind !== 'end_user' || row.effect === 'irreversible');
+    if (needsStepUp && !proven) approver.assertSteppedUp();
+    const at = clock.now().toISOString();
+    return {
+      by: this.#by(approver),
+      ...(proven
+        ? { method: 'passkey', acr: 'phr', authTime: at, ...proven }
+        : { method: 'session', acr: approver.acr, authTime: approver.authTime.toISOString() }),
+      at,
+      ...(message === undefined || isApproval ? {} : { message: plainReason(message) }),
+    };
+  }
+
+  #by(approver: Approver): DecisionRecord['by'] {
+    if (approver.kind !== 'end_user') return { kind: approver.kind, id: approver.id };
+    const id = subjectDigest(this.#parts.secret, approver.applicationId, approver.endUser);
+    return { kind: 'end_user', id };
+  }
+
+  #change(row: ActionRow, { decision }: DecideAction, record: DecisionRecord): ActionDecision {
+    const stored: JsonObject = storedDecision(record);
+    if (decision === 'refuse') return { state: 'refused', decision: stored };
+    const { notBefore, executesOnApproval } = row;
+    const now = this.#parts.clock.now();
+    const executeAt = notBefore && notBefore > now ? notBefore : now;
+    return { state: 'approved', decision: stored, ...(executesOnApproval ? { executeAt } : {}) };
+  }
+}
+
+const nameOf = ({
+  applicationId,
+  endUser,
+}: {
+  applicationId: ApplicationId;
+  endUser: { providerId: string; subject: string };
+}) => JSON.stringify([applicationId, endUser.providerId, endUser.subject]);

@@ -1,0 +1,63 @@
+// What a person who approves sees of an input: the sentence and the fields of the operation's `display`, or every member of the
+// input. The result is plain text without characters that could change how the text around it reads. Pure.
+import type { ConfigureOperation } from '../../../contract/configured-operations.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { valueAt } from '../configured-operations/json-pointer.ts';
+
+const VALUE_CHARACTERS_MAX = 200;
+const FIELDS_MAX = 50;
+/** Control characters, and those that reorder or hide text. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
+const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
+
+export interface Rendering {
+  readonly summary: string;
+  readonly fields: ReadonlyArray<{ readonly label: string; readonly value: string }>;
+}
+
+export interface RenderedOperation {
+  readonly title: string;
+  readonly display?: ConfigureOperation['display'];
+}
+
+export function rendered({ title, display }: RenderedOperation, input: JsonObject): Rendering {
+  if (!display) return { summary: title, fields: every(input) };
+  const summary = display.summary.replace(PLACEHOLDER, (_, path: string) =>
+    shown(memberAt(input, path.slice(1).split('.'))),
+  );
+  const fields = display.fields?.map(({ label, value }) => ({ label, value: shown(valueAt(input, value)) }));
+  return { summary, fields: fields ?? every(input) };
+}
+
+function every(input: JsonObject): Rendering['fields'] {
+  const members = Object.entries(input);
+  const fields = members
+    .slice(0, FIELDS_MAX)
+    .map(([name, value]) => ({ label: cut(visible(name)), value: shown(value) }));
+  const more = members.length - fields.length;
+  return more > 0 ? [...fields, { label: 'And', value: `${more} more, in the full content` }] : fields;
+}
+
+function memberAt(value: Json | undefined, path: readonly string[]): Json | undefined {
+  const [name, ...rest] = path;
+  if (name === undefined) return value;
+  return isObject(value) && Object.hasOwn(value, name) ? memberAt(value[name], rest) : undefined;
+}
+
+/** A value as one line. What a text would hide is shown as an escape, because it is part of what is approved. */
+function shown(value: Json | undefined): string {
+  if (value === undefined) return '(none)';
+  return cut(visible(typeof value === 'string' ? value : JSON.stringify(value)));
+}
+
+const visible = (text: string): string =>
+  text.replace(UNSAFE, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+
+function cut(text: string): string {
+  const characters = [...text];
+  if (characters.length <= VALUE_CHARACTERS_MAX) return text;
+  return `${characters.slice(0, VALUE_CHARACTERS_MAX).join('')}… (${characters.length} characters)`;
+}
+
+/** What an agent says: one paragraph, without control characters and those that reorder text. */
+export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE, '').trim();

@@ -1,0 +1,41 @@
+// The content of Actions in the vault, because an input may contain a password.
+import type { ActionContent } from '../../../contract/actions.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import type { Vault } from '../../engines/vault/vault.ts';
+import { parseJson } from '../../kit/foreign.ts';
+import { digestOfContent } from './content.ts';
+
+type Sealed = Pick<ActionRow, 'id' | 'applicationId' | 'digest' | 'sealedContent'>;
+
+export class SealedContent {
+  readonly #vault: Pick<Vault, 'seal' | 'open'>;
+
+  constructor(vault: Pick<Vault, 'seal' | 'open'>) {
+    this.#vault = vault;
+  }
+
+  seal(row: Pick<ActionRow, 'id' | 'applicationId'>, content: ActionContent): Promise<Buffer> {
+    return this.#vault.seal(placeOf(row), Buffer.from(JSON.stringify(content)));
+  }
+
+  /** Undefined if it is not kept any more. */
+  async open(row: Sealed): Promise<ActionContent | undefined> {
+    if (!row.sealedContent) return undefined;
+    const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
+    const content = parseJson(text) as unknown as ActionContent; // Sealed by `seal`; the digest says so.
+    if (digestOfContent(content) !== row.digest)
+      throw new Error(`the content of the Action ${row.id} has another digest`);
+    return content;
+  }
+
+  /** Of an Action that has not ended. */
+  async require(row: Sealed): Promise<ActionContent> {
+    const content = await this.open(row);
+    if (!content) throw new Error(`the Action ${row.id} has no content`);
+    return content;
+  }
+}
+
+const placeOf = ({ id, applicationId }: Pick<ActionRow, 'id' | 'applicationId'>) => ({
+  ...{ owner: applicationId, kind: 'action', id, version: 1 },
+});

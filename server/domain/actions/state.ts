@@ -1,0 +1,32 @@
+// The status of an Action at a time, and the faults that follow from it. An Action expires by the clock, before the task says so.
+import { type ActionStatus, OPEN_ACTION_STATUSES } from '../../../contract/actions.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import { fault } from '../faults.ts';
+
+export function statusAt({ state, expiresAt }: Pick<ActionRow, 'state' | 'expiresAt'>, now: Date): ActionStatus {
+  return isOpen(state) && expiresAt <= now ? 'expired' : state;
+}
+
+export const isOpen = (status: ActionStatus): boolean => OPEN_ACTION_STATUSES.some(open => open === status);
+
+const OVER: readonly ActionStatus[] = ['refused', 'expired', 'cancelled'];
+
+/** @throws Fault `expired` for an Action that was refused or cancelled, or whose time is over. */
+export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
+  if (!OVER.includes(status)) return;
+  throw fault('expired', `The Action ${id} is ${status}. Nothing was started.`, {
+    advice: 'Prepare a new Action if it is still wanted.',
+    details: { status },
+  });
+}
+
+export const alreadyDecided = ({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): Error =>
+  fault('already_decided', `The Action ${id} is ${status}: it was decided, and the decision cannot be changed.`, {
+    advice: 'Prepare a new Action if another decision is wanted.',
+    details: { status },
+  });
+
+export const digestMismatch = ({ id }: Pick<ActionRow, 'id'>): Error =>
+  fault('digest_mismatch', `The digest is not that of the Action ${id}. Nothing was decided or started.`, {
+    advice: 'Read the Action, look at its content, and send its digest.',
+  });

@@ -1,0 +1,84 @@
+// The clock tasks of Actions: what expires, what is executed on approval, what is forgotten.
+import { ACTION_DAYS } from '../../../contract/actions.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import type { KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { ApplicationId, KeyId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Task } from '../../kit/task.ts';
+import { BY_OPERATOR } from '../audit/by-caller.ts';
+import { statusOf } from '../identity/credential-rules.ts';
+import { callerOf } from '../invocations/executions.ts';
+import type { ActionAudit } from './action-audit.ts';
+import type { AgentActions } from './agent-actions.ts';
+import { EXECUTE_TASK } from './decisions.ts';
+
+const EXPIRE_MS = 5_000;
+const EXECUTE_MS = 5_000;
+const FORGET_MS = 600_000;
+const BATCH = 100;
+const EXECUTED_AT_ONCE = 20;
+/** After a refusal. It may be because of a limit, or because of what only a person can mend. */
+const TRY_AGAIN_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+
+export interface TasksParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly store: Pick<Store, 'actions' | 'atomically'>;
+  readonly keys: { get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined> };
+  readonly agent: Pick<AgentActions, 'execute'>;
+  readonly audit: ActionAudit;
+}
+
+export const actionTasks = (parts: TasksParts): readonly Task[] => [
+  { name: 'expire_actions', everyMs: EXPIRE_MS, run: () => expire(parts) },
+  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, run: () => execute(parts) },
+  { name: 'forget_actions', everyMs: FORGET_MS, run: () => forget(parts) },
+];
+
+async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
+  const expired = await store.atomically(async within => {
+    const rows = await within.actions.expire(clock.now(), BATCH);
+    // In the order of their applications, because each entry locks the chain of its application until the commit.
+    for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
+      await audit.record('action.expired', row, BY_OPERATOR, within);
+    return rows.length;
+  });
+  return { expired };
+}
+
+async function execute(parts: TasksParts): Promise<{ executed: number; heldBack: number }> {
+  const due = await parts.store.actions.due(parts.clock.now(), EXECUTED_AT_ONCE);
+  let executed = 0;
+  for (const row of due) executed += (await executeOne(parts, row)) ? 1 : 0;
+  return { executed, heldBack: due.length - executed };
+}
+
+/** As the key that prepared it. False if it was refused; then nothing was started. */
+async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
+  const { id, applicationId, keyId, digest } = row;
+  const heldBack = async (code: string): Promise<false> => {
+    log.info('action.held_back', { jobId: id, code });
+    await store.actions.postpone(id, plus(clock.now(), TRY_AGAIN_MS), code);
+    return false;
+  };
+  const key = await keys.get(applicationId, keyId);
+  if (!key || statusOf(key, clock.now()) !== 'active') return heldBack('invalid_credentials');
+  const caller = callerOf(key);
+  if (!caller.scopes.has('actions:execute')) return heldBack('permission_denied');
+  try {
+    await agent.execute(caller, applicationId, id, { digest }, { waitSeconds: 0, signal: AbortSignal.abort() });
+    return true;
+  } catch (error) {
+    if (isFault(error)) return heldBack(error.code);
+    throw error;
+  }
+}
+
+async function forget({ store, clock }: TasksParts): Promise<{ contents: number; forgotten: number }> {
+  return {
+    contents: await store.actions.forgetContent(clock.now(), BATCH),
+    forgotten: await store.actions.forget(plus(clock.now(), -ACTION_DAYS * DAY_MS), BATCH),
+  };
+}

@@ -1,0 +1,52 @@
+// Actions as the API shows them, to agents and to people.
+import type { Action, ActionContent, ApplicationAction } from '../../../contract/actions.ts';
+import type { ActionRow } from '../../engines/store/rows/actions.ts';
+import { decisionView } from './decision-record.ts';
+import { type RenderedOperation, rendered } from './rendering.ts';
+import { statusAt } from './state.ts';
+
+export const approvalUrl = (publicUrl: string, { id }: Pick<ActionRow, 'id'>): string => `${publicUrl}/approve/${id}`;
+
+export interface Seen {
+  readonly publicUrl: string;
+  readonly now: Date;
+  /** Absent: it is not kept any more, or not for this reader. */
+  readonly content?: ActionContent | undefined;
+}
+
+export function actionView(row: ActionRow, { publicUrl, now, content }: Seen): Action {
+  const { id, digest, approver, operationId, effect, keyId, reason, decision, why, heldBack, invocationId } = row;
+  return {
+    ...{ jobId: id, status: statusAt(row, now), digest, approver, approvalUrl: approvalUrl(publicUrl, row) },
+    ...{ operationId, effect, executeOnApproval: row.executesOnApproval, caller: { keyId } },
+    ...(content ? { action: content } : {}),
+    ...(reason === undefined ? {} : { reason }),
+    ...(row.metadata ? { metadata: row.metadata as Record<string, string> } : {}), // Validated by the contract.
+    ...{ createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() },
+    ...(row.endedAt ? { endedAt: row.endedAt.toISOString() } : {}),
+    ...(decision ? { decision: decisionView(decision) } : {}),
+    ...(why === undefined ? {} : { why }),
+    ...(heldBack === undefined ? {} : { heldBack }),
+    ...(invocationId === undefined ? {} : { invocationId }),
+  };
+}
+
+export interface SeenByPeople extends Seen {
+  readonly application: { readonly id: string; readonly name: string };
+  readonly operation: RenderedOperation;
+  readonly keyName: string;
+  readonly mayDecide: boolean;
+}
+
+export function applicationActionView(row: ActionRow, seen: SeenByPeople): ApplicationAction {
+  const { application, operation, keyName, content, mayDecide, now } = seen;
+  const asksFor = content && rendered(operation, content.input);
+  return {
+    ...actionView(row, seen),
+    application: { id: application.id, name: application.name },
+    operationTitle: operation.title,
+    agent: { name: keyName },
+    ...(asksFor ? { asksFor: { summary: asksFor.summary, fields: [...asksFor.fields] } } : {}),
+    mayDecide: mayDecide && statusAt(row, now) === 'awaiting_approval',
+  };
+}

@@ -1,0 +1,33 @@
+// The public key of a passkey as JWK, so that its signatures can be verified where no COSE key is understood.
+
+/** With the algorithm of its signatures. */
+export type PasskeyJwk =
+  | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly alg: 'ES256'; readonly x: string; readonly y: string }
+  | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly alg: 'EdDSA'; readonly x: string }
+  | { readonly kty: 'RSA'; readonly alg: 'RS256'; readonly n: string; readonly e: string };
+
+const KTY = { okp: 1, ec2: 2, rsa: 3 } as const;
+const CRV = { p256: 1, ed25519: 6 } as const;
+const ALG = { es256: -7, eddsa: -8, rs256: -257 } as const;
+
+/** Undefined for other keys than those that can be registered. */
+export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefined> {
+  const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers');
+  const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as ReadonlyMap<number, unknown>;
+  const [kty, alg] = [key.get(1), key.get(3)];
+  const text = (label: number): string | undefined => {
+    const value = key.get(label);
+    return value instanceof Uint8Array ? Buffer.from(value).toString('base64url') : undefined;
+  };
+  if (kty === KTY.rsa && alg === ALG.rs256) {
+    const [n, e] = [text(-1), text(-2)];
+    return n !== undefined && e !== undefined ? { kty: 'RSA', alg: 'RS256', n, e } : undefined;
+  }
+  const [crv, x] = [key.get(-1), text(-2)];
+  if (kty === KTY.ec2 && alg === ALG.es256 && crv === CRV.p256) {
+    const y = text(-3);
+    return x !== undefined && y !== undefined ? { kty: 'EC', crv: 'P-256', alg: 'ES256', x, y } : undefined;
+  }
+  const isEd25519 = kty === KTY.okp && alg === ALG.eddsa && crv === CRV.ed25519;
+  return isEd25519 && x !== undefined ? { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', x } : undefined;
+}

@@ -1,0 +1,124 @@
+// Actions: calls that wait for the decision of a person.
+import type { AccountId, ActionId, ApplicationId, InvocationId, KeyId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+import type { Role } from './accounts.ts';
+
+/** The first two are open. From `executing` on there is an invocation. The last six are final. */
+export type ActionState =
+  | 'awaiting_approval'
+  | 'approved'
+  | 'executing'
+  | 'succeeded'
+  | 'failed'
+  | 'ambiguous'
+  | 'refused'
+  | 'expired'
+  | 'cancelled';
+
+export type ActionApprover = 'end_user' | 'member' | 'owner';
+
+export interface ActionRow {
+  readonly id: ActionId;
+  readonly applicationId: ApplicationId;
+  /** The agent key that prepared it. */
+  readonly keyId: KeyId;
+  readonly operationId: string;
+  readonly operationRevision: number;
+  readonly operationDigest: string;
+  readonly effect: 'read' | 'write' | 'irreversible';
+  readonly approver: ActionApprover;
+  /** The end user whom it is for. */
+  readonly providerId?: string;
+  readonly subject?: string;
+  readonly state: ActionState;
+  /** Of the content. */
+  readonly digest: string;
+  /** Equal for Actions that would do the same. */
+  readonly likeness: Buffer;
+  /** What is approved, sealed. Removed at the end, or at `contentUntil`. */
+  readonly sealedContent?: Buffer;
+  readonly contentUntil?: Date;
+  /** What the agent says. Not part of the content. */
+  readonly reason?: string;
+  readonly metadata?: JsonObject;
+  readonly idempotencyKey: string;
+  readonly requestDigest: Buffer;
+  readonly executesOnApproval: boolean;
+  readonly notBefore?: Date;
+  /** When the task executes it next. */
+  readonly executeAt?: Date;
+  /** The code of the fault for which it was not executed at the last attempt of the task. */
+  readonly heldBack?: string;
+  readonly decision?: JsonObject;
+  /** Why it was cancelled. */
+  readonly why?: string;
+  readonly invocationId?: InvocationId;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly endedAt?: Date;
+}
+
+export interface ActionLimits {
+  /** Open Actions of one end user. */
+  readonly endUserMax: number;
+  /** Open Actions of one application. */
+  readonly applicationMax: number;
+}
+
+export type ActionInserted =
+  | 'inserted'
+  | 'end_user_full'
+  | 'application_full'
+  /** An earlier request of the key with the same idempotency key. */
+  | { readonly existing: ActionRow }
+  /** An open Action that would do the same. */
+  | { readonly alike: ActionRow };
+
+export interface ActionFilter {
+  readonly states?: readonly ActionState[];
+  /** Only Actions that this end user decides or is named in. */
+  readonly endUser?: { readonly providerId: string; readonly subject: string };
+  /** Actions older than this one. */
+  readonly before?: ActionId;
+  readonly limit: number;
+}
+
+export type ActionDecision =
+  | { readonly state: 'approved'; readonly decision: JsonObject; readonly executeAt?: Date }
+  | { readonly state: 'refused'; readonly decision: JsonObject };
+
+export interface ActionRows {
+  insert(row: ActionRow, limits: ActionLimits): Promise<ActionInserted>;
+  get(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
+  /** One of an application in which the account is a member. */
+  forAccount(account: AccountId, id: ActionId): Promise<ActionRow | undefined>;
+  /** Newest first. */
+  list(application: ApplicationId, filter: ActionFilter): Promise<ActionRow[]>;
+  /** awaiting_approval -> approved or refused. Undefined if it was decided, or is not open any more. */
+  decide(application: ApplicationId, id: ActionId, decision: ActionDecision, now: Date): Promise<ActionRow | undefined>;
+  /** Open -> cancelled. Undefined if it is not open. */
+  cancel(application: ApplicationId, id: ActionId, why: string, now: Date): Promise<ActionRow | undefined>;
+  /** Cancels what is open of an operation. */
+  cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
+  /** Locks the row until the end of the transaction. */
+  lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
+  /** approved -> executing. Undefined if it is not approved, not yet due, or has expired. */
+  execute(
+    application: ApplicationId,
+    id: ActionId,
+    invocation: InvocationId,
+    now: Date,
+  ): Promise<ActionRow | undefined>;
+  /** Open -> expired, of those whose time is over. */
+  expire(now: Date, batch: number): Promise<ActionRow[]>;
+  /** Approved Actions that the task executes now. */
+  due(now: Date, batch: number): Promise<ActionRow[]>;
+  /** The task tries again then. */
+  postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
+  /** Verified e-mail addresses of members with one of these roles. */
+  addresses(application: ApplicationId, roles: readonly Role[], limit: number): Promise<string[]>;
+  /** Removes content that is due. Returns the number of rows. */
+  forgetContent(now: Date, batch: number): Promise<number>;
+  /** Deletes Actions that ended before this time. Returns their number. */
+  forget(endedBefore: Date, batch: number): Promise<number>;
+}

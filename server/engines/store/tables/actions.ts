@@ -1,0 +1,151 @@
+// Actions. Each change of state is one conditional statement; a trigger refuses any other and announces it.
+import type { Selectable } from 'kysely';
+import type { ActionId, ApplicationId } from '../../../kit/ids.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type { ActionInserted, ActionLimits, ActionRow, ActionRows } from '../rows/actions.ts';
+import type { Tables } from '../schema.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const OPEN = ['awaiting_approval', 'approved'] as const;
+
+export const actions = (db: Db): ActionRows => ({
+  insert: (row, limits) => inTransaction(db, trx => insert(trx, row, limits)),
+
+  get: async (application, id) => (await one(db, application, id).execute()).map(rowOf)[0],
+
+  forAccount: async (account, id) => {
+    const found = db
+      .selectFrom('actions')
+      .innerJoin('members', 'members.applicationId', 'actions.applicationId')
+      .selectAll('actions')
+      .where('members.accountId', '=', account)
+      .where('actions.id', '=', id);
+    return (await found.execute()).map(rowOf)[0];
+  },
+
+  list: async (application, { states, endUser, before, limit }) => {
+    let listed = db.selectFrom('actions').selectAll().where('applicationId', '=', application);
+    if (states) listed = listed.where('state', 'in', states);
+    if (endUser) listed = listed.where('providerId', '=', endUser.providerId).where('subject', '=', endUser.subject);
+    if (before) listed = listed.where('id', '<', before);
+    return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+  },
+
+  decide: async (application, id, { decision, ...change }, now) => {
+    const ended = change.state === 'refused' ? { sealedContent: null, endedAt: now } : {};
+    const decided = changing(db, application, id)
+      .set({ ...change, ...ended, decision: JSON.stringify(decision) })
+      .where('state', '=', 'awaiting_approval')
+      .where('expiresAt', '>', now);
+    return (await decided.returningAll().execute()).map(rowOf)[0];
+  },
+
+  cancel: async (application, id, why, now) => {
+    const cancelled = changing(db, application, id).set(cancelledAt(why, now)).where('state', 'in', OPEN);
+    return (await cancelled.returningAll().execute()).map(rowOf)[0];
+  },
+
+  cancelAll: async (application, operationId, why, now) => {
+    const cancelled = db
+      .updateTable('actions')
+      .set(cancelledAt(why, now))
+      .where('applicationId', '=', application)
+      .where('operationId', '=', operationId)
+      .where('state', 'in', OPEN);
+    return (await cancelled.returningAll().execute()).map(rowOf);
+  },
+
+  lock: async (application, id) => (await one(db, application, id).forUpdate().execute()).map(rowOf)[0],
+
+  execute: async (application, id, invocation, now) => {
+    const executing = changing(db, application, id)
+      .set({ state: 'executing', invocationId: invocation, executeAt: null, heldBack: null })
+      .where('state', '=', 'approved')
+      .where('expiresAt', '>', now)
+      .where(eb => eb.or([eb('notBefore', 'is', null), eb('notBefore', '<=', now)]));
+    return (await executing.returningAll().execute()).map(rowOf)[0];
+  },
+
+  expire: async (now, batch) => {
+    const due = db.selectFrom('actions').select('id').where('state', 'in', OPEN).where('expiresAt', '<=', now);
+    const expired = db
+      .updateTable('actions')
+      .set({ state: 'expired', endedAt: now, sealedContent: null })
+      .where('id', 'in', due.orderBy('expiresAt').limit(batch).forUpdate().skipLocked())
+      .where('state', 'in', OPEN);
+    return (await expired.returningAll().execute()).map(rowOf);
+  },
+
+  due: async (now, batch) => {
+    const due = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
+    return (await due.where('expiresAt', '>', now).orderBy('executeAt').limit(batch).execute()).map(rowOf);
+  },
+
+  postpone: async (id, executeAt, heldBack) => {
+    const postponed = db.updateTable('actions').set({ executeAt, heldBack }).where('id', '=', id);
+    await postponed.where('state', '=', 'approved').execute();
+  },
+
+  addresses: async (application, roles, limit) => {
+    const found = db
+      .selectFrom('members')
+      .innerJoin('accounts', 'accounts.id', 'members.accountId')
+      .select('accounts.email')
+      .where('members.applicationId', '=', application)
+      .where('members.role', 'in', roles)
+      .where('accounts.emailVerifiedAt', 'is not', null)
+      .orderBy('members.createdAt')
+      .limit(limit);
+    return (await found.execute()).flatMap(({ email }) => (email ? [email] : []));
+  },
+
+  forgetContent: async (now, batch) => {
+    const due = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batch);
+    const forgotten = db.updateTable('actions').set({ sealedContent: null, contentUntil: null }).where('id', 'in', due);
+    return (await forgotten.returning('id').execute()).length;
+  },
+
+  forget: async (endedBefore, batch) => {
+    const old = db.selectFrom('actions').select('id').where('endedAt', '<', endedBefore).limit(batch);
+    return (await db.deleteFrom('actions').where('id', 'in', old).returning('id').execute()).length;
+  },
+});
+
+const one = (db: Db, application: ApplicationId, id: ActionId) =>
+  db.selectFrom('actions').selectAll().where('applicationId', '=', application).where('id', '=', id);
+
+const changing = (db: Db, application: ApplicationId, id: ActionId) =>
+  db.updateTable('actions').where('applicationId', '=', application).where('id', '=', id);
+
+const cancelledAt = (why: string, now: Date) =>
+  ({ state: 'cancelled', why, endedAt: now, sealedContent: null }) as const;
+
+/** The application is locked, so that concurrent inserts count and see each other. */
+async function insert(trx: Db, row: ActionRow, { endUserMax, applicationMax }: ActionLimits): Promise<ActionInserted> {
+  const { applicationId, keyId, idempotencyKey, likeness, providerId, subject, createdAt } = row;
+  await lockApplication(trx, applicationId);
+  const earlier = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
+  const [existing] = (await earlier.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
+  if (existing) return { existing };
+  const open = trx
+    .selectFrom('actions')
+    .where('applicationId', '=', applicationId)
+    .where('state', 'in', OPEN)
+    .where('expiresAt', '>', createdAt);
+  const [alike] = (await open.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(rowOf);
+  if (alike) return { alike };
+  if ((await open.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
+  if (providerId !== undefined && subject !== undefined) {
+    const ofUser = open.where('providerId', '=', providerId).where('subject', '=', subject);
+    if ((await ofUser.select(countAll).executeTakeFirstOrThrow()).count >= endUserMax) return 'end_user_full';
+  }
+  const { metadata, decision: _, ...columns } = row;
+  await trx
+    .insertInto('actions')
+    .values({ ...columns, decision: null, metadata: metadata === undefined ? null : JSON.stringify(metadata) })
+    .execute();
+  return 'inserted';
+}
+
+const rowOf = (row: Selectable<Tables['actions']>): ActionRow => withoutNulls(row);

@@ -1,0 +1,26 @@
+// Waits for a notification, for a time. A notification that arrives while nobody waits is not lost.
+import type { Clock } from './clock.ts';
+
+export class Notices {
+  readonly #clock: Clock;
+  #isNoted = false;
+  #sleep: AbortController | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wake(): void {
+    this.#isNoted = true;
+    this.#sleep?.abort();
+  }
+
+  /** Resolves when a notification has arrived since the last call, or after `ms`. */
+  async next(ms: number): Promise<void> {
+    if (!this.#isNoted) {
+      this.#sleep = new AbortController();
+      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // resolved by a notification
+    }
+    this.#isNoted = false;
+  }
+}

@@ -1,0 +1,64 @@
+// The wiring of Actions: sealed contents, proofs by passkeys, and the invocations that execute them.
+import { ActionAudit } from '../domain/actions/action-audit.ts';
+import { AgentActions } from '../domain/actions/agent-actions.ts';
+import { ApplicationActions } from '../domain/actions/application-actions.ts';
+import { ApprovalProofs } from '../domain/actions/approval-proof.ts';
+import type { EndUsers } from '../domain/actions/approver.ts';
+import { Decisions } from '../domain/actions/decisions.ts';
+import { Following } from '../domain/actions/following.ts';
+import { SealedContent } from '../domain/actions/sealed-content.ts';
+import { actionTasks } from '../domain/actions/tasks.ts';
+import { tellMembers } from '../domain/actions/telling.ts';
+import { fromSession } from '../domain/device/from-session.ts';
+import type { Applications } from '../domain/identity/applications.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
+import type { Mail } from '../domain/mail/mail.ts';
+import { readAuthentication } from '../engines/authenticators/passkey-response.ts';
+import { signingChallenge, verifyAuthentication } from '../engines/authenticators/passkeys.ts';
+import { passkeyJwk } from '../engines/authenticators/public-jwk.ts';
+import { machineAddresses } from '../engines/egress/this-machine.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+import type { openInvocations } from './invocations.ts';
+
+export interface ActionsDeps {
+  readonly invocations: Pick<ReturnType<typeof openInvocations>, 'service' | 'catalogue'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly mail: Pick<Mail, 'queue'>;
+  /** Absent: no end user can approve. */
+  readonly endUsers?: EndUsers;
+}
+
+export type OpenedActions = Awaited<ReturnType<typeof openActions>>;
+
+export async function openActions(
+  runtime: Runtime,
+  foundation: Foundation,
+  { invocations, applications, mail, endUsers }: ActionsDeps,
+) {
+  const { clock } = runtime;
+  const { store, vault, secret, config, prompt, departures } = foundation;
+  const audit = new ActionAudit(foundation.audit);
+  const content = new SealedContent(vault);
+  const following = await Following.open({ store, clock });
+  const proofs = new ApprovalProofs({
+    webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
+  });
+  const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
+  const decisions = new Decisions({ ...common, catalogue: invocations.catalogue, proofs, prompt });
+  const agent = new AgentActions({
+    ...{ ...common, following, invocations: invocations.service },
+    tell: (row, title) => tellMembers({ store, mail, publicUrl: config.publicUrl, log: runtime.log }, row, title),
+    ...(endUsers ? { endUsers } : {}),
+  });
+  const isThisMachine = machineAddresses(clock);
+  const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
+  const cursors = new Cursors(secret, clock);
+  const ofApplication = new ApplicationActions({ store, applications, decisions, isFromSession, cursors, clock });
+  return {
+    service: { agent, ofApplication },
+    decisions,
+    tasks: actionTasks({ ...runtime, store, keys: store.keys, agent, audit }),
+    close: () => following.close(),
+  };
+}

@@ -1,0 +1,207 @@
+// Actions: prepared by an agent, approved by a person by their digest, executed once.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { Action, ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
+import type { AuditPage } from '../../contract/audit.ts';
+import { canonicalJson } from '../../sdk/canonical-json.ts';
+import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join, stepUp, verifyEmail } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const upstream = await openUpstream();
+upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+const server = await startServer({ clock: 'test', env: { ...upstream.settings, BERTH_WARM: '0' } });
+await liftLimits(server);
+const configure = await Owner.of(server);
+await configure.publish('orders.cancel', {
+  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }),
+  display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
+});
+await configure.publish('orders.refund', cancelOrder(upstream, { approval: 'owner' }));
+await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none' }));
+const GRANTS = ['orders.cancel', 'orders.refund', 'orders.hold'].map(operationId => ({ operationId }));
+const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS });
+const agent = new ActionAgent(server, key);
+let owner: Person;
+let admin: Person;
+let developer: Person;
+const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/`).length;
+
+before(async () => {
+  owner = await Person.owner(server);
+  await verifyEmail(server, owner, 'ada@example.com');
+  admin = (await join(server, owner, 'admin@example.com', 'admin')).person;
+  developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
+});
+
+test('a call that needs approval says where to prepare it', async () => {
+  const called = await invoke(
+    server,
+    key,
+    'orders.cancel',
+    { orderId: 'A-0' },
+    { headers: { 'idempotency-key': 'x' } },
+  );
+  assert.deepEqual([called.status, called.body.code], [409, 'approval_required']);
+  assert.match(called.text, /operations\/orders\.cancel\/prepare/);
+});
+
+test('a member approves the digest, and the agent executes once', async () => {
+  const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-1' }, reason: 'The customer asked.' });
+  assert.deepEqual([action.status, action.approver], ['awaiting_approval', 'member']);
+  assert.equal(action.approvalUrl, `${server.url}/approve/${action.jobId}`);
+  const { createHash } = await import('node:crypto');
+  const digest = createHash('sha256').update(canonicalJson(action.action)).digest('hex');
+  assert.equal(action.digest, `sha256:${digest}`);
+  const early = await agent.execute(action);
+  assert.deepEqual([early.status, early.body.code], [409, 'approval_required']);
+
+  const seen = await admin.get<ApplicationAction>(`/v1/approvals/${action.jobId}`);
+  assert.equal(seen.status, 200, seen.text);
+  assert.deepEqual(seen.body.asksFor, { summary: 'Cancel order A-1', fields: [{ label: 'Order', value: 'A-1' }] });
+  assert.deepEqual([seen.body.reason, seen.body.mayDecide], ['The customer asked.', true]);
+  await stepUp(admin);
+  const waiting = agent.read(action.jobId, '?wait=50&since=awaiting_approval');
+  const approved = await decide(server, admin, action);
+  assert.equal(approved.status, 200, approved.text);
+  assert.equal((await waiting).body.status, 'approved');
+  assert.deepEqual(approved.body.decision?.by.kind, 'member');
+
+  const done = await agent.execute(action);
+  assert.equal(done.status, 200, done.text);
+  assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
+  const again = await agent.execute(action);
+  assert.deepEqual([again.body.id, hits('A-1')], [done.body.id, 1]);
+  const read = await agent.read(action.jobId);
+  assert.deepEqual([read.body.status, read.body.invocationId], ['succeeded', done.body.id]);
+  // The operation keeps no inputs.
+  assert.equal(read.body.action, undefined);
+});
+
+test('an owner approves with a passkey, whose signature is over the digest', async () => {
+  await stepUp(owner);
+  const passkey = await addPasskey(server, owner);
+  const action = await agent.prepared('orders.refund', { input: { orderId: 'A-2' } });
+  assert.equal(action.approver, 'owner');
+  await stepUp(admin);
+  const byAdmin = await decide(server, admin, action);
+  assert.deepEqual([byAdmin.status, byAdmin.body.code], [403, 'permission_denied']);
+  await server.advance(301_000);
+  const stale = await decide(server, owner, action);
+  assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication']);
+  const proof = await signed(server, owner, passkey, action);
+  const approved = await decide(server, owner, action, { proof });
+  assert.equal(approved.status, 200, approved.text);
+  assert.deepEqual([approved.body.decision?.method, approved.body.decision?.acr], ['passkey', 'phr']);
+  const done = await agent.execute(action);
+  assert.deepEqual([done.status, done.body.status, hits('A-2')], [200, 'succeeded', 1], done.text);
+});
+
+test('executes on approval without another request', async () => {
+  const action = await agent.prepared('orders.hold', { input: { orderId: 'A-3' }, executeOnApproval: true });
+  assert.equal(action.approver, 'member');
+  await stepUp(admin);
+  assert.equal((await decide(server, admin, action)).status, 200);
+  const executing = await agent.read(action.jobId, '?wait=50&since=approved');
+  const { invocationId = assert.fail('there is no invocation') } = executing.body;
+  const { body } = await agent.invocation(invocationId);
+  assert.deepEqual([body.status, hits('A-3')], ['succeeded', 1]);
+  assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
+});
+
+test('a refusal, an expiry, a cancellation and a withdrawal end it', async () => {
+  const over = async (action: Action, status: string): Promise<void> => {
+    const executed = await agent.execute(action);
+    assert.deepEqual([executed.status, executed.body.code], [410, 'expired'], executed.text);
+    assert.equal((await agent.read(action.jobId)).body.status, status);
+  };
+  const refused = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  const answer = await decide(server, admin, refused, { decision: 'refuse', message: 'Ask them\u202e first.' });
+  assert.deepEqual([answer.status, answer.body.decision?.message], [200, 'Ask them first.'], answer.text);
+  await over(refused, 'refused');
+  const cancelled = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  assert.equal((await agent.cancel(cancelled.jobId)).body.why, 'caller');
+  await over(cancelled, 'cancelled');
+  const expired = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
+  await stepUp(admin);
+  assert.equal((await decide(server, admin, expired)).status, 200);
+  await server.advance(61_000);
+  await over(expired, 'expired');
+  const withdrawn = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  assert.equal((await decide(server, admin, withdrawn)).status, 200);
+  assert.equal((await configure.send('POST', 'operations/orders.cancel/withdraw')).status, 200);
+  await over(withdrawn, 'cancelled');
+  assert.equal((await agent.read(withdrawn.jobId)).body.why, 'withdrawn');
+  assert.equal((await configure.send('POST', 'operations/orders.cancel/publish')).status, 200);
+  await over(withdrawn, 'cancelled');
+  assert.equal(hits('A-4'), 0);
+});
+
+test('the same request is one Action, and an equal one is refused while the first is open', async () => {
+  const body = { input: { orderId: 'A-5' } };
+  const first = await agent.prepare('orders.cancel', body, 'same');
+  const again = await agent.prepare('orders.cancel', body, 'same');
+  assert.deepEqual(
+    [again.status, again.body.jobId, again.headers['idempotency-replayed']],
+    [201, first.body.jobId, 'true'],
+  );
+  const other = await agent.prepare('orders.cancel', { input: { orderId: 'A-6' } }, 'same');
+  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
+  const alike = await agent.prepare('orders.cancel', { ...body, expiresIn: 120, reason: 'Again.' });
+  assert.deepEqual([alike.status, alike.body.code], [409, 'already_prepared']);
+  assert.deepEqual(Object(alike.body.details).jobId, first.body.jobId);
+  await agent.cancel(first.body.jobId);
+  assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
+});
+
+test('an Action keeps the revision that was approved, and waits for its time', async () => {
+  const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
+  const action = await agent.prepared('orders.hold', { input: { orderId: 'A-7' }, notBefore });
+  await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
+  await stepUp(admin);
+  assert.equal((await decide(server, admin, action)).status, 200);
+  const early = await agent.execute(action);
+  assert.deepEqual([early.status, early.body.code], [409, 'not_ready'], early.text);
+  await server.advance(121_000);
+  const done = await agent.execute(action);
+  assert.deepEqual([done.body.status, done.body.operationRevision], ['succeeded', 1], done.text);
+});
+
+test('members list Actions, and who may not decide sees no page', async () => {
+  const action = await agent.prepared('orders.refund', { input: { orderId: 'A-8' } });
+  const listed = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
+  assert.equal(listed.body.data[0]?.jobId, action.jobId);
+  assert.deepEqual([listed.body.data[0]?.mayDecide, listed.body.data[0]?.action?.input.orderId], [false, 'A-8']);
+  assert.equal((await developer.get(`/v1/approvals/${action.jobId}`)).status, 404);
+  assert.equal((await admin.get(`/v1/approvals/${action.jobId}`)).status, 404);
+  assert.equal((await owner.get(`/v1/approvals/${action.jobId}`)).status, 200);
+  const refused = await owner.get<ApplicationActionPage>(actionsPath(server, '?status=refused'));
+  assert.deepEqual(
+    refused.body.data.map(({ status }) => status),
+    ['refused'],
+  );
+});
+
+test('those who may decide get a mail, without the words of the agent', async () => {
+  const { stdout } = await server.berth('outbox', '--json');
+  const mails: ReadonlyArray<{ to: string; subject: string; text: string }> = JSON.parse(stdout);
+  const about = mails.filter(({ subject }) => subject.startsWith('To approve: Cancel an order'));
+  assert.deepEqual([...new Set(about.map(({ to }) => to))].sort(), ['ada@example.com', 'admin@example.com']);
+  for (const { text } of about) assert.match(text, /\/approve\/[0-9a-f-]{36}/);
+  assert.ok(!about.some(({ text }) => text.includes('customer')));
+});
+
+test('every step is in the audit log with the digest, and no input is', async () => {
+  const { body, text } = await configure.send<AuditPage>('GET', 'audit?limit=100');
+  const actions = new Set(body.data.map(({ action }) => action));
+  for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)
+    assert.ok(actions.has(`action.${step}`), step);
+  const about = body.data.filter(({ action }) => action.startsWith('action.'));
+  for (const { details } of about) assert.match(String(details?.digest), /^sha256:/);
+  assert.doesNotMatch(text, /A-\d/);
+});

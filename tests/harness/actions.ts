@@ -1,0 +1,115 @@
+// Actions in tests: an operation that needs approval, and the requests of agents and people about it.
+import assert from 'node:assert/strict';
+import type { Action, ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import type { PasskeyChallenge } from '../../contract/sign-in.ts';
+import { Authenticator, type Forgery } from './authenticator.ts';
+import type { HttpAnswer } from './http.ts';
+import { agentPath } from './operations.ts';
+import type { Person } from './person.ts';
+import type { TestServer } from './server.ts';
+
+type Answered<Body> = HttpAnswer<Body & ErrorBody>;
+
+/** Of a key that asks for approvals. */
+export const ACTION_SCOPES = [
+  ...['operations:discover', 'operations:invoke', 'invocations:read'],
+  ...['actions:prepare', 'actions:execute'],
+];
+
+let prepared = 0;
+
+/** What one agent key does with Actions. */
+export class ActionAgent {
+  readonly #server: TestServer;
+  readonly #key: string;
+
+  constructor(server: TestServer, key: string) {
+    this.#server = server;
+    this.#key = key;
+  }
+
+  prepare(operationId: string, body: object, idempotencyKey = `action ${++prepared}`): Promise<Answered<Action>> {
+    return this.#send('POST', `operations/${operationId}/prepare`, body, { 'idempotency-key': idempotencyKey });
+  }
+
+  async prepared(operationId: string, body: object): Promise<Action> {
+    const answer = await this.prepare(operationId, body);
+    assert.equal(answer.status, 201, answer.text);
+    return answer.body;
+  }
+
+  read(jobId: string, query = ''): Promise<Answered<Action>> {
+    return this.#send('GET', `actions/${jobId}${query}`);
+  }
+
+  execute({ jobId, digest }: Pick<Action, 'jobId' | 'digest'>): Promise<Answered<Invocation>> {
+    return this.#send('POST', `actions/${jobId}`, { digest });
+  }
+
+  cancel(jobId: string): Promise<Answered<Action>> {
+    return this.#send('POST', `actions/${jobId}/cancel`);
+  }
+
+  invocation(id: string): Promise<Answered<Invocation>> {
+    return this.#send('GET', `invocations/${id}?wait=20`);
+  }
+
+  #send<Body>(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Record<string, string> = {},
+  ): Promise<Answered<Body>> {
+    return this.#server.api(method, agentPath(this.#server, path), {
+      ...{ key: this.#key, headers },
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+}
+
+export const actionsPath = (server: TestServer, path = ''): string =>
+  `/v1/applications/${server.applicationId}/actions${path}`;
+
+/** A page at localhost: passkeys belong to a host name. */
+export const atLocalhost = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
+
+export const decide = (
+  server: TestServer,
+  person: Person,
+  { jobId, digest }: Pick<Action, 'jobId' | 'digest'>,
+  body: object = {},
+): Promise<Answered<ApplicationAction>> =>
+  person.send(
+    'POST',
+    actionsPath(server, `/${jobId}/decision`),
+    { digest, decision: 'approve', ...body },
+    atLocalhost(server),
+  ) as Promise<Answered<ApplicationAction>>; // With the members of either.
+
+/** Adds a passkey to the account of a person who has stepped up. */
+export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {
+  const passkey = new Authenticator(atLocalhost(server).origin);
+  const at = atLocalhost(server);
+  const { status, body, text } = await person.send<PasskeyChallenge>('POST', '/v1/account/passkeys/options', {}, at);
+  assert.equal(status, 200, text);
+  const response = passkey.create(body.publicKey);
+  const added = await person.send('POST', '/v1/account/passkeys', { ticket: body.ticket, name: 'key', response }, at);
+  assert.equal(added.status, 201, added.text);
+  return passkey;
+}
+
+/** Signs the digest of the Action as the page does. */
+export async function signed(
+  server: TestServer,
+  person: Person,
+  passkey: Authenticator,
+  { jobId }: Pick<Action, 'jobId'>,
+  forged: Forgery = {},
+): Promise<object> {
+  const path = actionsPath(server, `/${jobId}/challenge`);
+  const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, atLocalhost(server));
+  assert.equal(status, 200, text);
+  return passkey.get(body.publicKey ?? assert.fail('there is no challenge'), forged);
+}
