@@ -40,6 +40,9 @@ const Digest = Type.String({
   description: 'Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785).',
 });
 
+/** In a request. Another text than the digest of the Action is refused with `digest_mismatch`. */
+const GivenDigest = Type.String({ minLength: 1, maxLength: 128, description: 'The `digest` of the Action.' });
+
 export const EndUser = Type.Object(
   {
     providerId: Type.String({ minLength: 1, maxLength: 64, description: 'How the end user signs in.' }),
@@ -222,7 +225,7 @@ export const ActionQuery = Type.Object({
 });
 export type ActionQuery = Static<typeof ActionQuery>;
 
-export const ExecuteAction = Type.Object({ digest: Digest }, { additionalProperties: false });
+export const ExecuteAction = Type.Object({ digest: GivenDigest }, { additionalProperties: false });
 export type ExecuteAction = Static<typeof ExecuteAction>;
 
 const Field = Type.Object({ label: Type.String(), value: Type.String() });
@@ -269,7 +272,7 @@ export type ActionListQuery = Static<typeof ActionListQuery>;
 export const DecideAction = Type.Object(
   {
     decision: Type.Enum(['approve', 'refuse']),
-    digest: Digest,
+    digest: GivenDigest,
     proof: Type.Optional(PasskeyResponse),
     message: Type.Optional(
       Type.String({

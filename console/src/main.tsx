@@ -5,6 +5,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { lookForPerson, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
+import { ApprovePage, approvalIn } from './people/approve.tsx';
 import { DevicePage } from './people/device.tsx';
 import { InvitationPage } from './people/invitation-page.tsx';
 import { SignInPage } from './people/sign-in-page.tsx';
@@ -37,5 +38,7 @@ function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
   if (path === '/device') return <DevicePage />;
   if (path === '/console/invitation') return <InvitationPage />;
+  const jobId = approvalIn(path);
+  if (jobId !== undefined) return <ApprovePage jobId={jobId} />;
   return <RouterProvider router={router} />;
 }

@@ -7807,7 +7807,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                    /** @description The `digest` of the Action. */
                     digest: string;
                 };
             };
@@ -8893,7 +8893,7 @@ export interface operations {
                 "application/json": {
                     /** @enum {unknown} */
                     decision: "approve" | "refuse";
-                    /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                    /** @description The `digest` of the Action. */
                     digest: string;
                     /** @description What the authenticator answered: `credential.toJSON()`. */
                     proof?: Record<string, unknown>;

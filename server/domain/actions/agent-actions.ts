@@ -70,9 +70,9 @@ export class AgentActions {
   ): Promise<{ readonly action: Action; readonly isReplayed: boolean }> {
     assertOwn(caller, appId);
     const { invocations, store, audit, tell } = this.#parts;
-    if (idempotencyKey === undefined) throw keyRequired();
     if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
     const granted = await invocations.granted(caller, operationId, request.revision);
+    if (idempotencyKey === undefined) throw keyRequired();
     const approver = approverOf(granted, request.endUser);
     if (approver === 'end_user') await this.#assertEndUser(caller, request.endUser);
     const { input = {}, maxCost, metadata } = request;

@@ -6,7 +6,7 @@ import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
 /** Pages of the console that people come to from elsewhere. */
-const SURFACES = ['/signin', '/device'];
+const SURFACES = ['/signin', '/device', '/approve/:jobId'];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = []): string {
@@ -42,6 +42,9 @@ const RUNNER_POLICY = [
 const RUNNER = 'runner/';
 const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
 
+/** These pages show nothing of a store. */
+const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
+
 export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, linkOrigins?: readonly string[]): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
@@ -50,7 +53,8 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
       const named = SURFACES.includes(url) ? atLocalhost(request) : undefined;
       if (named) return reply.redirect(named);
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
-      reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : headers);
+      const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
+      reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : own);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);
