@@ -431,7 +431,7 @@ const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.include
 for (const { method, path } of OF_OTHERS.filter(isForPeople))
   test(`answers 404 to a person with an id that is not theirs: ${method} ${path}`, async () => {
     const person = await signedIn();
-    const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : undefined;
+    const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
     assert.deepEqual([status, (refusal as ErrorBody).code], [404, 'not_found'], said);
   });
@@ -479,7 +479,8 @@ function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return { name: 'mine' };
   if (method !== 'POST') return undefined;
   if (path.endsWith('/mcp')) return { jsonrpc: '2.0', id: 1, method: 'ping' };
-  if (path.endsWith('/invoke')) return { input: {} };
+  if (path.endsWith('/invoke') || path.endsWith('/prepare')) return { input: {} };
+  if (path.endsWith('/decision')) return { decision: 'refuse', digest: 'x' };
   if (path.endsWith('agent-keys')) return { name: 'x' };
   if (path.endsWith('/restore')) return { version: 1 };
   if (path.endsWith('/storage-state')) return { cookies: [], origins: [] };

@@ -90,7 +90,8 @@ function Question({ action }: { readonly action: ApplicationAction }) {
           <p className="mt-2 font-mono text-xs break-all text-soft">{action.digest}</p>
         </details>
         <p className="text-sm text-soft">
-          Asked by the agent key {action.agent.name}, {fullTime(action.createdAt)}. If you do not expect this, refuse it.
+          Asked by the agent key {action.agent.name}, {fullTime(action.createdAt)}. If you do not expect this, refuse
+          it.
         </p>
         <FormError error={decision.error} />
         <div className="flex flex-wrap justify-end gap-2">

@@ -22,7 +22,7 @@ export function Surface({
       </div>
       <main className="mx-auto w-full max-w-[420px] px-5 pt-[6vh] pb-16">
         <Mark size={40} />
-        <h1 className="mt-4 text-xl font-semibold tracking-tight">{title}</h1>
+        <h1 className="mt-4 text-xl font-semibold tracking-tight break-words">{title}</h1>
         {about && <p className="mt-1.5 text-soft">{about}</p>}
         <div className="mt-6">{children}</div>
       </main>

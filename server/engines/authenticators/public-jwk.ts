@@ -4,11 +4,17 @@
 export type PasskeyJwk =
   | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly alg: 'ES256'; readonly x: string; readonly y: string }
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly alg: 'EdDSA'; readonly x: string }
-  | { readonly kty: 'RSA'; readonly alg: 'RS256'; readonly n: string; readonly e: string };
+  | { readonly kty: 'RSA'; readonly alg: 'RS256'; readonly n: string; readonly e: string }
+  | { readonly kty: 'AKP'; readonly alg: 'ML-DSA-44' | 'ML-DSA-65' | 'ML-DSA-87'; readonly pub: string };
 
-const KTY = { okp: 1, ec2: 2, rsa: 3 } as const;
+const KTY = { okp: 1, ec2: 2, rsa: 3, akp: 7 } as const;
 const CRV = { p256: 1, ed25519: 6 } as const;
 const ALG = { es256: -7, eddsa: -8, rs256: -257 } as const;
+const ML_DSA: ReadonlyMap<unknown, 'ML-DSA-44' | 'ML-DSA-65' | 'ML-DSA-87'> = new Map([
+  [-48, 'ML-DSA-44'],
+  [-49, 'ML-DSA-65'],
+  [-50, 'ML-DSA-87'],
+]);
 
 /** Undefined for other keys than those that can be registered. */
 export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefined> {
@@ -22,6 +28,10 @@ export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefin
   if (kty === KTY.rsa && alg === ALG.rs256) {
     const [n, e] = [text(-1), text(-2)];
     return n !== undefined && e !== undefined ? { kty: 'RSA', alg: 'RS256', n, e } : undefined;
+  }
+  if (kty === KTY.akp) {
+    const [pub, name] = [text(-1), ML_DSA.get(alg)];
+    return pub !== undefined && name !== undefined ? { kty: 'AKP', alg: name, pub } : undefined;
   }
   const [crv, x] = [key.get(-1), text(-2)];
   if (kty === KTY.ec2 && alg === ALG.es256 && crv === CRV.p256) {

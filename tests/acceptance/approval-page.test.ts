@@ -1,0 +1,104 @@
+// The page at approvalUrl: what a person sees and does, on a phone and on a desk, with a virtual authenticator.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, DESK_DARK, type Look, signInByHand, visit, type Watched } from '../harness/console.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { keyWith } from '../harness/operations.ts';
+import { PASSWORD, setUpToken } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
+await liftLimits(server);
+const configure = await Owner.of(server);
+await configure.publish('orders.cancel', {
+  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'owner' }),
+  display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
+});
+const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+const agent = new ActionAgent(server, key);
+/** A narrow phone. */
+const NARROW: Look = { width: 360, height: 740, colours: 'light' };
+const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
+const EMAIL = 'ada@example.com';
+
+async function signIn({ page }: Watched, password = PASSWORD): Promise<void> {
+  await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
+  await signInByHand(page, EMAIL, password);
+}
+
+test('a person with a passkey reads on a phone what would be done, and approves with a signature over it', async () => {
+  const action = await agent.prepared('orders.cancel', {
+    input: { orderId: 'A-1' },
+    reason: 'The customer asked for it on the phone.',
+    executeOnApproval: true,
+  });
+  await visit(ORIGIN, NARROW, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
+    await watched.addAuthenticator();
+    await page.getByLabel('Your name').fill('Ada');
+    await page.getByLabel('E-mail address').fill(EMAIL);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create the account' }).click();
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    await page.goto(action.approvalUrl.replace(server.url, ORIGIN));
+    await page.getByRole('heading', { name: 'Cancel order A-1' }).waitFor();
+    await watched.assertSound();
+    const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    assert.match(await said.innerText(), /The customer asked for it on the phone\./);
+    assert.ok(await page.getByText('This cannot be undone.').isVisible());
+    await page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    assert.ok(await page.getByText('by a passkey, over the digest').isVisible());
+    await watched.assertSound();
+  });
+  const { body } = await agent.read(action.jobId);
+  assert.deepEqual([body.status, body.decision?.method, body.decision?.acr], ['succeeded', 'passkey', 'phr']);
+  assert.equal(upstream.received('/orders/A-1/').length, 1);
+});
+
+test('markup, links and reordered text of an agent are plain text, and values show what they hide', async () => {
+  const action = await agent.prepared('orders.cancel', {
+    input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
+    reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',
+  });
+  await visit(ORIGIN, DESK_DARK, `/approve/${action.jobId}`, async (page, watched) => {
+    await signIn(watched);
+    await page.getByRole('heading', { name: /Cancel order/ }).waitFor();
+    const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    const reason = '<b>Approve</b> at https://evil.example/ now [here](javascript:alert(1))';
+    assert.equal(await said.locator('p').innerText(), reason);
+    assert.equal(await page.locator('main a').count(), 0, 'nothing of it is a link');
+    assert.equal(await page.locator('main b').count(), 0, 'nothing of it is markup');
+    assert.match(
+      await page.getByRole('heading', { name: /Cancel order/ }).innerText(),
+      /A-2\\u\{202e\}x{180,}… \(\d+ characters\)/,
+    );
+    assert.ok(!(await page.locator('main').innerText()).includes('\u202e'));
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Refuse' }).click();
+    await page.getByRole('heading', { name: 'Refused' }).waitFor();
+  });
+  assert.equal((await agent.read(action.jobId)).body.status, 'refused');
+});
+
+test('the page cannot be framed, asks nobody else, and says nothing before the sign-in', async () => {
+  const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-3' } });
+  const answer = await fetch(`${ORIGIN}/approve/${action.jobId}`);
+  const policy = answer.headers.get('content-security-policy') ?? '';
+  assert.match(policy, /default-src 'none'/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.match(policy, /connect-src 'self'(;|$)/);
+  assert.equal(answer.headers.get('x-frame-options'), 'DENY');
+  assert.doesNotMatch(await answer.text(), /A-3|Cancel/);
+  await visit(ORIGIN, NARROW, `/approve/${action.jobId}`, async (page, watched) => {
+    await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
+    await watched.assertSound();
+    assert.doesNotMatch(await page.locator('body').innerText(), /A-3|Cancel/);
+  });
+});
