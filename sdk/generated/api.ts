@@ -1794,6 +1794,474 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/identity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how consumers sign in
+         * @description Returns the ways, origins and addresses that the application has registered.
+         *
+         *     Scope: applications:read or applications:write or keys:write or identity:write.
+         */
+        get: operations["readIdentity"];
+        /**
+         * Replace how consumers sign in
+         * @description Replaces all of it: an absent field gets its default. Sessions of consumers continue. Requires the role admin.
+         *
+         *     Scope: identity:write.
+         */
+        put: operations["replaceIdentity"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a sign-in
+         * @description Returns the address that the browser of the consumer opens. It comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.
+         */
+        post: operations["startConsumerSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange the code of a sign-in
+         * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. A code that comes again ends the session that it opened.
+         */
+        post: operations["exchangeConsumerCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh the session of a consumer
+         * @description Returns new tokens; the old ones end. A refresh token that comes a second time ends the session, because one of two holders has stolen it.
+         */
+        post: operations["refreshConsumerSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the session of a consumer
+         * @description Returns who is signed in, and how they proved it.
+         */
+        post: operations["readConsumerSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer out
+         * @description Ends the session at once. Where the provider offers it, returns the address that signs out there too.
+         */
+        post: operations["endConsumerSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.endAll": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer out everywhere
+         * @description Ends all sessions of the consumer at once.
+         */
+        post: operations["endConsumerSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.stepUp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove the identity again
+         * @description Takes a passkey that signed a challenge of `passkeys.challenge`. The session counts as strong as that.
+         */
+        post: operations["stepUpConsumer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.describe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a sign-in
+         * @description What the sign-in page shows.
+         */
+        post: operations["describeHostedSignIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer in with a password
+         * @description At most ten failures per consumer and address in ten minutes.
+         */
+        post: operations["signInHostedWithPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a consumer a code
+         * @description Sends a code by e-mail that is valid for ten minutes, to a consumer or, while registration is open, to anybody. The answer does not say which.
+         */
+        post: operations["sendHostedCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set the password of a consumer
+         * @description Sends a code by e-mail. Once it is given, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer end then.
+         */
+        post: operations["registerHosted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer in with a code
+         * @description Five wrong codes end the ticket.
+         */
+        post: operations["verifyHostedCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.passkeyOptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a challenge for a passkey of a consumer
+         * @description For any passkey that the browser has for this service.
+         */
+        post: operations["requestHostedPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/hosted.passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer in with a passkey
+         * @description User verification is required. A passkey of another application is refused.
+         */
+        post: operations["signInHostedWithPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/profile.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the profile of a consumer
+         * @description Returns what is kept about the consumer, besides the memory.
+         */
+        post: operations["readConsumerProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/profile.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the profile of a consumer
+         * @description Changes the fields that are given.
+         */
+        post: operations["updateConsumerProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/profile.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete a consumer
+         * @description Destroys profile, memory and passkeys, and ends all sessions. Cannot be undone. Needs a proof of identity of the last five minutes.
+         */
+        post: operations["deleteConsumerProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/passkeys.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the passkeys of a consumer
+         * @description Returns the passkeys that the consumer has added.
+         */
+        post: operations["listConsumerPasskeys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/passkeys.options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin adding a passkey to a consumer
+         * @description Needs a proof of identity of the last five minutes.
+         */
+        post: operations["requestConsumerPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/passkeys.add": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a passkey to a consumer
+         * @description The session counts as signed in with it.
+         */
+        post: operations["addConsumerPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/passkeys.remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove a passkey of a consumer
+         * @description Needs a proof of identity of the last five minutes.
+         */
+        post: operations["removeConsumerPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/passkeys.challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a challenge for a passkey of the consumer
+         * @description For `session.stepUp`.
+         */
+        post: operations["requestConsumerChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/agent-keys": {
         parameters: {
             query?: never;
@@ -3831,6 +4299,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -3894,6 +4364,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -3927,6 +4399,8 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                 input?: Record<string, unknown>;
+                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                 maxCallsPerDay?: number;
                 /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -6210,6 +6684,8 @@ export interface operations {
                             grant: {
                                 /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
                                 input?: Record<string, unknown>;
+                                /** @description Credentials that a call of `browser.steps` may have typed. */
+                                credentials?: string[];
                                 /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                                 remainingCallsToday?: number;
                                 /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
@@ -6309,6 +6785,8 @@ export interface operations {
                         grant: {
                             /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
                             input?: Record<string, unknown>;
+                            /** @description Credentials that a call of `browser.steps` may have typed. */
+                            credentials?: string[];
                             /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
                             remainingCallsToday?: number;
                             /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
@@ -9224,10 +9702,10 @@ export interface operations {
                                 /** @description What is done in the page, as with the operation `browser.steps`. */
                                 steps: {
                                     /**
-                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                      * @enum {unknown}
                                      */
-                                    do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                    do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                     /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                     url?: string;
                                     /**
@@ -9259,6 +9737,15 @@ export interface operations {
                                     value?: string | {
                                         from: string;
                                     };
+                                    /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                    credential?: string;
+                                    /**
+                                     * @description Which part of `credential` `fill` puts into the field.
+                                     * @enum {unknown}
+                                     */
+                                    field?: "username" | "password";
+                                    /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                    totp?: string;
                                     /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                     values?: string[] | {
                                         from: string;
@@ -9635,10 +10122,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -9670,6 +10157,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -10052,10 +10548,10 @@ export interface operations {
                         /** @description What is done in the page, as with the operation `browser.steps`. */
                         steps: {
                             /**
-                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                              * @enum {unknown}
                              */
-                            do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                            do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                             /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
                             /**
@@ -10087,6 +10583,15 @@ export interface operations {
                             value?: string | {
                                 from: string;
                             };
+                            /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                            credential?: string;
+                            /**
+                             * @description Which part of `credential` `fill` puts into the field.
+                             * @enum {unknown}
+                             */
+                            field?: "username" | "password";
+                            /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                            totp?: string;
                             /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                             values?: string[] | {
                                 from: string;
@@ -10425,10 +10930,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -10460,6 +10965,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -10805,10 +11319,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -10840,6 +11354,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -11248,10 +11771,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -11283,6 +11806,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -11656,10 +12188,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value`. `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -11691,6 +12223,15 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
+                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                credential?: string;
+                                /**
+                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @enum {unknown}
+                                 */
+                                field?: "username" | "password";
+                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
@@ -14815,6 +15356,1516 @@ export interface operations {
             };
         };
     };
+    readIdentity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The identity. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The `iss` of answers to a sign-in. */
+                        issuer: string;
+                        /** @description The provider `hosted`. */
+                        hosted: {
+                            /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                            methods: ("password" | "passkey" | "email_code")[];
+                            /**
+                             * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                             * @enum {unknown}
+                             */
+                            registration: "open" | "closed";
+                        };
+                        /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
+                        colour?: string;
+                        /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                        origins: string[];
+                        /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                        redirectUris: string[];
+                        /** @description Seconds for which an access token is valid. */
+                        sessionTtl: number;
+                        /** @description Seconds after which a consumer has to sign in again. */
+                        refreshTtl: number;
+                        /** @description How many there are. */
+                        consumers: {
+                            total: number;
+                        };
+                        /** @description Increases with each change. */
+                        revision: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceIdentity: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "hosted": {
+                 *         "methods": [
+                 *           "passkey",
+                 *           "email_code"
+                 *         ],
+                 *         "registration": "open"
+                 *       },
+                 *       "origins": [
+                 *         "https://shop.example"
+                 *       ],
+                 *       "redirectUris": [
+                 *         "https://shop.example/signed-in"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The provider `hosted`. */
+                    hosted?: {
+                        /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                        methods: ("password" | "passkey" | "email_code")[];
+                        /**
+                         * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                         * @enum {unknown}
+                         */
+                        registration: "open" | "closed";
+                    };
+                    /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
+                    colour?: string;
+                    /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                    origins?: string[];
+                    /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                    redirectUris?: string[];
+                    /** @description Seconds for which an access token is valid. */
+                    sessionTtl?: number;
+                    /** @description Seconds after which a consumer has to sign in again. */
+                    refreshTtl?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The identity. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The `iss` of answers to a sign-in. */
+                        issuer: string;
+                        /** @description The provider `hosted`. */
+                        hosted: {
+                            /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                            methods: ("password" | "passkey" | "email_code")[];
+                            /**
+                             * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                             * @enum {unknown}
+                             */
+                            registration: "open" | "closed";
+                        };
+                        /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
+                        colour?: string;
+                        /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                        origins: string[];
+                        /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                        redirectUris: string[];
+                        /** @description Seconds for which an access token is valid. */
+                        sessionTtl: number;
+                        /** @description Seconds after which a consumer has to sign in again. */
+                        refreshTtl: number;
+                        /** @description How many there are. */
+                        consumers: {
+                            total: number;
+                        };
+                        /** @description Increases with each change. */
+                        revision: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    startConsumerSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "redirectUri": "https://shop.example/signed-in",
+                 *       "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+                 *       "state": "k3"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description A registered address of the application, to which the browser returns. */
+                    redirectUri: string;
+                    /** @description SHA-256 of the code verifier in base64url (PKCE, S256). */
+                    codeChallenge: string;
+                    /** @description Returned with the code, unchanged. */
+                    state?: string;
+                    /**
+                     * @description For an OpenID provider: what to ask the person.
+                     * @enum {unknown}
+                     */
+                    prompt?: "login" | "consent" | "select_account";
+                    /** @description The most seconds since the person proved who they are. An older proof is refused. */
+                    maxAge?: number;
+                    /** @description The e-mail address that the page begins with. */
+                    loginHint?: string;
+                    /**
+                     * @description `token` (default): the exchange returns tokens. `cookie`: for pages of this service only.
+                     * @enum {unknown}
+                     */
+                    transport?: "token" | "cookie";
+                };
+            };
+        };
+        responses: {
+            /** @description Started. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Open it in the browser of the consumer. */
+                        authorizationUrl: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the sign-in can be completed. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    exchangeConsumerCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "bxc_…",
+                 *       "codeVerifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+                 *       "redirectUri": "https://shop.example/signed-in"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The `code` of the redirect, `bxc_…`. */
+                    code: string;
+                    /** @description The secret whose SHA-256 was the code challenge. */
+                    codeVerifier: string;
+                    /** @description A registered address of the application, to which the browser returns. */
+                    redirectUri: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description `bcs_…`. Absent with the transport `cookie`. */
+                        accessToken?: string;
+                        /** @description Seconds for which the access token is valid. */
+                        expiresIn: number;
+                        /** @description `bcr_…`. Valid once. Sent a second time, it ends the session. */
+                        refreshToken?: string;
+                        /** @description An end user of the application. */
+                        consumer: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer.
+                             */
+                            id: string;
+                            /** @description The provider that the consumer signs in with. */
+                            providerId: string;
+                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            subject: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        };
+                        /**
+                         * @description The strength of the proof of identity.
+                         * @enum {unknown}
+                         */
+                        acr: "berth:1" | "berth:2" | "phr";
+                        /** @description When it was given, in seconds since 1970. */
+                        authTime: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    refreshConsumerSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "refreshToken": "bcr_…"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The newest refresh token, `bcr_…`. */
+                    refreshToken: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description `bcs_…`. Absent with the transport `cookie`. */
+                        accessToken?: string;
+                        /** @description Seconds for which the access token is valid. */
+                        expiresIn: number;
+                        /** @description `bcr_…`. Valid once. Sent a second time, it ends the session. */
+                        refreshToken?: string;
+                        /** @description An end user of the application. */
+                        consumer: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer.
+                             */
+                            id: string;
+                            /** @description The provider that the consumer signs in with. */
+                            providerId: string;
+                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            subject: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        };
+                        /**
+                         * @description The strength of the proof of identity.
+                         * @enum {unknown}
+                         */
+                        acr: "berth:1" | "berth:2" | "phr";
+                        /** @description When it was given, in seconds since 1970. */
+                        authTime: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description An end user of the application. */
+                        consumer: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer.
+                             */
+                            id: string;
+                            /** @description The provider that the consumer signs in with. */
+                            providerId: string;
+                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            subject: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        };
+                        /**
+                         * @description The strength of the proof of identity.
+                         * @enum {unknown}
+                         */
+                        acr: "berth:1" | "berth:2" | "phr";
+                        /** @description When it was given, in seconds since 1970. */
+                        authTime: number;
+                        /**
+                         * Format: date-time
+                         * @description When the access token expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endConsumerSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended here. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Open it in the browser, to sign out at the provider too. */
+                        logoutUrl: string;
+                    };
+                };
+            };
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endConsumerSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended here. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Open it in the browser, to sign out at the provider too. */
+                        logoutUrl: string;
+                    };
+                };
+            };
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stepUpConsumer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "response": {}
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The session. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description An end user of the application. */
+                        consumer: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer.
+                             */
+                            id: string;
+                            /** @description The provider that the consumer signs in with. */
+                            providerId: string;
+                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            subject: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        };
+                        /**
+                         * @description The strength of the proof of identity.
+                         * @enum {unknown}
+                         */
+                        acr: "berth:1" | "berth:2" | "phr";
+                        /** @description When it was given, in seconds since 1970. */
+                        authTime: number;
+                        /**
+                         * Format: date-time
+                         * @description When the access token expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    describeHostedSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The sign-in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: {
+                            /** @description Name of the application. */
+                            name: string;
+                            /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
+                            colour?: string;
+                        };
+                        /** @description What the sign-in can begin with. */
+                        methods: ("password" | "passkey" | "email_code")[];
+                        /** @enum {unknown} */
+                        registration: "open" | "closed";
+                        /** @description The e-mail address to begin with. */
+                        loginHint?: string;
+                        /** @description The origin that the browser returns to. */
+                        returnsTo: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it can be completed. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signInHostedWithPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "email": "kim@example.com",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                    /** @description E-mail address. */
+                    email: string;
+                    /** @description The password. */
+                    password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        redirectTo: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    sendHostedCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "email": "kim@example.com"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                    /** @description E-mail address. */
+                    email: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the code.
+                         */
+                        ticket: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    registerHosted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "email": "kim@example.com",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                    /** @description E-mail address. */
+                    email: string;
+                    /** @description The new password: 12 to 256 characters, of any kind. */
+                    password: string;
+                    /** @description Name of a new consumer. */
+                    displayName?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the code.
+                         */
+                        ticket: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verifyHostedCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        redirectTo: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestHostedPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signInHostedWithPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "signIn": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "response": {}
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the sign-in, from the address of the page.
+                     */
+                    signIn: string;
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        redirectTo: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the consumer.
+                         */
+                        id: string;
+                        /** @description The provider that the consumer signs in with. */
+                        providerId: string;
+                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        subject: string;
+                        /**
+                         * Format: date-time
+                         * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        email?: string;
+                        /** @description The name that is shown. */
+                        displayName?: string;
+                        /** @description Language tag (BCP 47), for example `de-AT`. */
+                        locale?: string;
+                        /** @description Time zone, for example `Europe/Vienna`. */
+                        timezone?: string;
+                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        metadata?: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateConsumerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "displayName": "Kim",
+                 *       "locale": "de-AT"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The name that is shown. */
+                    displayName?: string;
+                    /** @description Language tag (BCP 47), for example `de-AT`. */
+                    locale?: string;
+                    /** @description Time zone, for example `Europe/Vienna`. */
+                    timezone?: string;
+                    /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                    metadata?: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the consumer.
+                         */
+                        id: string;
+                        /** @description The provider that the consumer signs in with. */
+                        providerId: string;
+                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        subject: string;
+                        /**
+                         * Format: date-time
+                         * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        email?: string;
+                        /** @description The name that is shown. */
+                        displayName?: string;
+                        /** @description Language tag (BCP 47), for example `de-AT`. */
+                        locale?: string;
+                        /** @description Time zone, for example `Europe/Vienna`. */
+                        timezone?: string;
+                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        metadata?: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteConsumerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerPasskeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The passkeys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestConsumerPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addConsumerPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "name": "Phone",
+                 *       "response": {}
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description A name to recognise it by. */
+                    name: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The passkeys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removeConsumerPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the passkey.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The passkeys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestConsumerChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAgentKeys: {
         parameters: {
             query?: {
@@ -14928,6 +16979,8 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
+                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
                             /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -15156,6 +17209,8 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
                             input?: Record<string, unknown>;
+                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
                             maxCallsPerDay?: number;
                             /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
@@ -17082,8 +19137,8 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
-                /** @description Only entries of the account or agent key with this id. */
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                /** @description Only entries of the account, agent key or consumer with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
                 after?: string;
@@ -17131,13 +19186,13 @@ export interface operations {
                                  * @description `operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid.
                                  * @enum {unknown}
                                  */
-                                kind: "account" | "agent_key" | "operator" | "anonymous";
-                                /** @description Id of the account or agent key. */
+                                kind: "account" | "agent_key" | "consumer" | "operator" | "anonymous";
+                                /** @description Id of the account, agent key or consumer. */
                                 id?: string;
                                 /** @description Its name at that time. */
                                 name?: string;
                             };
-                            /** @description The credential that was used, by kind (`personal_token`, `developer_token`, `human_session` or `agent_key`) and id. */
+                            /** @description The credential that was used, by kind (`personal_token`, `developer_token`, `human_session`, `consumer_session` or `agent_key`) and id. */
                             via?: {
                                 kind: string;
                                 id: string;
@@ -17146,7 +19201,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;
@@ -17586,7 +19641,7 @@ export interface operations {
     readConfig: {
         parameters: {
             query?: {
-                /** @description Id of an application. Without effect: nothing of an application is public. */
+                /** @description Id of an application: adds how its consumers sign in. */
                 application?: string;
             };
             header?: {
@@ -17641,6 +19696,21 @@ export interface operations {
                         };
                         /** @description Where browsers can run. */
                         regions: string[];
+                        /** @description With `application`: how its consumers sign in. Absent if they cannot. */
+                        consumer?: {
+                            /** @description Name of the application. */
+                            name: string;
+                            /** @description Colour of its sign-in pages. */
+                            colour?: string;
+                            providers: {
+                                /** @description Used in the path of the commands of consumers. */
+                                id: string;
+                                /** @description Name for people. */
+                                title: string;
+                                /** @enum {unknown} */
+                                kind: "hosted" | "oidc";
+                            }[];
+                        };
                     };
                 };
             };
