@@ -66,9 +66,8 @@ function Question({ action }: { readonly action: ApplicationAction }) {
           </p>
         )}
         <Facts label="What is approved">
-          {asksFor?.fields.map(({ label, value }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: labels may repeat, and the list does not change.
-            <Fact key={at} name={label}>
+          {asksFor?.fields.map(({ label, value }) => (
+            <Fact key={`${label} ${value}`} name={label}>
               {value}
             </Fact>
           ))}
