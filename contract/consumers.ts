@@ -88,12 +88,75 @@ export const ReplaceIdentity = Type.Object({
 });
 export type ReplaceIdentity = Static<typeof ReplaceIdentity>;
 
+export const PROVIDERS_MAX = 10;
+
+export const ProviderParams = Type.Object({
+  ...ApplicationParams.properties,
+  providerId: Type.String({ pattern: '^[a-z][a-z0-9-]{1,63}$', description: 'Id of the provider. You choose it.' }),
+});
+
+const Title = Type.String({ minLength: 1, maxLength: 64, description: 'Name for people.' });
+const Issuer = Type.String({
+  minLength: 8,
+  maxLength: URL_CHARACTERS_MAX,
+  description: 'Issuer of the provider, exactly as its discovery document names it.',
+});
+const ClientId = Type.String({ minLength: 1, maxLength: 255, description: 'Id of the client at the provider.' });
+const AuthMethod = Type.Enum(['client_secret_basic', 'client_secret_post', 'none'], {
+  description: 'How the client authenticates at the token endpoint.',
+});
+const Scopes = Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,64}$' }), {
+  maxItems: 20,
+  description: 'Scopes besides `openid`.',
+});
+
+export const WriteProvider = Type.Object({
+  title: Title,
+  issuer: Issuer,
+  clientId: ClientId,
+  clientSecret: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description:
+        'Secret of the client. Sealed, and never returned. Absent: the one that is stored, for the same issuer.',
+    }),
+  ),
+  authMethod: Type.Optional(AuthMethod),
+  scopes: Type.Optional(Scopes),
+  enabled: Type.Optional(Type.Boolean({ description: 'Whether consumers can sign in with it. Default: true.' })),
+});
+export type WriteProvider = Static<typeof WriteProvider>;
+
+export const ConsumerProvider = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the provider.' }),
+    title: Title,
+    issuer: Type.String(),
+    clientId: Type.String(),
+    clientSecret: Type.Enum(['set', 'missing'], { description: 'Whether a secret is stored.' }),
+    authMethod: AuthMethod,
+    scopes: Type.Array(Type.String()),
+    enabled: Type.Boolean(),
+    redirectUri: Type.String({ description: 'Register this address at the provider.' }),
+    canEndSessions: Type.Boolean({ description: 'Whether consumers can be signed out at the provider too.' }),
+    revision: Type.Integer({ description: 'Increases with each change.' }),
+    createdAt: Time('When it was added.'),
+    updatedAt: Time('When it was last written, and its discovery document read.'),
+  },
+  { description: 'An OpenID provider with which consumers sign in.' },
+);
+export type ConsumerProvider = Static<typeof ConsumerProvider>;
+
+export const ConsumerProviders = Type.Object({ data: Type.Array(ConsumerProvider, { description: 'By id.' }) });
+export type ConsumerProviders = Static<typeof ConsumerProviders>;
+
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
 export const ConsumerParams = Type.Object({
   ...ApplicationParams.properties,
   providerId: Type.String({
-    pattern: '^[a-z][a-z0-9-]{0,63}$',
+    pattern: '^[a-z][a-z0-9-]{1,63}$',
     description: 'Id of a provider of the application: `hosted`, or one that it has added.',
   }),
 });

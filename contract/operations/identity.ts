@@ -1,7 +1,14 @@
 // How the consumers of an application sign in: configured by its members.
 import { ApplicationParams } from '../applications.ts';
 import { IfMatchHeader } from '../common.ts';
-import { ApplicationIdentity, ReplaceIdentity } from '../consumers.ts';
+import {
+  ApplicationIdentity,
+  ConsumerProvider,
+  ConsumerProviders,
+  ProviderParams,
+  ReplaceIdentity,
+  WriteProvider,
+} from '../consumers.ts';
 import type { Operation } from '../operation.ts';
 import { ETAG, READ_APPLICATIONS } from './shared.ts';
 
@@ -45,6 +52,77 @@ export const IDENTITY_OPERATIONS = {
       redirectUris: ['https://shop.example/signed-in'],
     },
     responses: { 200: { description: 'The identity.', schema: ApplicationIdentity, headers: ETAG } },
+    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+  },
+  listConsumerProviders: {
+    tag: 'Consumers',
+    method: 'GET',
+    path: `${IDENTITY}/providers`,
+    summary: 'List OpenID providers of consumers',
+    description: 'Returns the providers besides `hosted`, without their secrets.',
+    credential: 'account',
+    scopes: READ,
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    responses: { 200: { description: 'The providers.', schema: ConsumerProviders } },
+    errors: ['not_found'],
+  },
+  readConsumerProvider: {
+    tag: 'Consumers',
+    method: 'GET',
+    path: `${IDENTITY}/providers/{providerId}`,
+    summary: 'Read an OpenID provider of consumers',
+    description: 'Returns the provider without its secret.',
+    credential: 'account',
+    scopes: READ,
+    isWrite: false,
+    mount: 'native',
+    params: ProviderParams,
+    responses: { 200: { description: 'The provider.', schema: ConsumerProvider, headers: ETAG } },
+    errors: ['not_found'],
+  },
+  writeConsumerProvider: {
+    tag: 'Consumers',
+    method: 'PUT',
+    path: `${IDENTITY}/providers/{providerId}`,
+    summary: 'Write an OpenID provider of consumers',
+    description:
+      'Reads the discovery document of the issuer, checks every address in it, and stores what it says. For a provider that exists, with `If-Match`. Consumers of another issuer are others, also with the same subject. Requires the role admin.',
+    credential: 'account',
+    scopes: WRITE,
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: ProviderParams,
+    headers: IfMatchHeader,
+    body: WriteProvider,
+    bodyExample: {
+      title: 'Acme',
+      issuer: 'https://login.acme.example',
+      clientId: 'shop',
+      clientSecret: 'secret-of-the-client',
+      scopes: ['profile'],
+    },
+    responses: {
+      200: { description: 'Replaced.', schema: ConsumerProvider, headers: ETAG },
+      201: { description: 'Added.', schema: ConsumerProvider, headers: ETAG },
+    },
+    errors: ['not_found', 'precondition_failed', 'precondition_required', 'limit_reached', 'upstream_failed'],
+  },
+  removeConsumerProvider: {
+    tag: 'Consumers',
+    method: 'DELETE',
+    path: `${IDENTITY}/providers/{providerId}`,
+    summary: 'Remove an OpenID provider of consumers',
+    description: 'Nobody signs in with it any more. Sessions and consumers stay. Requires the role admin.',
+    credential: 'account',
+    scopes: WRITE,
+    isWrite: true,
+    mount: 'native',
+    params: ProviderParams,
+    headers: IfMatchHeader,
+    responses: { 204: { description: 'Removed.' } },
     errors: ['not_found', 'precondition_failed', 'precondition_required'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

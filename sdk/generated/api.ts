@@ -1822,6 +1822,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/identity/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List OpenID providers of consumers
+         * @description Returns the providers besides `hosted`, without their secrets.
+         *
+         *     Scope: applications:read or applications:write or keys:write or identity:write.
+         */
+        get: operations["listConsumerProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/identity/providers/{providerId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an OpenID provider of consumers
+         * @description Returns the provider without its secret.
+         *
+         *     Scope: applications:read or applications:write or keys:write or identity:write.
+         */
+        get: operations["readConsumerProvider"];
+        /**
+         * Write an OpenID provider of consumers
+         * @description Reads the discovery document of the issuer, checks every address in it, and stores what it says. For a provider that exists, with `If-Match`. Consumers of another issuer are others, also with the same subject. Requires the role admin.
+         *
+         *     Scope: identity:write.
+         */
+        put: operations["writeConsumerProvider"];
+        post?: never;
+        /**
+         * Remove an OpenID provider of consumers
+         * @description Nobody signs in with it any more. Sessions and consumers stay. Requires the role admin.
+         *
+         *     Scope: identity:write.
+         */
+        delete: operations["removeConsumerProvider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/consumer/applications/{appId}/providers/{providerId}/session.start": {
         parameters: {
             query?: never;
@@ -15511,6 +15567,329 @@ export interface operations {
                         revision: number;
                     };
                 };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerProviders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The providers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description By id. */
+                        data: {
+                            /** @description Id of the provider. */
+                            id: string;
+                            /** @description Name for people. */
+                            title: string;
+                            issuer: string;
+                            clientId: string;
+                            /**
+                             * @description Whether a secret is stored.
+                             * @enum {unknown}
+                             */
+                            clientSecret: "set" | "missing";
+                            /**
+                             * @description How the client authenticates at the token endpoint.
+                             * @enum {unknown}
+                             */
+                            authMethod: "client_secret_basic" | "client_secret_post" | "none";
+                            scopes: string[];
+                            enabled: boolean;
+                            /** @description Register this address at the provider. */
+                            redirectUri: string;
+                            /** @description Whether consumers can be signed out at the provider too. */
+                            canEndSessions: boolean;
+                            /** @description Increases with each change. */
+                            revision: number;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                             */
+                            updatedAt: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the provider. You choose it. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The provider. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the provider. */
+                        id: string;
+                        /** @description Name for people. */
+                        title: string;
+                        issuer: string;
+                        clientId: string;
+                        /**
+                         * @description Whether a secret is stored.
+                         * @enum {unknown}
+                         */
+                        clientSecret: "set" | "missing";
+                        /**
+                         * @description How the client authenticates at the token endpoint.
+                         * @enum {unknown}
+                         */
+                        authMethod: "client_secret_basic" | "client_secret_post" | "none";
+                        scopes: string[];
+                        enabled: boolean;
+                        /** @description Register this address at the provider. */
+                        redirectUri: string;
+                        /** @description Whether consumers can be signed out at the provider too. */
+                        canEndSessions: boolean;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeConsumerProvider: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the provider. You choose it. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Acme",
+                 *       "issuer": "https://login.acme.example",
+                 *       "clientId": "shop",
+                 *       "clientSecret": "secret-of-the-client",
+                 *       "scopes": [
+                 *         "profile"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name for people. */
+                    title: string;
+                    /** @description Issuer of the provider, exactly as its discovery document names it. */
+                    issuer: string;
+                    /** @description Id of the client at the provider. */
+                    clientId: string;
+                    /** @description Secret of the client. Sealed, and never returned. Absent: the one that is stored, for the same issuer. */
+                    clientSecret?: string;
+                    /**
+                     * @description How the client authenticates at the token endpoint.
+                     * @enum {unknown}
+                     */
+                    authMethod?: "client_secret_basic" | "client_secret_post" | "none";
+                    /** @description Scopes besides `openid`. */
+                    scopes?: string[];
+                    /** @description Whether consumers can sign in with it. Default: true. */
+                    enabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the provider. */
+                        id: string;
+                        /** @description Name for people. */
+                        title: string;
+                        issuer: string;
+                        clientId: string;
+                        /**
+                         * @description Whether a secret is stored.
+                         * @enum {unknown}
+                         */
+                        clientSecret: "set" | "missing";
+                        /**
+                         * @description How the client authenticates at the token endpoint.
+                         * @enum {unknown}
+                         */
+                        authMethod: "client_secret_basic" | "client_secret_post" | "none";
+                        scopes: string[];
+                        enabled: boolean;
+                        /** @description Register this address at the provider. */
+                        redirectUri: string;
+                        /** @description Whether consumers can be signed out at the provider too. */
+                        canEndSessions: boolean;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt: string;
+                    };
+                };
+            };
+            /** @description Added. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Id of the provider. */
+                        id: string;
+                        /** @description Name for people. */
+                        title: string;
+                        issuer: string;
+                        clientId: string;
+                        /**
+                         * @description Whether a secret is stored.
+                         * @enum {unknown}
+                         */
+                        clientSecret: "set" | "missing";
+                        /**
+                         * @description How the client authenticates at the token endpoint.
+                         * @enum {unknown}
+                         */
+                        authMethod: "client_secret_basic" | "client_secret_post" | "none";
+                        scopes: string[];
+                        enabled: boolean;
+                        /** @description Register this address at the provider. */
+                        redirectUri: string;
+                        /** @description Whether consumers can be signed out at the provider too. */
+                        canEndSessions: boolean;
+                        /** @description Increases with each change. */
+                        revision: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removeConsumerProvider: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the provider. You choose it. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A failure. */
             default: {

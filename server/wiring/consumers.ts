@@ -3,18 +3,45 @@ import { openConsumers as open } from '../domain/consumers/open-consumers.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { Mail } from '../domain/people/email-codes.ts';
 import { Passwords } from '../engines/authenticators/passwords.ts';
+import type { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
+import { discover, metadataIn } from '../engines/openid/discovery.ts';
+import { RelyingParty } from '../engines/openid/relying-party.ts';
+import type { Vault } from '../engines/vault/vault.ts';
+import type { ApplicationId, ConsumerId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 import { WEBAUTHN } from './people.ts';
 
+const FIRST_VERSION = 1;
+
+const openIdParts = ({ clock }: Runtime, vault: Vault, outbound: OutboundCalls) => ({
+  ...{ metadataIn, relyingParty: new RelyingParty(call => outbound.send(call), clock) },
+  discover: (issuer: string) =>
+    discover(
+      call => outbound.send(call),
+      url => outbound.check(url),
+      issuer,
+    ),
+  seal: textSeal<string>(vault, 'consumer_provider'),
+  tokenSeal: textSeal<ConsumerId>(vault, 'consumer_id_token'),
+});
+
+const textSeal = <Id extends string>(vault: Vault, kind: string) => ({
+  close: (owner: ApplicationId, id: Id, text: string): Promise<Buffer> =>
+    vault.seal({ owner, kind, id, version: FIRST_VERSION }, Buffer.from(text)),
+  open: async (owner: ApplicationId, id: Id, sealed: Buffer): Promise<string> =>
+    (await vault.open({ owner, kind, id, version: FIRST_VERSION }, sealed)).reveal().toString(),
+});
+
 export const openConsumers = (
   runtime: Runtime,
-  { store, vault, audit, config }: Foundation,
+  { store, vault, audit, config, secret, outbound }: Foundation,
   deps: { readonly identity: Identity; readonly mail: Mail },
 ) =>
   open(runtime, {
     ...deps,
-    ...{ store, audit, webauthn: WEBAUTHN, publicUrl: config.publicUrl },
+    ...{ store, audit, webauthn: WEBAUTHN, publicUrl: config.publicUrl, secret },
     passwords: new Passwords(),
+    openId: openIdParts(runtime, vault, outbound),
     destroyKey: consumer => vault.destroy(consumer),
   });

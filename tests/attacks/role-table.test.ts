@@ -16,7 +16,7 @@ import { invoke, keyWith } from '../harness/operations.ts';
 import { otherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { openUpstream } from '../harness/upstream.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
 import { createWebhook, deliveryWhen, testWebhook, webhooksPath } from '../harness/webhooks.ts';
 
 const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations', 'Consumers'];
@@ -32,6 +32,16 @@ const CHECKOUTS = '/v1/topups/manual/checkouts';
 const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
+const PROVIDER = { title: 'Acme', issuer: upstream.url, clientId: 'shop' };
+upstream.answer('/.well-known/openid-configuration', (_, response) =>
+  sendJson(response, 200, {
+    issuer: upstream.url,
+    authorization_endpoint: `${upstream.url}/authorize`,
+    token_endpoint: `${upstream.url}/token`,
+    jwks_uri: `${upstream.url}/keys`,
+    id_token_signing_alg_values_supported: ['RS256'],
+  }),
+);
 const server = await startServer({
   env: {
     ...upstream.settings,
@@ -106,6 +116,12 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
     const { id: deliveryId } = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
     return { webhookId, deliveryId };
   },
+  '/v1/applications/{appId}/identity/providers/{': async () => {
+    const path = `/v1/applications/${applicationId}/identity/providers/acme`;
+    const { status, text } = await personOf('owner').send('PUT', path, PROVIDER, { 'if-match': '*' });
+    assert.ok(status === 200 || status === 201, text);
+    return { providerId: 'acme' };
+  },
   '/v1/applications/{appId}/invocations/{': async () => ({ id: await called() }),
   [`${CHECKOUTS}/{`]: async () => {
     const body = await order();
@@ -140,6 +156,7 @@ const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
   openCheckout: order,
+  writeConsumerProvider: () => PROVIDER,
   replaceAutoTopUp: () => ({ ...Object(operation('replaceAutoTopUp').bodyExample), applicationId }),
 };
 

@@ -27,6 +27,7 @@ export class ConsumerLab {
   readonly server: TestServer;
   readonly owner: Person;
   readonly appId: string;
+  #starts = 0;
 
   private constructor(server: TestServer, owner: Person, appId: string) {
     this.server = server;
@@ -72,7 +73,10 @@ export class ConsumerLab {
   async begin(more: object = {}, provider = 'hosted'): Promise<Begun> {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
     const asked = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
-    const start = () => this.send<StartedConsumerSession>('session.start', asked, undefined, { provider });
+    this.#starts += 1;
+    // Another address each time, for a server that trusts the test as its proxy.
+    const headers = { 'x-forwarded-for': `192.0.2.${this.#starts % 256}` };
+    const start = () => this.send<StartedConsumerSession>('session.start', asked, undefined, { provider, headers });
     let { status, body, text } = await start();
     if (status === 429) {
       await this.server.advance(STARTS_WITHIN_MS);

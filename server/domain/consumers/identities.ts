@@ -22,7 +22,7 @@ import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { registeredIssues } from './registered.ts';
 
-const PROVIDER = /^[a-z][a-z0-9-]{0,63}$/;
+export const isProviderId = (text: string): boolean => /^[a-z][a-z0-9-]{1,63}$/.test(text);
 
 export interface IdentitiesParts {
   readonly store: Pick<Store, 'identities' | 'consumers' | 'consumerProviders' | 'applications' | 'atomically'>;
@@ -104,7 +104,7 @@ export class Identities {
   }
 
   async provider(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined> {
-    return PROVIDER.test(id) ? this.#parts.store.consumerProviders.get(application, id) : undefined;
+    return isProviderId(id) ? this.#parts.store.consumerProviders.get(application, id) : undefined;
   }
 
   async allowsOrigin(appId: string, origin: string): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { Secret } from '../../kit/secret.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -14,8 +15,9 @@ import { Hosted } from './hosted.ts';
 import { Identities } from './identities.ts';
 import { OwnConsumer } from './own-consumer.ts';
 import { Profiles } from './profiles.ts';
+import { Providers, type ProvidersParts } from './providers.ts';
 import { SignIns } from './sign-ins.ts';
-import { Upstream } from './upstream.ts';
+import { Upstream, type UpstreamParts } from './upstream.ts';
 
 const FORGET_MS = 3_600_000;
 /** Sign-ins, tickets and sessions are kept this long after they expire. */
@@ -29,6 +31,9 @@ export interface ConsumersDeps {
   readonly passwords: Pick<Passwords, 'hash' | 'matches'>;
   readonly webauthn: ConsumerPasskeysParts['webauthn'];
   readonly publicUrl: string;
+  readonly secret: Secret;
+  readonly openId: Pick<ProvidersParts, 'discover' | 'metadataIn' | 'seal'> &
+    Pick<UpstreamParts, 'relyingParty' | 'tokenSeal'>;
   readonly destroyKey: (consumer: ConsumerId) => Promise<void>;
 }
 
@@ -40,13 +45,16 @@ export interface ConsumerServices {
   readonly own: OwnConsumer;
   readonly profiles: Profiles;
   readonly upstream: Upstream;
+  readonly providers: Providers;
 }
 
 export function openConsumers(
   { clock }: Runtime,
-  { store, identity, audit, mail, passwords, webauthn, publicUrl, destroyKey }: ConsumersDeps,
+  { store, identity, audit, mail, passwords, webauthn, publicUrl, secret, openId, destroyKey }: ConsumersDeps,
 ): { readonly service: ConsumerServices; readonly tasks: readonly Task[] } {
-  const identities = new Identities({ store, applications: identity.applications, audit, clock, publicUrl });
+  const callbackUrl = `${publicUrl}/v1/consumer/callback`;
+  const { applications } = identity;
+  const identities = new Identities({ store, applications, audit, clock, publicUrl });
   const changed = (hash: string): void => identity.forget(hash);
   const sessions = new ConsumerSessions({ store, identities, audit, clock, changed });
   const signIns = new SignIns({ store, identities, audit, clock });
@@ -61,7 +69,9 @@ export function openConsumers(
   };
   return {
     service: {
-      ...{ identities, signIns, sessions, upstream: new Upstream() },
+      ...{ identities, signIns, sessions },
+      upstream: new Upstream({ ...openId, store, identities, signIns, audit, clock, secret, callbackUrl }),
+      providers: new Providers({ ...openId, ...{ store, identities, applications, audit, clock, callbackUrl } }),
       hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock }),
       own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
       profiles: new Profiles({ store, sessions, audit, clock, destroyKey }),

@@ -1,14 +1,174 @@
-// Providers other than `hosted`.
-import type { ConsumerSessionRow } from '../../engines/store/rows/consumers.ts';
+// Signing in with an OpenID provider of the application: authorization code with PKCE, state and nonce. State, nonce and
+// verifier are made from the id of the sign-in, so that none of them is stored.
+import { createHash, createHmac } from 'node:crypto';
+import type { StartConsumerSession } from '../../../contract/consumers.ts';
+import type { metadataIn } from '../../engines/openid/discovery.ts';
+import type { Client, Identified, RelyingParty } from '../../engines/openid/relying-party.ts';
+import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
+import type { ConsumerProviderRow } from '../../engines/store/rows/consumer-providers.ts';
+import type { ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { boundedText } from '../../kit/foreign.ts';
+import { type ApplicationId, type ConsumerId, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { signInFailed } from '../people/faults.ts';
 import { providerOff } from './faults.ts';
-import type { UpstreamStart } from './sign-ins.ts';
+import type { Identities } from './identities.ts';
+import type { SecretSeal } from './providers.ts';
+import { challengeOf, type SignIns } from './sign-ins.ts';
+
+const STATE_CHARACTERS_MAX = 128;
+const CODE_CHARACTERS_MAX = 4096;
+const NAME_CHARACTERS_MAX = 64;
+const SUBJECT_CHARACTERS = 32;
+
+export interface UpstreamParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerSignIns'>;
+  readonly identities: Identities;
+  readonly signIns: SignIns;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+  readonly secret: Secret;
+  readonly seal: SecretSeal;
+  readonly tokenSeal: TokenSeal;
+  readonly relyingParty: Pick<RelyingParty, 'identify'>;
+  readonly metadataIn: typeof metadataIn;
+  readonly callbackUrl: string;
+}
+
+/** For ID tokens, which the provider wants back when a consumer signs out there. */
+export interface TokenSeal {
+  close(application: ApplicationId, consumer: ConsumerId, token: string): Promise<Buffer>;
+  open(application: ApplicationId, consumer: ConsumerId, sealed: Buffer): Promise<string>;
+}
+
+/** What the provider sends the browser back with. */
+export interface Callback {
+  readonly state?: unknown;
+  readonly code?: unknown;
+  readonly iss?: unknown;
+  readonly error?: unknown;
+}
 
 export class Upstream {
-  readonly start: UpstreamStart = async (_application, { providerId }) => {
-    throw providerOff(providerId);
+  readonly #parts: UpstreamParts;
+
+  constructor(parts: UpstreamParts) {
+    this.#parts = parts;
+  }
+
+  readonly start = async (
+    application: ApplicationRow,
+    { id, providerId }: ConsumerSignInRow,
+    { prompt, maxAge, loginHint }: StartConsumerSession,
+  ): Promise<{ readonly authorizationUrl: string; readonly upstreamState: Buffer }> => {
+    const { identities, metadataIn, callbackUrl } = this.#parts;
+    const provider = await identities.provider(application.id, providerId);
+    if (!provider?.enabled) throw providerOff(providerId);
+    const state = this.#derived('state', id);
+    const url = new URL(metadataIn(provider.metadata).authorizationEndpoint);
+    const query = {
+      ...{ response_type: 'code', client_id: provider.clientId, redirect_uri: callbackUrl, state },
+      ...{ scope: ['openid', ...provider.scopes].join(' '), nonce: this.#derived('nonce', id) },
+      ...{ code_challenge: challengeOf(this.#derived('verifier', id)), code_challenge_method: 'S256' },
+      ...(prompt === undefined ? {} : { prompt }),
+      ...(maxAge === undefined ? {} : { max_age: String(maxAge) }),
+      ...(loginHint === undefined ? {} : { login_hint: loginHint }),
+    };
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return { authorizationUrl: url.href, upstreamState: hashOf(state) };
   };
 
-  async logoutUrl(_session: ConsumerSessionRow | undefined): Promise<string | undefined> {
-    return undefined;
+  /** Returns where the browser goes next: to the application, with a code or an error. */
+  async finish({ state, code, iss, error }: Callback, source: RequestSource): Promise<string> {
+    const { store, identities, signIns, clock, metadataIn } = this.#parts;
+    const isState = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
+    const row = isState ? await store.consumerSignIns.takeByState(hashOf(state), clock.now()) : undefined;
+    if (!row) throw signInFailed('sign-in');
+    const application = await identities.application(row.applicationId);
+    const open = { row, application };
+    const provider = await identities.provider(application.id, row.providerId);
+    if (!provider?.enabled) return signIns.failed(open, 'server_error');
+    if (error !== undefined) return signIns.failed(open, 'access_denied');
+    const metadata = metadataIn(provider.metadata);
+    // An answer of another provider than the one that was asked (RFC 9207).
+    const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
+    if (isMixedUp) return this.#refuse(open, 'iss', source);
+    if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
+    const outcome = await this.#parts.relyingParty.identify(metadata, await this.#clientOf(provider), {
+      ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#derived('nonce', row.id) },
+      verifier: this.#derived('verifier', row.id),
+      ...(row.maxAge === undefined ? {} : { maxAge: row.maxAge }),
+    });
+    if ('words' in outcome) return this.#refuse(open, outcome.words, source);
+    return this.#complete(open, provider, outcome.value, source);
+  }
+
+  /** Where the browser can be signed out at the provider too. */
+  async logoutUrl(session: ConsumerSessionRow | undefined): Promise<string | undefined> {
+    if (!session?.idTokenSealed) return undefined;
+    const { applicationId, providerId, consumerId, idTokenSealed } = session;
+    const provider = await this.#parts.identities.provider(applicationId, providerId);
+    const endpoint = provider && this.#parts.metadataIn(provider.metadata).endSessionEndpoint;
+    if (!provider || endpoint === undefined) return undefined;
+    const url = new URL(endpoint);
+    url.searchParams.set('id_token_hint', await this.#parts.tokenSeal.open(applicationId, consumerId, idTokenSealed));
+    url.searchParams.set('client_id', provider.clientId);
+    return url.href;
+  }
+
+  async #complete(
+    open: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
+    { issuer }: ConsumerProviderRow,
+    { subject, name, authTime, idToken }: Identified,
+    source: RequestSource,
+  ): Promise<string> {
+    const { store, clock, signIns, tokenSeal } = this.#parts;
+    const { row, application } = open;
+    const now = clock.now();
+    const displayName =
+      name === undefined ? '' : boundedText(name.replace(/\p{Cc}/gu, ' ').trim(), NAME_CHARACTERS_MAX);
+    const found = await store.consumers.insertOrFind({
+      ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: row.providerId, createdAt: now },
+      subject: this.#subject(application.id, issuer, subject),
+      ...(displayName === '' ? {} : { displayName }),
+    });
+    if (!found) return this.#refuse(open, 'subject', source);
+    const idTokenSealed = await tokenSeal.close(application.id, found.row.id, idToken);
+    const proved = { acr: 'berth:1', authTime, idTokenSealed } as const;
+    return (await signIns.complete(open, found.row, proved, source)).redirectTo;
+  }
+
+  async #refuse(
+    open: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
+    why: string,
+    source: RequestSource,
+  ): Promise<string> {
+    const { row, application } = open;
+    await this.#parts.audit.record({
+      ...{ action: 'consumer.session.refused', applicationId: application.id, outcome: 'refused' },
+      ...{ actor: { kind: 'anonymous' }, details: { provider: row.providerId, why }, ...source },
+    });
+    return this.#parts.signIns.failed(open, 'server_error');
+  }
+
+  async #clientOf({ applicationId, id, clientId, secretSealed, authMethod }: ConsumerProviderRow): Promise<Client> {
+    const secret = secretSealed && (await this.#parts.seal.open(applicationId, id, secretSealed));
+    return { id: clientId, authMethod, ...(secret === undefined ? {} : { secret }) };
+  }
+
+  /** Another one in each application, so that two applications cannot join their users, and for each issuer. */
+  #subject(application: ApplicationId, issuer: string, subject: string): string {
+    return `p_${this.#derived('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
+  }
+
+  #derived(what: string, of: string): string {
+    const key = createHmac('sha256', this.#parts.secret.reveal()).update(`consumer sign-in\n${what}`).digest();
+    return createHmac('sha256', key).update(of).digest('base64url');
   }
 }
+
+const hashOf = (state: string): Buffer => createHash('sha256').update(state).digest();

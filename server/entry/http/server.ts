@@ -42,6 +42,7 @@ import { configHandlers } from './config.ts';
 import { type ConfiguredOperationVerbs, configuredOperationHandlers } from './configured-operations.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
+import { serveConsumerCallback } from './consumer-callback.ts';
 import { type ConsumerCookie, consumerCookie } from './consumer-cookie.ts';
 import { serveConsumerPages } from './consumer-pages.ts';
 import { consumerHandlers } from './consumers.ts';
@@ -235,6 +236,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     { ...parts, incoming, uploads: parts.files.uploads },
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
+  serveConsumerCallback(app, parts.consumers.upstream, parts.trustedProxies ?? []);
   serveConsumerPages(app, parts.web && WebFiles.read(parts.web.folder, 'consumer'));
   serveDevtools(app, parts);
   serveConsole(app, parts.web && WebFiles.read(parts.web.folder, 'console'), parts.web?.linkOrigins);
@@ -318,7 +320,7 @@ const handlersOf = (
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
-  ...identityHandlers(consumers.identities),
+  ...identityHandlers(consumers),
   ...consumerHandlers(consumers, ofConsumer),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),

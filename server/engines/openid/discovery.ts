@@ -1,0 +1,83 @@
+// The discovery document of an OpenID provider, of which only what we use is kept, checked.
+import { type JsonObject, textAt } from '../../kit/json.ts';
+import { isLoopback } from '../../kit/loopback.ts';
+import { fetchJson, type Send } from './fetch-json.ts';
+import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
+
+/** Signatures that need no shared secret. `none` is not among them. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+const URL_CHARACTERS_MAX = 2048;
+
+/** Why an address would be refused; undefined if it could be called. */
+export type CheckAddress = (url: string) => Promise<{ readonly words: string } | undefined>;
+
+export interface ProviderMetadata {
+  readonly issuer: string;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly jwksUri: string;
+  readonly endSessionEndpoint?: string;
+  /** Algorithms of ID tokens. Another one is refused, whatever a later document says. */
+  readonly algorithms: readonly string[];
+  /** Answers of the authorization endpoint carry `iss` (RFC 9207). */
+  readonly answersWithIssuer: boolean;
+}
+
+export const discover = (send: Send, check: CheckAddress, issuer: string): Promise<Outcome<ProviderMetadata>> =>
+  outcomeOf(async () => {
+    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const { status, json } = await fetchJson(send, 'The discovery document', { method: 'GET', url });
+    if (status !== 200) throw new OpenIdTrouble(`The discovery document was answered with the status ${status}.`);
+    if (textAt(json, 'issuer') !== issuer)
+      throw new OpenIdTrouble('The issuer in the discovery document is another one than the issuer asked.');
+    const endSessionEndpoint =
+      'end_session_endpoint' in json ? await endpoint(json, 'end_session_endpoint', check) : undefined;
+    return {
+      issuer,
+      authorizationEndpoint: await endpoint(json, 'authorization_endpoint', check),
+      tokenEndpoint: await endpoint(json, 'token_endpoint', check),
+      jwksUri: await endpoint(json, 'jwks_uri', check),
+      ...(endSessionEndpoint === undefined ? {} : { endSessionEndpoint }),
+      algorithms: algorithmsIn(json),
+      answersWithIssuer: json.authorization_response_iss_parameter_supported === true,
+    };
+  });
+
+/** Each address is checked by the rules of outgoing requests, those included that only the browser opens. */
+async function endpoint(json: JsonObject, name: string, check: CheckAddress): Promise<string> {
+  const text = textAt(json, name) ?? '';
+  const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
+  const isSafe = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
+  if (!isSafe || url.username || url.password || text.includes('#'))
+    throw new OpenIdTrouble(`${name} in the discovery document is not an https address.`);
+  const refused = await check(text);
+  if (refused) throw new OpenIdTrouble(`${name} in the discovery document is refused. ${refused.words}`);
+  return text;
+}
+
+function algorithmsIn(json: JsonObject): readonly string[] {
+  const named = json.id_token_signing_alg_values_supported;
+  const known = ALGORITHMS.filter(one => Array.isArray(named) && named.includes(one));
+  if (known.length > 0) return known;
+  throw new OpenIdTrouble('The provider signs ID tokens with no algorithm that has a public key.');
+}
+
+/** As it was stored by us. */
+export function metadataIn(json: JsonObject): ProviderMetadata {
+  const text = (name: string): string => {
+    const value = textAt(json, name);
+    if (value === undefined) throw new Error(`stored metadata of a provider lacks ${name}`);
+    return value;
+  };
+  const endSessionEndpoint = textAt(json, 'endSessionEndpoint');
+  const { algorithms } = json;
+  return {
+    issuer: text('issuer'),
+    authorizationEndpoint: text('authorizationEndpoint'),
+    tokenEndpoint: text('tokenEndpoint'),
+    jwksUri: text('jwksUri'),
+    ...(endSessionEndpoint === undefined ? {} : { endSessionEndpoint }),
+    algorithms: ALGORITHMS.filter(one => Array.isArray(algorithms) && algorithms.includes(one)),
+    answersWithIssuer: json.answersWithIssuer === true,
+  };
+}

@@ -1,0 +1,36 @@
+// JSON from a provider, through the one way out. Bounded, and only what is an object.
+import { parseJson } from '../../kit/foreign.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
+import { OpenIdTrouble } from './trouble.ts';
+
+const DEADLINE_MS = 10_000;
+const BYTES_MAX = 262_144;
+
+export interface Call {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  readonly deadlineMs: number;
+  readonly maxResponseBytes: number;
+}
+
+export type CallOutcome =
+  | { readonly kind: 'answered'; readonly status: number; readonly body: Buffer }
+  | { readonly kind: 'failed'; readonly words: string };
+
+/** Requests to addresses that somebody gave. */
+export type Send = (call: Call) => Promise<CallOutcome>;
+
+export async function fetchJson(
+  send: Send,
+  what: string,
+  call: Omit<Call, 'deadlineMs' | 'maxResponseBytes'>,
+): Promise<{ readonly status: number; readonly json: JsonObject }> {
+  const headers = { accept: 'application/json', ...call.headers };
+  const answer = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
+  if (answer.kind === 'failed') throw new OpenIdTrouble(`${what} could not be read. ${answer.words}`);
+  const json = parseJson(answer.body);
+  if (!isObject(json)) throw new OpenIdTrouble(`${what} is not a JSON object.`);
+  return { status: answer.status, json };
+}

@@ -1,0 +1,64 @@
+// Public keys of providers: kept for ten minutes, and read again when an ID token names one that is not known, at most every
+// thirty seconds.
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { Clock } from '../../kit/clock.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { fetchJson, type Send } from './fetch-json.ts';
+import { OpenIdTrouble } from './trouble.ts';
+
+const KEPT_MS = 600_000;
+const AGAIN_MS = 30_000;
+const SETS_MAX = 1_000;
+const KEYS_MAX = 100;
+
+interface KeySet {
+  readonly get: JWTVerifyGetKey;
+  readonly readAtMs: number;
+}
+
+export class KeySets {
+  readonly #send: Send;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #sets = new Map<string, KeySet>();
+
+  constructor(send: Send, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#send = send;
+    this.#clock = clock;
+  }
+
+  /** Finds the key that a token names. */
+  of(jwksUri: string): JWTVerifyGetKey {
+    return async (header, token) => {
+      const known = await this.#set(jwksUri, KEPT_MS);
+      try {
+        return await known.get(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        const fresh = await this.#set(jwksUri, AGAIN_MS);
+        return fresh.get(header, token);
+      }
+    };
+  }
+
+  async #set(jwksUri: string, notOlderMs: number): Promise<KeySet> {
+    const known = this.#sets.get(jwksUri);
+    const nowMs = this.#clock.monotonicMs();
+    if (known && nowMs - known.readAtMs < notOlderMs) return known;
+    const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
+    if (status !== 200) throw new OpenIdTrouble(`The keys of the provider were answered with the status ${status}.`);
+    const set = { get: createLocalJWKSet(keySetIn(json)), readAtMs: nowMs };
+    this.#sets.delete(jwksUri);
+    this.#sets.set(jwksUri, set);
+    const [oldest] = this.#sets.keys();
+    if (this.#sets.size > SETS_MAX && oldest !== undefined) this.#sets.delete(oldest);
+    return set;
+  }
+}
+
+function keySetIn(json: JsonObject): JSONWebKeySet {
+  const { keys } = json;
+  if (!Array.isArray(keys) || keys.length > KEYS_MAX)
+    throw new OpenIdTrouble(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
+  // The library checks each key when a token names it.
+  return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
+}

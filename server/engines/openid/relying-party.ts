@@ -1,0 +1,143 @@
+// An OpenID relying party (OpenID Connect Core): exchanges a code, and believes an ID token only if everything in it is as it
+// must be.
+import { createHash } from 'node:crypto';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
+import type { Clock } from '../../kit/clock.ts';
+import { textAt } from '../../kit/json.ts';
+import type { ProviderMetadata } from './discovery.ts';
+import { fetchJson, type Send } from './fetch-json.ts';
+import { KeySets } from './key-sets.ts';
+import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
+
+/** Clocks may differ by this much. */
+const TOLERANCE_SECONDS = 60;
+const SUBJECT_CHARACTERS_MAX = 255;
+
+export interface Client {
+  readonly id: string;
+  readonly secret?: string;
+  readonly authMethod: 'client_secret_basic' | 'client_secret_post' | 'none';
+}
+
+export interface CodeGrant {
+  readonly code: string;
+  readonly verifier: string;
+  readonly redirectUri: string;
+  readonly nonce: string;
+  /** The most seconds since the person proved who they are. */
+  readonly maxAge?: number;
+}
+
+export interface Identified {
+  readonly subject: string;
+  readonly name?: string;
+  readonly authTime: Date;
+  readonly idToken: string;
+}
+
+export class RelyingParty {
+  readonly #send: Send;
+  readonly #clock: Clock;
+  readonly #keys: KeySets;
+
+  constructor(send: Send, clock: Clock) {
+    this.#send = send;
+    this.#clock = clock;
+    this.#keys = new KeySets(send, clock);
+  }
+
+  identify(provider: ProviderMetadata, client: Client, grant: CodeGrant): Promise<Outcome<Identified>> {
+    return outcomeOf(async () => {
+      const { idToken, accessToken } = await this.#exchange(provider, client, grant);
+      const { payload, algorithm } = await this.#verified(provider, client, idToken);
+      this.#check(payload, client, grant);
+      checkAccessToken(payload, algorithm, accessToken);
+      const { name, auth_time: authTime, sub: subject }: Readonly<Record<string, unknown>> = payload;
+      if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_CHARACTERS_MAX)
+        throw refused('sub');
+      return {
+        ...{ subject, idToken },
+        ...(typeof name === 'string' ? { name } : {}),
+        authTime: typeof authTime === 'number' ? new Date(authTime * 1000) : this.#clock.now(),
+      };
+    });
+  }
+
+  async #exchange(
+    { tokenEndpoint }: ProviderMetadata,
+    { id, secret, authMethod }: Client,
+    { code, verifier, redirectUri }: CodeGrant,
+  ): Promise<{ readonly idToken: string; readonly accessToken: string | undefined }> {
+    const form = new URLSearchParams({
+      ...{ grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier, client_id: id },
+      ...(authMethod === 'client_secret_post' && secret !== undefined ? { client_secret: secret } : {}),
+    });
+    const isBasic = authMethod === 'client_secret_basic' && secret !== undefined;
+    const { status, json } = await fetchJson(this.#send, 'The answer of the token endpoint', {
+      method: 'POST',
+      url: tokenEndpoint,
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        ...(isBasic ? { authorization: basic(id, secret) } : {}),
+      },
+      body: Buffer.from(form.toString()),
+    });
+    if (status !== 200) throw new OpenIdTrouble(`The provider refused the code with the status ${status}.`);
+    const idToken = textAt(json, 'id_token');
+    if (idToken === undefined) throw new OpenIdTrouble('The provider returned no ID token.');
+    return { idToken, accessToken: textAt(json, 'access_token') };
+  }
+
+  /** Signature, issuer, audience and times. */
+  async #verified(
+    { issuer, jwksUri, algorithms }: ProviderMetadata,
+    { id }: Client,
+    idToken: string,
+  ): Promise<{ readonly payload: JWTPayload; readonly algorithm: string }> {
+    try {
+      const { payload, protectedHeader } = await jwtVerify(idToken, this.#keys.of(jwksUri), {
+        ...{ issuer, audience: id, algorithms: [...algorithms], currentDate: this.#clock.now() },
+        ...{ clockTolerance: TOLERANCE_SECONDS, requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat', 'nonce'] },
+      });
+      return { payload, algorithm: protectedHeader.alg };
+    } catch (error) {
+      if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
+        throw refused(error.claim);
+      if (error instanceof errors.JOSEError) throw refused('signature');
+      throw error;
+    }
+  }
+
+  #check(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
+    const now = this.#clock.now().getTime() / 1000;
+    if (payload.nonce !== nonce) throw refused('nonce');
+    const isForOthers = Array.isArray(payload.aud) && payload.aud.length > 1;
+    if (payload.azp === undefined ? isForOthers : payload.azp !== id) throw refused('azp');
+    if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw refused('iat');
+    const { auth_time: authTime } = payload;
+    if (authTime !== undefined && !isPast(authTime, now)) throw refused('auth_time');
+    if (maxAge === undefined) return;
+    if (typeof authTime !== 'number' || now - authTime > maxAge + TOLERANCE_SECONDS) throw refused('auth_time');
+  }
+}
+
+const isPast = (time: unknown, now: number): boolean =>
+  typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= now + TOLERANCE_SECONDS;
+
+const refused = (claim: string): OpenIdTrouble => new OpenIdTrouble(`The ID token is not valid: ${claim}.`);
+
+/** OpenID Connect Core, 3.1.3.8. The hash is that of the signature's algorithm. */
+function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
+  if (hash === undefined) return;
+  const bits = algorithm === 'EdDSA' ? '512' : algorithm.slice(-3);
+  const whole = createHash(`sha${bits}`)
+    .update(accessToken ?? '')
+    .digest();
+  if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) throw refused('at_hash');
+}
+
+const basic = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`;
+
+/** RFC 6749, 2.3.1. */
+const encoded = (text: string): string => new URLSearchParams({ a: text }).toString().slice(2);

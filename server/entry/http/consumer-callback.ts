@@ -1,0 +1,18 @@
+// Where OpenID providers send the browsers of consumers back. Not an operation of the API: no program calls it.
+import type { FastifyInstance } from 'fastify';
+import type { Upstream } from '../../domain/consumers/upstream.ts';
+import { sourceOf } from '../../domain/identity/callers.ts';
+import { presentedBy } from '../../domain/identity/presented.ts';
+
+const SEE_OTHER = 303;
+
+export function serveConsumerCallback(
+  app: FastifyInstance,
+  upstream: Pick<Upstream, 'finish'>,
+  trustedProxies: readonly string[],
+): void {
+  app.get('/v1/consumer/callback', async (request, reply) => {
+    const source = sourceOf({ ...presentedBy(request, trustedProxies), requestId: request.id });
+    return reply.redirect(await upstream.finish(Object(request.query), source), SEE_OTHER);
+  });
+}

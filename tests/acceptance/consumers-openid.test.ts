@@ -1,0 +1,111 @@
+// Consumers sign in with an OpenID provider of the application: `oidc-provider`, unmodified.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { ConsumerProvider, ConsumerTokens } from '../../contract/consumers.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
+import { CLIENT, opened, openIdProvider, PlainBrowser } from '../harness/openid-provider.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const provider = await openIdProvider();
+const server = await startServer({ env: opened(provider.issuer) });
+const owner = await Person.owner(server);
+const lab = await ConsumerLab.of(server, owner);
+await provider.register(`${server.url}/v1/consumer/callback`);
+const path = `/v1/applications/${server.applicationId}/identity/providers/acme`;
+const wanted = { title: 'Acme', issuer: provider.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
+await owner.send('PUT', path, wanted);
+
+async function signIn(login: string, more: object = {}): Promise<ConsumerTokens> {
+  const begun = await lab.begin(more, 'acme');
+  const callback = await new PlainBrowser().signIn(begun.started.authorizationUrl, login, [provider.issuer]);
+  assert.ok(callback.startsWith(`${server.url}/v1/consumer/callback?`), callback);
+  const back = await server.api('GET', callback.slice(server.url.length), { key: null });
+  assert.equal(back.status, 303, back.text);
+  const redirectTo = back.headers.location ?? assert.fail();
+  assert.equal(new URL(redirectTo).searchParams.get('state'), begun.state, redirectTo);
+  const { body, status, text } = await lab.exchange(begun, redirectTo, 'acme');
+  assert.equal(status, 200, `${redirectTo} ${text}`);
+  return body;
+}
+
+test('a provider is added with what its discovery document says, and its secret is never returned', async () => {
+  const { body, status, text, headers } = await owner.get<ConsumerProvider>(path);
+  assert.equal(status, 200, text);
+  assert.deepEqual(
+    [body.clientSecret, body.authMethod, body.canEndSessions, body.enabled, headers.etag],
+    ['set', 'client_secret_basic', true, true, '"1"'],
+  );
+  assert.equal(body.redirectUri, `${server.url}/v1/consumer/callback`);
+  assert.ok(!text.includes(CLIENT.secret));
+  const config = await server.api<{ consumer: { providers: unknown } }>(
+    'GET',
+    `/v1/config?application=${server.applicationId}`,
+    { key: null },
+  );
+  assert.deepEqual(config.body.consumer.providers, [
+    { id: 'hosted', title: 'Default', kind: 'hosted' },
+    { id: 'acme', title: 'Acme', kind: 'oidc' },
+  ]);
+});
+
+test('a consumer signs in there, refreshes, and is signed out there too', async () => {
+  const tokens = await signIn('kim');
+  assert.equal(tokens.consumer.providerId, 'acme');
+  assert.notEqual(tokens.consumer.subject, 'kim');
+  const refreshed = await lab.send<ConsumerTokens>(
+    'session.refresh',
+    { refreshToken: tokens.refreshToken },
+    undefined,
+    { provider: 'acme' },
+  );
+  assert.equal(refreshed.status, 200, refreshed.text);
+  const ended = await lab.send<{ logoutUrl: string }>('session.end', {}, refreshed.body.accessToken, {
+    provider: 'acme',
+  });
+  assert.equal(ended.status, 200, ended.text);
+  const logout = new URL(ended.body.logoutUrl);
+  assert.equal(logout.origin, provider.issuer);
+  assert.match(logout.searchParams.get('id_token_hint') ?? '', /^ey/);
+  const page = await fetch(logout);
+  assert.equal(page.status, 200);
+  assert.match(await page.text(), /session\/end\/confirm/);
+});
+
+test('the same person is the same consumer, another person another one, and the subject differs by application', async () => {
+  const [one, again, other] = [await signIn('kim'), await signIn('kim'), await signIn('lee')];
+  assert.equal(again.consumer.id, one.consumer.id);
+  assert.notEqual(other.consumer.id, one.consumer.id);
+});
+
+test('a maximum age is asked of the provider, and its answer has the time of the proof', async () => {
+  const { authTime } = await signIn('kim', { maxAge: 0, prompt: 'login' });
+  assert.ok(Math.abs(authTime - Date.now() / 1000) < 300, String(authTime));
+});
+
+test('who declines comes back with an error and the state', async () => {
+  const begun = await lab.begin({}, 'acme');
+  const url = new URL(begun.started.authorizationUrl);
+  const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
+  const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
+  const redirectTo = new URL(back.headers.location ?? assert.fail(back.text));
+  assert.deepEqual(
+    [redirectTo.searchParams.get('error'), redirectTo.searchParams.get('state'), redirectTo.searchParams.has('code')],
+    ['access_denied', begun.state, false],
+  );
+});
+
+test('a provider that is switched off or removed signs nobody in', async () => {
+  const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });
+  assert.equal(off.status, 200, off.text);
+  const refused = await lab.send<ErrorBody>(
+    'session.start',
+    { redirectUri: 'https://shop.example/signed-in', codeChallenge: 'x'.repeat(43) },
+    undefined,
+    { provider: 'acme' },
+  );
+  assert.deepEqual([refused.status, refused.body.code], [422, 'feature_unavailable'], refused.text);
+  assert.equal((await owner.send('DELETE', path, undefined, { 'if-match': '"2"' })).status, 204);
+  assert.equal((await owner.get(path)).status, 404);
+});

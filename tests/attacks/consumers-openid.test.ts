@@ -1,0 +1,190 @@
+// Attacks by and through OpenID providers: forged ID tokens, answers of others, and addresses inside of this machine.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { ConsumerTokens } from '../../contract/consumers.ts';
+import { type Begun, ConsumerLab } from '../harness/consumers.ts';
+import { CLIENT, HostileProvider, opened } from '../harness/openid-provider.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider.open()];
+const server = await startServer({
+  clock: 'test',
+  // Sign-ins from one address are limited.
+  env: { ...opened(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
+});
+const owner = await Person.owner(server);
+const lab = await ConsumerLab.of(server, owner);
+const provider = (id: string): string => `/v1/applications/${server.applicationId}/identity/providers/${id}`;
+const wanted = { title: 'Evil', issuer: hostile.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
+await owner.send('PUT', provider('evil'), wanted);
+
+const parameter = ({ started }: Begun, name: string): string =>
+  new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
+
+/** The redirect after the provider has answered with this ID token. */
+async function finish(begun: Begun, more: Readonly<Record<string, string>> = {}): Promise<URL> {
+  hostile.nonce = parameter(begun, 'nonce');
+  const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state'), ...more });
+  const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
+  assert.equal(back.status, 303, back.text);
+  return new URL(back.headers.location ?? assert.fail(back.text));
+}
+
+const begin = (more: object = {}): Promise<Begun> => lab.begin(more, 'evil');
+
+const isRefused = (redirectTo: URL): boolean =>
+  redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');
+
+test('an ID token that is right signs in', async () => {
+  const begun = await begin();
+  const { status, body, text } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
+  assert.equal(status, 200, text);
+  const rest: ConsumerTokens = body;
+  assert.equal(rest.acr, 'berth:1');
+});
+
+const now = (): number => Math.floor(Date.now() / 1000) + hostile.aheadSeconds;
+
+const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = {
+  'another nonce': () => hostile.sign(hostile.claims('another')),
+  'no nonce': nonce => hostile.sign(without(hostile.claims(nonce), 'nonce')),
+  'another audience': nonce => hostile.sign({ ...hostile.claims(nonce), aud: 'another client' }),
+  'several audiences without azp': nonce => hostile.sign({ ...hostile.claims(nonce), aud: [CLIENT.id, 'other'] }),
+  'another azp': nonce => hostile.sign({ ...hostile.claims(nonce), azp: 'other' }),
+  'another issuer': nonce => hostile.sign({ ...hostile.claims(nonce), iss: stranger.issuer }),
+  expired: nonce => hostile.sign({ ...hostile.claims(nonce), exp: now() - 120 }),
+  'issued long ago': nonce => hostile.sign({ ...hostile.claims(nonce), iat: now() - 3600 }),
+  'issued in the future': nonce => hostile.sign({ ...hostile.claims(nonce), iat: now() + 3600 }),
+  'no subject': nonce => hostile.sign(without(hostile.claims(nonce), 'sub')),
+  'a subject that is no text': nonce => hostile.sign({ ...hostile.claims(nonce), sub: 7 as unknown as string }),
+  'a subject of a thousand characters': nonce => hostile.sign({ ...hostile.claims(nonce), sub: 'x'.repeat(1000) }),
+  'another access token': nonce => hostile.sign({ ...hostile.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
+  'a proof in the future': nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: 1e15 }),
+  'no signature (none)': async nonce => new UnsecuredJWT(hostile.claims(nonce)).encode(),
+  'the public key as a shared secret (HS256)': async nonce =>
+    new SignJWT(hostile.claims(nonce))
+      .setProtectedHeader({ alg: 'HS256', kid: 'first' })
+      .sign(Buffer.from((await hostile.publicKeyText()).padEnd(32))),
+  'the client secret as a shared secret (HS256)': nonce =>
+    new SignJWT(hostile.claims(nonce)).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(CLIENT.secret.padEnd(32))),
+  'a key of another provider': nonce => stranger.sign(hostile.claims(nonce)),
+  'a key that is not published': nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' }),
+  'a changed payload': async nonce => {
+    const [header, , signature] = (await hostile.sign(hostile.claims(nonce))).split('.');
+    const payload = Buffer.from(JSON.stringify({ ...hostile.claims(nonce), sub: 'admin' })).toString('base64url');
+    return `${header}.${payload}.${signature}`;
+  },
+  'no token': async () => 'not a token',
+};
+
+for (const [what, forge] of Object.entries(FORGERIES))
+  test(`an ID token with ${what} is refused`, async () => {
+    const begun = await begin();
+    hostile.idToken = forge;
+    try {
+      const redirectTo = await finish(begun);
+      assert.ok(isRefused(redirectTo), redirectTo.href);
+    } finally {
+      hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+    }
+  });
+
+test('a proof that is older than was asked is refused', async () => {
+  const begun = await begin({ maxAge: 60 });
+  hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
+  assert.ok(isRefused(await finish(begun)));
+  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+  assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'without the time of the proof');
+});
+
+test('an answer with the issuer of another provider is refused', async () => {
+  assert.ok(isRefused(await finish(await begin(), { iss: stranger.issuer })));
+});
+
+test('a state works once, and an unknown one not at all', async () => {
+  const begun = await begin();
+  await finish(begun);
+  const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state') });
+  for (const search of [query.toString(), 'code=any&state=unknown', 'code=any', 'state=a&state=b&code=any']) {
+    const again = await server.api<ErrorBody>('GET', `/v1/consumer/callback?${search}`, { key: null });
+    assert.deepEqual([again.status, again.body.code, again.headers.location], [401, 'sign_in_failed', undefined]);
+  }
+});
+
+test('the same e-mail address at two providers is two consumers', async () => {
+  const byMail = await lab.signIn('kim@example.com');
+  hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), email: 'kim@example.com', email_verified: true });
+  const begun = await begin();
+  const { body } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
+  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+  assert.notEqual(body.consumer.id, byMail.consumer.id);
+});
+
+test('new keys of a provider are read when a token names one, and not for every token that names none', async () => {
+  const before = hostile.keyReads;
+  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' });
+  for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
+  assert.ok(hostile.keyReads - before <= 1, String(hostile.keyReads - before));
+  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+  hostile.rotate();
+  await server.advance(31_000);
+  hostile.aheadSeconds += 31;
+  const begun = await begin();
+  assert.equal((await lab.exchange(begun, (await finish(begun)).href, 'evil')).status, 200);
+});
+
+for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])
+  test(`a discovery document whose ${name} leads inside is refused`, async () => {
+    for (const address of [
+      'http://169.254.169.254/latest/meta-data',
+      'https://169.254.169.254/',
+      'https://10.0.0.1/',
+      'https://[::ffff:127.0.0.1]/',
+      'http://127.0.0.1:1/',
+      'file:///etc/passwd',
+      'https://user@shop.example/',
+      7,
+    ]) {
+      hostile.document = { [name]: address };
+      const written = await owner.send<ErrorBody>('PUT', provider('inside'), wanted);
+      assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], String(address));
+      assert.doesNotMatch(written.text, /meta-data|10\.0\.0\.1|passwd/);
+    }
+    hostile.document = {};
+  });
+
+test('an issuer inside, of another name, or whose document names another one is refused', async () => {
+  for (const issuer of [
+    'http://169.254.169.254',
+    'https://10.0.0.1',
+    'http://127.0.0.1:1',
+    server.url,
+    'file:///etc',
+  ]) {
+    const written = await owner.send<ErrorBody>('PUT', provider('inside'), { ...wanted, issuer });
+    assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], issuer);
+  }
+  hostile.document = { issuer: stranger.issuer };
+  assert.equal((await owner.send('PUT', provider('inside'), wanted)).status, 502);
+  hostile.document = { id_token_signing_alg_values_supported: ['none', 'HS256'] };
+  assert.equal((await owner.send('PUT', provider('inside'), wanted)).status, 502);
+  hostile.document = {};
+  assert.equal((await owner.get(provider('inside'))).status, 404);
+});
+
+test('the secret of a client is not kept for another issuer', async () => {
+  const { clientSecret: _, ...rest } = wanted;
+  const moved = await owner.send<ErrorBody>(
+    'PUT',
+    provider('evil'),
+    { ...rest, issuer: stranger.issuer, authMethod: 'client_secret_basic' },
+    { 'if-match': '*' },
+  );
+  assert.deepEqual([moved.status, moved.body.code], [400, 'invalid_request'], moved.text);
+});
+
+const without = (claims: JWTPayload, name: string): JWTPayload =>
+  Object.fromEntries(Object.entries(claims).filter(([one]) => one !== name));
