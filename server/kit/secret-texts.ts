@@ -2,7 +2,7 @@
 // as a number.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
-import { withoutSecrets } from './without-secrets.ts';
+import { formsOfAll, withoutSecrets } from './without-secrets.ts';
 
 const TEXTS_MAX = 200;
 /** Readers look at no more of a text than this, so the rest is dropped instead of being searched. */
@@ -12,6 +12,7 @@ const TOO_DEEP = '…';
 
 export class SecretTexts {
   readonly #texts = new Set<string>();
+  #forms: readonly string[] = [];
   #clean: (text: string, isCut?: boolean) => string = text => text;
 
   get isEmpty(): boolean {
@@ -22,12 +23,18 @@ export class SecretTexts {
     return [...this.#texts];
   }
 
+  /** The texts as pages may show them: in every encoding that is removed from texts. */
+  get forms(): readonly string[] {
+    return this.#forms;
+  }
+
   /** To be called before the text is used. Throws if there are too many. */
   add(text: string): void {
     if (this.#texts.has(text)) return;
     if (this.#texts.size >= TEXTS_MAX) throw new Error(`a session has more than ${TEXTS_MAX} secret texts`);
     this.#texts.add(text);
     this.#clean = withoutSecrets(this.all);
+    this.#forms = formsOfAll(this.all);
   }
 
   /** The text with stars in place of each secret. `isCut`: it may end inside of one. */

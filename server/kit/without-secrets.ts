@@ -9,12 +9,17 @@ const CHARACTERS_MIN = 4;
  * the beginning of one is removed from its end.
  */
 export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
-  const forms = new Set(secrets.filter(({ length }) => length >= CHARACTERS_MIN).flatMap(formsOf));
-  const longestFirst = [...forms].sort((a, b) => b.length - a.length);
+  const longestFirst = formsOfAll(secrets);
   return (text, isCut = false) => {
     const cleaned = longestFirst.reduce((left, form) => left.replaceAll(form, STARS), text);
     return isCut ? longestFirst.reduce(withoutBeginning, cleaned) : cleaned;
   };
+}
+
+/** The secrets in all their encodings, the longest first. */
+export function formsOfAll(secrets: readonly string[]): readonly string[] {
+  const forms = new Set(secrets.filter(({ length }) => length >= CHARACTERS_MIN).flatMap(formsOf));
+  return [...forms].sort((a, b) => b.length - a.length);
 }
 
 function withoutBeginning(text: string, form: string): string {
@@ -47,6 +52,13 @@ function base64Forms(bytes: Buffer): string[] {
       .toString('base64')
       .replace(/=+$/, '');
     const inner = text.slice(before === 0 ? 0 : before + 1, bytes.length % 3 === (3 - before) % 3 ? undefined : -1);
-    return inner.length < 8 ? [] : [inner, inner.replaceAll('+', '-').replaceAll('/', '_')];
+    if (inner.length < 8) return [];
+    const inUrl = encodeURIComponent(inner);
+    return [
+      inner,
+      inner.replaceAll('+', '-').replaceAll('/', '_'),
+      inUrl,
+      inUrl.replaceAll('%2B', '%2b').replaceAll('%2F', '%2f'),
+    ];
   });
 }

@@ -41,6 +41,52 @@ test('an operation cannot open files, internal pages or addresses that sessions 
   }
 });
 
+test('no step and no redirect leads to files, internal pages or private addresses', async () => {
+  const { key: stepping } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  let calls = 0;
+  const goTo = (url: string) => {
+    calls += 1;
+    const input = {
+      url: `${pages.url}/page`,
+      steps: [{ do: 'goto', url }, { do: 'content', as: 'html' }, { do: 'screenshot' }],
+    };
+    return invoke(server, stepping, 'browser.steps', input, { headers: { 'idempotency-key': `go ${calls}` } });
+  };
+  for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:http://127.0.0.1/']) {
+    const { status, body, text } = await goTo(url);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+  }
+  const places = [
+    'file:///etc/passwd',
+    'chrome://version',
+    'http://169.254.169.254/latest/',
+    'http://10.0.0.1/',
+    server.url,
+  ];
+  for (const [index, location] of places.entries()) {
+    pages.set(`/to/${index}`, (_, response) => void response.writeHead(302, { location }).end());
+    const { body, text } = await goTo(`${pages.url}/to/${index}`);
+    assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], `${location}: ${text}`);
+    assert.ok(!/root:x:|Executable Path/.test(text), text);
+  }
+});
+
+test('a picture of an error page is no success, however the page came up', async () => {
+  pages.set('/gone', (_, response) => void response.writeHead(410, { 'content-type': 'text/html' }).end('<h1>Gone'));
+  pages.set('/to-gone', (_, response) => void response.writeHead(302, { location: '/gone' }).end());
+  pages.set('/broken', request => void request.socket.destroy());
+  pages.set('/refused', (_, response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end());
+  for (const path of ['/gone', '/to-gone', '/broken', '/refused', '/nothing-there'])
+    for (const operation of ['browser.screenshot', 'browser.pdf', 'browser.content']) {
+      const { body, text } = await invoke(server, key, operation, { url: `${pages.url}${path}` });
+      assert.deepEqual(
+        [body.status, body.error?.code, body.output],
+        ['failed', 'page_failed', undefined],
+        `${path}: ${text}`,
+      );
+    }
+});
+
 test('a session or an invocation of another application does not exist', async () => {
   const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
   const app = await server.berth('apps', 'create', '--help');

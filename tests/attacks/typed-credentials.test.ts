@@ -226,3 +226,16 @@ test('admits no client, viewer in control, tool or other call to a session that 
   );
   assert.equal(ended.status, 'succeeded', end);
 });
+
+test('a killed server leaves no session into which credentials were typed', async () => {
+  const all = [fill('#password'), { do: 'sleep', ms: 9_000 }];
+  const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
+  const { body } = await eventually('the session of the call', read, ({ body }) => body.sessionId !== undefined);
+  const id = body.sessionId ?? assert.fail(text);
+  await server.restart();
+  const { status, endReason } = await server.read(id);
+  assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+  const { body: ended } = await eventually('the end of the call', read, ({ body }) => body.status !== 'running');
+  assert.equal(ended.status, 'ambiguous');
+});

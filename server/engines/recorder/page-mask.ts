@@ -45,7 +45,7 @@ export interface PageMaskOptions {
   readonly kind: MaskKind;
   readonly session: string;
   /** Texts that are masked wherever the page shows them, except with the kind `none`. */
-  readonly secrets: Pick<SecretTexts, 'all'>;
+  readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Threads in which pictures are masked. */
   readonly workers: Workers;
 }
@@ -158,12 +158,12 @@ export class PageMask {
 class MaskedTarget {
   readonly channel: TargetChannel;
   readonly #all: boolean;
-  readonly #secrets: Pick<SecretTexts, 'all'>;
+  readonly #secrets: Pick<SecretTexts, 'forms'>;
   /** Execution contexts by frame id. */
   #worlds = new Map<string, number>();
   #areKnown = false;
 
-  constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'all'>) {
+  constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'forms'>) {
     this.channel = channel;
     this.#all = kind === 'all';
     this.#secrets = secrets;
@@ -179,7 +179,7 @@ class MaskedTarget {
   }
 
   get #script(): string {
-    return watchFields(this.#all, this.#secrets.all);
+    return watchFields(this.#all, this.#secrets.forms);
   }
 
   /** In the document that has the mark, if it is one of this target. A document that is replaced meanwhile is left alone. */
@@ -194,7 +194,7 @@ class MaskedTarget {
 
   /** Tries again if a document is replaced meanwhile. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
-    const secrets = this.#secrets.all;
+    const secrets = this.#secrets.forms;
     const does = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
     const all = async (): Promise<boolean> => {
       await this.#findWorlds();

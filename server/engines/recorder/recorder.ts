@@ -54,7 +54,7 @@ export interface RecordingOptions {
   readonly session: string;
   readonly masks: MaskKind;
   /** Texts that nobody may see in its pages. */
-  readonly secrets: Pick<SecretTexts, 'all'>;
+  readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Called when something is not recorded. `targetId` and `page` are given for a page that waits to be recorded. */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
@@ -287,7 +287,7 @@ export class SessionRecording {
   }
 
   get hasSecrets(): boolean {
-    return this.#options.secrets.all.length > 0;
+    return this.#options.secrets.forms.length > 0;
   }
 
   /** Types into the marked element of a recorded page. Undefined if no page has it. */

@@ -111,7 +111,29 @@ const watcher = `(all, secrets) => {
     const { webkitTextSecurity, visibility } = getComputedStyle(element);
     return isField(element) ? webkitTextSecurity === 'disc' || element.type === 'password' : visibility === 'hidden' || element.getClientRects().length === 0;
   };
+  // A PDF file has the addresses of links and the title of the document.
+  const links = new Map();
+  let title;
+  const coverWords = secrets => {
+    for (const root of roots)
+      for (const link of root.querySelectorAll('a[href], area[href]'))
+        if (!links.has(link) && (holds(link.href, secrets) || holds(link.getAttribute('href'), secrets))) {
+          links.set(link, link.getAttribute('href'));
+          link.removeAttribute('href');
+        }
+    const head = documentElement.call(document)?.querySelector('title');
+    if (!head || !holds(head.textContent, secrets)) return;
+    title = [head, head.textContent];
+    head.textContent = '***';
+  };
+  const uncoverWords = () => {
+    for (const [link, href] of links) link.setAttribute('href', href);
+    links.clear();
+    if (title) title[0].textContent = title[1];
+    title = undefined;
+  };
   globalThis.${COVER} = secrets => {
+    coverWords(secrets);
     for (const element of find(secrets)) {
       if (!covered.has(element)) covered.set(element, element.getAttribute('style'));
       cover(element, isField(element));
@@ -120,6 +142,7 @@ const watcher = `(all, secrets) => {
   };
   globalThis.${UNCOVER} = secrets => {
     const areCovered = find(secrets).every(isCovered);
+    uncoverWords();
     for (const [element, style] of covered) {
       if (style === null) element.removeAttribute('style');
       else element.style.cssText = style;

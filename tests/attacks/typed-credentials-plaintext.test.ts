@@ -1,0 +1,265 @@
+// What is typed by the service cannot be found afterwards, although the page does all it can to spread it: into its title, address,
+// texts, console, requests, errors, dialogs and file names. And the memory of the server does not get into a core file.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Invocation } from '../../contract/invocations.ts';
+import { Owner } from '../harness/configured.ts';
+import { filesUnder } from '../harness/files-under.ts';
+import { framesOf } from '../harness/film.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { askForFiles, fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const PASSWORD = 'Zq8!plötzlich "laut" & <weit>';
+const USERNAME = 'mara.lind@bank.example';
+const MAGENTA = '#ff00ff';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+/** Every form in which the page spreads a text, and what remains of them in the middle of longer ones. */
+const formsOf = (text: string): readonly string[] => [
+  ...[
+    text,
+    encodeURIComponent(text),
+    encodeURIComponent(text).toLowerCase(),
+    new URLSearchParams({ '': text }).toString().slice(1),
+  ],
+  ...[JSON.stringify(text).slice(1, -1), JSON.stringify(JSON.stringify(text)).slice(3, -3)],
+  ...[text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')],
+  ...['', 'u', 'us'].map(before => base64(before + text).slice(4, -4)),
+  Buffer.from(text).toString('hex'),
+  // In a PDF file.
+  Buffer.from(text, 'utf16le').swap16().toString('latin1'),
+  Buffer.from(text, 'utf16le').swap16().toString('hex').toUpperCase(),
+];
+const FORMS = [PASSWORD, USERNAME].flatMap(formsOf);
+const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
+
+/** Where a text field and an element show what was typed, they are magenta: nothing of that color may be seen. */
+const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>body{margin:0}
+  input, p{position:absolute;left:0;width:400px;height:96px;margin:0;border:0;font-size:20px;background:#fff} input{top:0} #copy{top:100px} #shown{top:200px} #stuck{position:absolute;top:320px}</style>
+  <input id="password"><input id="copy"><p id="shown"></p><button id="stuck" disabled>stuck</button><a id="link" href="/">link</a><input id="user" style="top:400px"><script>
+  const b64 = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+  const spread = field => {
+    const said = field.value;
+    const encoded = encodeURIComponent(said);
+    const forms = [said, encoded, JSON.stringify(said), b64(said), b64('u' + said), b64('us' + said)];
+    for (const element of [shown, copy, field]) element.style.background = '${MAGENTA}';
+    shown.textContent = 'you typed ' + said;
+    copy.value = said;
+    document.title = said;
+    link.href = '/link?said=' + encoded;
+    stuck.setAttribute('data-said', said);
+    for (const form of forms) { console.log('typed', form, { form, [form]: [form] }); console.error(form) }
+    console.log('x'.repeat(8180) + said, 'y'.repeat(4085) + said);
+    setTimeout(() => { throw new Error(said) });
+    history.pushState({ said }, '', '/page?typed=' + encoded + '#' + encoded);
+    fetch('/api?said=' + encoded + '&b64=' + encodeURIComponent(b64(said)), { method: 'POST', headers: { 'x-said': encoded, 'x-b64': b64(said) }, body: JSON.stringify({ said }) }).catch(() => {});
+    fetch('/api/' + 'z'.repeat(2000) + '?said=' + encoded).catch(() => {});
+    new WebSocket('ws://' + location.host + '/ws?said=' + encoded);
+    document.cookie = 'said=' + encoded;
+    Object.assign(document.createElement('a'), { download: said + '.txt', href: 'data:text/plain,x' }).click();
+    setTimeout(() => alert(said), 50);
+  };
+  password.oninput = () => spread(password);
+  user.oninput = () => spread(user);
+</script>`;
+const pages = await openPages({
+  '/page': PAGE,
+  '/api': (request, response) => {
+    const { searchParams } = new URL(request.url ?? '', 'http://x');
+    const said = encodeURIComponent(searchParams.get('said') ?? '');
+    response
+      .writeHead(200, { 'x-echo': said, 'content-type': 'text/plain', location: `/next?${said}` })
+      .end(decodeURIComponent(said));
+  },
+});
+const receiver = await startOtlpReceiver();
+const env = { BERTH_SLOTS: '2', BERTH_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
+const server = await startServer({ pages, env });
+await liftLimits(server);
+const owner = await Owner.of(server);
+const wrote = await owner.write('bank', {
+  type: 'login',
+  value: { username: USERNAME, password: PASSWORD },
+  origins: [pages.a],
+});
+assert.equal(wrote.status, 201, wrote.text);
+const { key } = await keyWith(server, { grants: [{ operationId: 'browser.steps', credentials: ['bank'] }] });
+const fill = (selector: string, field: string) => ({ do: 'fill', selector, credential: 'bank', field });
+let calls = 0;
+const steps = (all: readonly object[], more: object = {}) => {
+  calls += 1;
+  const headers = { 'idempotency-key': `call ${calls}` };
+  return invoke(
+    server,
+    key,
+    'browser.steps',
+    { url: `${pages.a}/page`, steps: all, viewport: { width: 800, height: 600 }, timeoutMs: 60_000, ...more },
+    { headers },
+  );
+};
+
+const found: Array<{ readonly where: string; readonly text: string }> = [];
+const keep = (where: string, text: string): void => void found.push({ where, text });
+
+async function tables(): Promise<void> {
+  const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
+  const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
+  assert.ok(names.length > 20);
+  for (const name of names) keep(`table ${name}`, await databaseText(server, [name]));
+}
+
+const sessions: string[] = [];
+
+test('results, pictures and errors of the call do not have what was typed', async () => {
+  const { body, text } = await steps([
+    { ...fill('#user', 'username') },
+    { ...fill('#password', 'password') },
+    { do: 'sleep', ms: 1500 },
+    { do: 'content', as: 'text' },
+    { do: 'content', as: 'html' },
+    { do: 'content', as: 'links' },
+    {
+      do: 'extract',
+      fields: {
+        shown: { selector: '#shown' },
+        said: { selector: '#stuck', attribute: 'data-said' },
+        all: { selector: 'p', all: true },
+      },
+    },
+    { do: 'screenshot' },
+    { do: 'screenshot', selector: '#copy', format: 'jpeg' },
+    { do: 'pdf' },
+  ]);
+  assert.equal(body.status, 'succeeded', text);
+  const { results, artifacts, title, url } = Object(body.output);
+  assert.equal(results[3].content.includes('you typed ***'), true, results[3].content);
+  assert.equal(results[6].fields.said, '***');
+  assert.equal(title, '***');
+  assert.match(url, /typed=\*\*\*/);
+  sessions.push(body.sessionId ?? '');
+  keep('the answer', text);
+  const [first, , pdf] = await Promise.all(
+    artifacts.map(async ({ downloadUrl }: { downloadUrl: string }) =>
+      Buffer.from(await (await fetch(downloadUrl)).arrayBuffer()),
+    ),
+  );
+  const picture = decodePng(first);
+  for (const [x, y] of [
+    [200, 50],
+    [200, 150],
+    [200, 250],
+  ] as const)
+    assert.notEqual(picture.colourAt(x, y), MAGENTA, `${x} ${y}`);
+  assert.equal(picture.colourAt(200, 50), '#000000');
+  assert.equal(pdf.subarray(0, 4).toString(), '%PDF');
+  keep('the PDF file', pdf.toString('latin1'));
+  const failed = await steps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
+    timeoutMs: 5_000,
+  });
+  assert.deepEqual([failed.body.status, failed.body.error?.code], ['failed', 'timeout'], failed.text);
+  assert.match(failed.text, /\*\*\*/, 'the error shows the element');
+  sessions.push(failed.body.sessionId ?? '');
+  keep('the answer of a failed call', failed.text);
+});
+
+test('logs, HAR, lists, events and receipts do not have it', async () => {
+  for (const id of sessions) {
+    await eventually(
+      'the session to end',
+      () => server.read(id),
+      ({ status }) => status !== 'RUNNING',
+    );
+    const read = (path: string) => server.api('GET', `/v1/browsers/sessions/${id}${path}`);
+    const logs = await eventually(
+      'the log',
+      () => read('/logs'),
+      ({ text }) => text.includes('Runtime.consoleAPICalled'),
+    );
+    assert.match(logs.text, /\*\*\*/);
+    keep('logs', logs.text);
+    for (const path of ['', '/logs?format=har', '/events']) keep(path, (await read(path)).text);
+  }
+  const lists = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessions[0]}`];
+  for (const path of lists) keep(path, (await server.api('GET', path)).text);
+  const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations'), { key });
+  keep('invocations', text);
+  for (const { id } of body.data) keep('an invocation', (await owner.send('GET', `invocations/${id}`)).text);
+  for (const { receipt } of body.data)
+    keep('a receipt', Buffer.from(receipt?.split('.')[1] ?? '', 'base64url').toString());
+  assert.ok(body.data.every(({ receipt }) => receipt !== undefined));
+  keep('audit', (await owner.send('GET', 'audit?limit=100')).text);
+  keep('credentials', (await owner.send('GET', 'credentials')).text);
+});
+
+test('recordings are black where it was shown', async () => {
+  const [id = ''] = sessions;
+  const [replay] = await eventually(
+    'a replay',
+    () => replaysOf(server, id),
+    all => all.length > 0,
+  );
+  const playlist = await playlistWhen(server, id, replay?.pageId ?? '0', text => text.includes('#EXT-X-ENDLIST'));
+  assert.ok((await playlistOf(server, id, replay?.pageId ?? '0')) !== undefined);
+  await askForFiles(server, id);
+  const files = await eventually(
+    'the MP4 file',
+    () => filesOf(server, id),
+    all => all.some(({ downloadUrl }) => downloadUrl !== undefined),
+  );
+  const mp4 = Buffer.from(await (await fetch(files[0]?.downloadUrl ?? '')).arrayBuffer());
+  for (const film of [await fetchFilm(playlist), mp4])
+    for (const y of [0.08, 0.25, 0.42]) {
+      const frames = framesOf(film, 0.25, y);
+      const magenta = frames.filter(({ colour: [r, g, b] }) => r > 120 && g < 100 && b > 120);
+      assert.equal(magenta.length, 0, `${y}: ${JSON.stringify(magenta)}`);
+      assert.ok(
+        frames.some(({ colour }) => colour.every(value => value < 40)),
+        `black at ${y}`,
+      );
+    }
+});
+
+test('the database, the data folder, the log and the traces of the server do not have it', async () => {
+  await receiver.span('cdp.connection');
+  await tables();
+  for (const path of filesUnder(server.dataDir))
+    if (existsSync(path) && statSync(path).isFile()) keep(path, readFileSync(path).toString('utf8'));
+  keep('the log of the server', server.log().join('\n'));
+  assert.ok(server.log().length > 5);
+  keep(
+    'the traces',
+    JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+  );
+  assert.ok(receiver.spans.length > 5);
+  const leaks = found.flatMap(({ where, text }) => {
+    const form = formIn(text);
+    return form === undefined
+      ? []
+      : [`${where}: ${text.slice(Math.max(0, text.indexOf(form) - 100), text.indexOf(form) + 100)}`];
+  });
+  assert.deepEqual(leaks, []);
+  assert.ok(found.length > 50);
+  // The search works: what is not secret is found.
+  assert.ok(found.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
+});
+
+test('a killed server leaves no core file, and its memory would not be in one', async () => {
+  const { pid } = server;
+  assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0\s/m);
+  assert.equal(Number.parseInt(readFileSync(`/proc/${pid}/coredump_filter`, 'utf8'), 16), 0);
+  const cores = (): readonly string[] =>
+    [CHECKOUT, process.cwd(), server.dataDir].flatMap(folder =>
+      readdirSync(folder).filter(name => /^core(\.|$)/.test(name)),
+    );
+  const before = cores();
+  await server.restart('SIGABRT');
+  assert.deepEqual(cores(), before);
+});
