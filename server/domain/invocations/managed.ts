@@ -208,6 +208,7 @@ export class ManagedOperations {
     const target = opened
       ? { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') }
       : { session: sessionId, address: addressOf(caller, sessionId) };
+    if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
       const done = await this.#steppedIn(target, caller, input, at);
       if ('state' in done) return done;

@@ -63,6 +63,11 @@ export class PageTyping {
     };
   }
 
+  /** Keeps a text that is no part of a page, such as the pass of the driver, out of errors. */
+  hide(session: SessionId, text: string): void {
+    this.#parts.secretsOf(session)?.add(text);
+  }
+
   /** Counts a call for each of its credentials. */
   count({ applicationId, operationId, keyId }: InvocationRow, { ids }: OpenedCredentials): void {
     const { uses, log } = this.#parts;
