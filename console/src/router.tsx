@@ -5,6 +5,8 @@ import { ApplicationsPage } from './pages/applications.tsx';
 import { AuditPage, readAuditFilters } from './pages/audit.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { ContextsPage } from './pages/contexts.tsx';
+import { CreditPage } from './pages/credit.tsx';
+import { readCreditView } from './pages/credit-words.ts';
 import { ExtensionsPage } from './pages/extensions.tsx';
 import { HomePage } from './pages/home.tsx';
 import { HostPage } from './pages/host.tsx';
@@ -144,6 +146,15 @@ const webhooks = createRoute({
     return <WebhooksPage key={app} app={app} />;
   },
 });
+const credit = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/credit',
+  validateSearch: readCreditView,
+  component: function Credit() {
+    const { app } = credit.useParams();
+    return <CreditPage key={app} app={app} view={readCreditView(credit.useSearch())} />;
+  },
+});
 const limits = createRoute({
   getParentRoute: under,
   path: '/a/$app/limits',
@@ -218,6 +229,7 @@ export const router = createRouter({
     keys,
     credentials,
     webhooks,
+    credit,
     limits,
     members,
     audit,

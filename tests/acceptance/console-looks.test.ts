@@ -70,6 +70,8 @@ const OTHERS: readonly Place[] = [
   [path('/keys'), 'Agent keys'],
   [path('/credentials'), 'Credentials'],
   [path('/webhooks'), 'Webhooks'],
+  [path('/credit'), 'Credit'],
+  [path('/credit?by=key'), 'Credit'],
   [path('/limits'), 'Limits and usage'],
   [path('/members'), 'Members'],
   [path('/audit'), 'Audit log'],

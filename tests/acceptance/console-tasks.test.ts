@@ -197,6 +197,14 @@ task('publish an operation that reads from an API, and see the call of an agent'
   await page.getByText('Verified in this browser').waitFor();
 });
 
+task('find out what the key of the shop agent used this week', 2, async user => {
+  const { page } = user;
+  await user.click(page.getByRole('link', { name: 'Credit' }));
+  await page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
+  await user.click(page.getByRole('button', { name: 'By agent key' }));
+  await page.getByRole('row', { name: /^shop agent 1 / }).waitFor();
+});
+
 task('take over, sign in through a popup, give back', 7, async user => {
   const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'needs-a-human' } });
   const agent = await visit(session, '/sign-in-with');

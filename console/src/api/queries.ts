@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { AuditQuery } from '../../../contract/audit.ts';
+import type { CreditEntryQuery } from '../../../contract/credits.ts';
 import type { ApplicationInvocationListQuery } from '../../../contract/invocations.ts';
 import { searchQuery } from '../pages/session-filters.ts';
 import { ApiError } from './api-error.ts';
@@ -150,6 +151,51 @@ export const invocationQuery = (app: string, id: string) =>
     queryKey: ['invocation', app, id],
     queryFn: ({ signal }) => call('readApplicationInvocation', { params: { appId: app, id }, signal }),
     refetchInterval: ({ state }) => state.data?.status === 'running' && RUNNING_EVERY_MS,
+  });
+
+const CREDIT_EVERY_MS = 10_000;
+const ENTRIES_EVERY_MS = 30_000;
+const CHECKOUTS_PER_PAGE = 10;
+const CHECKOUTS_EVERY_MS = 10_000;
+const QUOTE_EVERY_MS = 300_000;
+
+export const creditQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['credit', app],
+    queryFn: ({ signal }) => call('readCredits', { params: { appId: app }, signal }),
+    refetchInterval: CREDIT_EVERY_MS,
+  });
+
+export const creditEntriesQuery = (app: string, filters: Omit<CreditEntryQuery, 'limit' | 'cursor'>) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['credit', app, 'entries', filters],
+    queryFn: ({ signal, pageParam }) =>
+      call('listCreditEntries', {
+        params: { appId: app },
+        query: { ...filters, ...pageOf(ENTRIES_PER_PAGE, pageParam) },
+        signal,
+      }),
+    refetchInterval: ENTRIES_EVERY_MS,
+  });
+
+/** Packs and prices, with the id that an order names. */
+export const quoteQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['top-ups', app, 'quote'],
+    queryFn: ({ signal }) => call('readQuote', { params: { appId: app }, signal }),
+    // An order names a quote, which expires after 15 minutes.
+    refetchInterval: QUOTE_EVERY_MS,
+  });
+
+/** Read again and again, because the operator confirms payments. */
+export const checkoutsQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['top-ups', app, 'orders'],
+    queryFn: ({ signal, pageParam }) =>
+      call('listCheckouts', { query: { applicationId: app, ...pageOf(CHECKOUTS_PER_PAGE, pageParam) }, signal }),
+    refetchInterval: CHECKOUTS_EVERY_MS,
   });
 
 /** The keys that receipts are verified with: fetched for each verification. */

@@ -14,6 +14,7 @@ export const PAGES = [
   { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
   { to: '/a/$app/credentials', icon: 'credentials', name: 'Credentials', needs: 'listStoredCredentials' },
   { to: '/a/$app/webhooks', icon: 'webhooks', name: 'Webhooks', needs: 'listWebhooks' },
+  { to: '/a/$app/credit', icon: 'credit', name: 'Credit', needs: 'readCredits' },
   { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
   { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },
   { to: '/a/$app/audit', icon: 'docs', name: 'Audit log', needs: 'listAuditEntries' },

@@ -121,21 +121,23 @@ export const BarList = ({
     readonly key: string;
     readonly name: ReactNode;
     readonly value: number;
+    /** The value as shown. */
+    readonly words?: string;
     readonly hatched: boolean;
   }>;
 }) => {
   const top = Math.max(...items.map(({ value }) => value), 1);
   return (
     <ul className="grid gap-3 px-4 py-3">
-      {items.map(({ key, name, value, hatched }) => (
+      {items.map(({ key, name, value, words = String(value), hatched }) => (
         <li key={key}>
           <div className="mb-1 flex items-baseline justify-between gap-3 text-sm">
             <span className="min-w-0">{name}</span>
-            <span className="font-medium tabular-nums">{value}</span>
+            <span className="font-medium tabular-nums">{words}</span>
           </div>
           <div aria-hidden="true" className="h-2 rounded-full bg-sunk">
             <div
-              className={`h-full min-w-1 rounded-full ${hatched ? HATCHED : 'bg-accent'}`}
+              className={`h-full rounded-full ${value > 0 ? 'min-w-1' : ''} ${hatched ? HATCHED : 'bg-accent'}`}
               style={{ width: `${(value / top) * 100}%` }}
             />
           </div>

@@ -1,0 +1,182 @@
+// What credit was used for, by day, operation or agent key: a chart, with its values as a table.
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { CreditUsage, UsageBy } from '../../../contract/credits.ts';
+import { call } from '../api/call.ts';
+import { keysQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { BarChart, BarList, FigureTable } from '../ui/chart.tsx';
+import { Panel } from '../ui/page.tsx';
+import { Failed, Loading } from '../ui/states.tsx';
+import { bytesWords } from '../ui/time.tsx';
+import {
+  BY,
+  type CreditView,
+  dayNames,
+  readCreditView,
+  USE_PERIODS,
+  type UsePeriod,
+  usageAsked,
+} from './credit-words.ts';
+import { creditWords } from './invocation-words.tsx';
+import { timeWords } from './overview-costs.tsx';
+
+const EVERY_MS = 30_000;
+const BARS_MAX = 12;
+
+type Row = CreditUsage['data'][number];
+
+export function CreditUse({
+  app,
+  view,
+  isCharged,
+}: {
+  readonly app: string;
+  readonly view: CreditView;
+  /** Whether the installation charges. Otherwise browser time is shown. */
+  readonly isCharged: boolean;
+}) {
+  const { by = 'day', period = 'week' } = view;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['credit-use', app, by, period],
+    queryFn: ({ signal }) =>
+      call('readCreditUsage', { params: { appId: app }, query: usageAsked(view, Date.now()), signal }),
+    refetchInterval: EVERY_MS,
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <section className="grid gap-3">
+      <Choices app={app} view={view} by={by} period={period} />
+      <Panel title={isCharged ? 'Used' : 'Counted'}>
+        {data ? (
+          <Shown app={app} usage={data} isCharged={isCharged} period={period} />
+        ) : error ? (
+          <Failed error={error} retry={() => void refetch()} />
+        ) : (
+          <Loading what="usage" rows={6} />
+        )}
+      </Panel>
+    </section>
+  );
+}
+
+const PRESSED = 'aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent';
+
+function Choices({
+  app,
+  view,
+  by,
+  period,
+}: {
+  readonly app: string;
+  readonly view: CreditView;
+  readonly by: UsageBy;
+  readonly period: UsePeriod;
+}) {
+  const navigate = useNavigate();
+  const go = (change: Readonly<Record<string, string>>): void => {
+    const search = readCreditView({ ...view, ...change });
+    void navigate({ to: '/a/$app/credit', params: { app }, search, replace: true });
+  };
+  return (
+    <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
+      <fieldset className="flex flex-wrap gap-2">
+        <legend className="sr-only">Period</legend>
+        {Object.entries(USE_PERIODS).map(([one, { name }]) => (
+          <Button key={one} aria-pressed={one === period} className={PRESSED} onClick={() => go({ period: one })}>
+            {name}
+          </Button>
+        ))}
+      </fieldset>
+      <fieldset className="flex flex-wrap gap-2">
+        <legend className="sr-only">What each bar is about</legend>
+        {Object.entries(BY).map(([one, name]) => (
+          <Button key={one} aria-pressed={one === by} className={PRESSED} onClick={() => go({ by: one })}>
+            {name}
+          </Button>
+        ))}
+      </fieldset>
+      <span className="text-xs text-soft">Days are in UTC.</span>
+    </div>
+  );
+}
+
+function Shown({
+  app,
+  usage: { by, data },
+  isCharged,
+  period,
+}: {
+  readonly app: string;
+  readonly usage: CreditUsage;
+  readonly isCharged: boolean;
+  readonly period: UsePeriod;
+}) {
+  // The service knows the names of keys that created sessions.
+  const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
+  const names = new Map(keys?.map(({ id, name }) => [id, name]));
+  const value = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
+  const words = isCharged ? creditWords : timeWords;
+  const total = words(data.reduce((sum, row) => sum + value(row), 0));
+  const during = USE_PERIODS[period].name.toLowerCase();
+  const headings = [NAMES[by], ...(isCharged ? ['Cost'] : []), 'Calls', 'Browser time', 'Network'];
+  const cells = (row: Row): string[] => [
+    ...(isCharged ? [creditWords(row.cost)] : []),
+    ...[String(row.calls), timeWords(row.browserSeconds), bytesWords(row.egressBytes)],
+  ];
+  const sum = `${total} ${isCharged ? 'used' : 'of browser time'} in the ${during}`;
+  if (by === 'day')
+    return (
+      <>
+        <p className="px-4 pt-3 text-sm text-soft">{sum}.</p>
+        <BarChart
+          label={sum}
+          headings={headings}
+          topWords={words}
+          bars={data.map(row => ({
+            ...{ key: row.of, ...dayNames(row.of), to: value(row), words: shortWords(value(row), isCharged) },
+            cells: cells(row),
+          }))}
+        />
+      </>
+    );
+  if (data.length === 0) return <p className="px-4 py-6 text-sm text-soft">Nothing was used in this period.</p>;
+  return (
+    <>
+      <p className="px-4 pt-3 text-sm text-soft">{sum}.</p>
+      <BarList
+        items={data.slice(0, BARS_MAX).map(row => ({
+          ...{ key: row.of, value: value(row), words: words(value(row)), hatched: false },
+          name: nameOf(app, by, row, names),
+        }))}
+      />
+      <div className="overflow-x-auto border-t border-line px-2 py-1">
+        <FigureTable
+          caption={`${BY[by]}, ${during}`}
+          headings={headings}
+          rows={data.map(row => ({ key: row.of, name: nameOf(app, by, row, names), cells: cells(row) }))}
+        />
+      </div>
+    </>
+  );
+}
+
+const NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const satisfies Readonly<
+  Record<UsageBy, string>
+>;
+
+/** Without the unit, which the sum above the chart has. */
+const shortWords = (value: number, isCharged: boolean): string =>
+  isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
+
+const nameOf = (app: string, by: UsageBy, { of, name }: Row, names: ReadonlyMap<string, string>): ReactNode => (
+  <Link
+    to="/a/$app/invocations"
+    params={{ app }}
+    search={by === 'key' ? { key: of } : { operation: of }}
+    className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+  >
+    {by === 'key' ? (name ?? names.get(of) ?? `deleted key ${of.slice(0, 8)}`) : of}
+  </Link>
+);

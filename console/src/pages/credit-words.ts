@@ -1,0 +1,87 @@
+// Credit in words: what the page of credit asks for, and how it names entries and prices.
+import type { CreditEntry, CreditUsageQuery, UsageBy } from '../../../contract/credits.ts';
+import type { Checkout } from '../../../contract/topups.ts';
+import { createdAfter, readFilters, type Since } from './session-filters.ts';
+
+const DAY_MS = 86_400_000;
+
+export const BY = { day: 'By day', operation: 'By operation', key: 'By agent key' } as const satisfies Readonly<
+  Record<UsageBy, string>
+>;
+
+export const USE_PERIODS = {
+  week: { name: 'Last 7 days', days: 7 },
+  month: { name: 'Last 30 days', days: 30 },
+  quarter: { name: 'Last 90 days', days: 90 },
+} as const;
+export type UsePeriod = keyof typeof USE_PERIODS;
+
+export const ENTRY_WORDS: Readonly<Record<CreditEntry['type'], string>> = {
+  fund: 'Bought',
+  grant: 'Given by the operator',
+  hold: 'Held',
+  extend: 'Held more',
+  capture: 'Used',
+  release: 'Given back',
+  expire: 'Given back, outcome unknown',
+};
+
+export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
+  open: 'Waits for the payment',
+  credited: 'Credited',
+  cancelled: 'Cancelled',
+  expired: 'Expired',
+};
+
+/** What the address says. Absent: the first of each. */
+export interface CreditView {
+  readonly by?: UsageBy;
+  readonly period?: UsePeriod;
+  readonly type?: CreditEntry['type'];
+  readonly since?: Since;
+}
+
+export function readCreditView({ by, period, type, since }: Record<string, unknown>): CreditView {
+  const known = {
+    by: named(BY, by),
+    period: named(USE_PERIODS, period),
+    type: named(ENTRY_WORDS, type),
+    since: readFilters({ since }).since,
+  };
+  return {
+    ...(known.by && known.by !== 'day' ? { by: known.by } : {}),
+    ...(known.period && known.period !== 'week' ? { period: known.period } : {}),
+    ...(known.type ? { type: known.type } : {}),
+    ...(known.since ? { since: known.since } : {}),
+  };
+}
+
+const named = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
+  (Object.keys(words) as Key[]).find(key => key === value); // its keys
+
+export const usageAsked = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
+  by,
+  from: new Date(nowMs - (USE_PERIODS[period].days - 1) * DAY_MS).toISOString(),
+});
+
+export const entriesAsked = ({ type, since }: CreditView, nowMs: number) => ({
+  ...(type ? { type } : {}),
+  ...(since ? { after: createdAfter(since, nowMs) } : {}),
+});
+
+/** `€45.00`. Amounts are in the smallest unit of the currency. */
+export function moneyWords({ amount, currency }: { readonly amount: number; readonly currency: string }): string {
+  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}
+
+const DAY_TICK = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const DAY_NAME = new Intl.DateTimeFormat(undefined, {
+  ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
+});
+
+/** Of a day such as `2026-11-23`. */
+export const dayNames = (day: string): { readonly name: string; readonly tick: string } => {
+  const time = new Date(`${day}T00:00:00Z`);
+  return { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY_TICK.format(time) };
+};

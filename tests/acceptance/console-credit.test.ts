@@ -1,0 +1,127 @@
+// Credit in the console, in a real browser: what is left and held, what used it, the ledger, and an order of more.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, DESK, DESK_DARK, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join } from '../harness/members.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
+
+const OWNER = 'ada@example.com';
+const VIEWER = 'vic@example.com';
+const PACKS = [
+  { id: 'p50', credits: 50, price: 4500, currency: 'EUR' },
+  { id: 'p100', credits: 100, bonus: 10, price: 8000, currency: 'EUR' },
+];
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+const server = await startServer({
+  env: {
+    ...upstream.settings,
+    BERTH_RATE_BROWSER_SECOND: '1000',
+    BERTH_CREDIT_PACKS: JSON.stringify(PACKS),
+    BERTH_PAYMENT_TEXT: 'Transfer to DE00 0000 with the reference.',
+  },
+});
+const person = await Person.owner(server, OWNER);
+await join(server, person, VIEWER, 'viewer');
+await liftLimits(server);
+const owner = await Owner.of(server);
+const credit = `/console/a/${server.applicationId}/credit`;
+const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3], rest = ''): Promise<void> =>
+  visit(server.url, look, `${credit}${rest}`, async (page, watched) => {
+    await signInByHand(page, email, PASSWORD);
+    await work(page, watched);
+  });
+const berth = async (...words: string[]): Promise<void> => {
+  const { code, stdout, stderr } = await server.berth(...words);
+  assert.equal(code, 0, stdout + stderr);
+};
+
+test('an account without credit is told that new work is refused', () =>
+  visitAs(VIEWER, PHONE, async (page, watched) => {
+    await page.getByText('New work is refused until credit is added.').waitFor();
+    await page.getByText('No entries yet').waitFor();
+    await page.getByText('An owner of the application can order.').waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Order/ }).count(), 0);
+    await watched.assertSound();
+  }));
+
+test('an owner orders a pack, sees how to pay, and the credit once the operator has confirmed it', () =>
+  visitAs(OWNER, DESK, async (page, watched) => {
+    await page.getByText('and 10 on top').waitFor();
+    await page.getByRole('button', { name: 'Order 50 credits' }).click();
+    await watched.assertSound();
+    await page.getByRole('dialog').getByRole('button', { name: 'Order' }).click();
+    await page.getByText('Transfer to DE00 0000 with the reference.').waitFor();
+    await page.getByText('Waits for the payment').waitFor();
+    await watched.assertSound();
+    const { body } = await owner.send<never>('GET', 'credits');
+    assert.equal(Object(body).available, 0);
+    const { data } = (
+      await person.get<{ data: Array<{ id: string }> }>(
+        `/v1/topups/manual/checkouts?applicationId=${server.applicationId}`,
+      )
+    ).body;
+    await berth('credits', 'confirm', data[0]?.id ?? '', '--reason', 'statement 7');
+    await page.getByText('Credited', { exact: true }).waitFor();
+    await page.reload();
+    await page.getByText('50 credits', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Order 100 credits' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Order' }).click();
+    await page.getByRole('button', { name: /^Cancel the order/ }).click();
+    await page.getByText('Cancelled', { exact: true }).waitFor();
+  }));
+
+test('use is shown by day, by operation and by key, in a chart and in a table', async () => {
+  const price = { microCredits: 250_000 };
+  await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', price }));
+  const { key } = await keyWith(server, { name: 'nightly shop' });
+  for (const orderId of ['A-1', 'A-2']) {
+    const { body, text } = await invoke(server, key, 'orders.read', { orderId });
+    assert.equal(body.status, 'succeeded', text);
+  }
+  await visitAs(VIEWER, DESK_DARK, async (page, watched) => {
+    await page.getByText('0.5 credits used in the last 7 days.').waitFor();
+    await page.getByText('Show as table').click();
+    assert.equal(await page.getByRole('table').getByRole('row').count(), 8);
+    await page.getByRole('cell', { name: '0.5 credits' }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'By agent key' }).click();
+    await page.getByRole('row', { name: /nightly shop 0\.5 credits 2/ }).waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'By operation' }).click();
+    await page.getByRole('row', { name: /orders\.read 0\.5 credits 2/ }).waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'By operation', pressed: true }).waitFor();
+    await page.getByRole('row', { name: /orders\.read/ }).waitFor();
+  });
+});
+
+test('the ledger is filtered by entry', () =>
+  visitAs(VIEWER, PHONE, async (page, watched) => {
+    await page.getByText('0.25 credits used', { exact: true }).first().waitFor();
+    await page.getByLabel('Entry').selectOption('Bought');
+    await page.getByText('0.25 credits used', { exact: true }).first().waitFor({ state: 'detached' });
+    await page.getByText('available +50 credits').waitFor();
+    await watched.assertSound();
+    await page.getByLabel('Entry').selectOption('Given by the operator');
+    await page.getByText('No matching entries').waitFor();
+  }));
+
+test('an installation that does not charge says so, and shows what is counted', async () => {
+  const free = await startServer();
+  const ada = await Person.owner(free, OWNER);
+  assert.ok(ada);
+  await visit(free.url, DESK, `/console/a/${free.applicationId}/credit`, async (page, watched) => {
+    await signInByHand(page, OWNER, PASSWORD);
+    await page.getByRole('heading', { name: 'This installation does not charge' }).waitFor();
+    await page.getByText('0 s of browser time in the last 7 days.').waitFor();
+    await page.getByText('This installation sells no credit.').waitFor();
+    await watched.assertSound();
+  });
+});
