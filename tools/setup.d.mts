@@ -10,6 +10,7 @@ export interface DebianPackage {
   readonly unlessSet?: string;
   readonly optional?: boolean;
   readonly forTests?: boolean;
+  readonly forSlowTests?: boolean;
 }
 
 export const DEBIAN_PACKAGES: readonly DebianPackage[];

@@ -4,6 +4,7 @@
 //
 //   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm start)
 //   node tools/setup.mjs test       the same, and what only the suite needs (npm test)
+//   node tools/setup.mjs slow       the same, and what only the slow tests need (npm run test:slow)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, check, test:unit)
 //
 // Everything it has to say goes to the error output; the output belongs to the command behind it.
@@ -54,6 +55,11 @@ export const DEBIAN_PACKAGES = [
   { name: 'passwd', needs: 'the suite', commands: ['useradd', 'userdel'], forTests: true },
   { name: 'microsocks', needs: 'the suite', commands: ['microsocks'], forTests: true },
   { name: 'nginx', needs: 'the suite', commands: ['nginx'], forTests: true },
+  { name: 'haproxy', needs: 'the suite', commands: ['haproxy'], forTests: true },
+  { name: 'systemd', needs: 'the suite', commands: ['systemd-analyze'], forTests: true },
+  { name: 'podman', needs: 'the slow tests', commands: ['podman'], forSlowTests: true },
+  { name: 'crun', needs: 'the slow tests', commands: ['crun'], forSlowTests: true },
+  { name: 'mmdebstrap', needs: 'the slow tests', commands: ['mmdebstrap'], forSlowTests: true },
   {
     name: 'fonts-liberation',
     needs: 'Latin text',
@@ -194,7 +200,8 @@ function remember(root, notes) {
 
 function packagesFor(mode) {
   if (mode === 'packages') return [];
-  return DEBIAN_PACKAGES.filter(wanted => mode === 'test' || !wanted.forTests);
+  const forTests = mode === 'test' || mode === 'slow';
+  return DEBIAN_PACKAGES.filter(wanted => (forTests || !wanted.forTests) && (mode === 'slow' || !wanted.forSlowTests));
 }
 
 /** What stands in the way. Without an optional package the service runs, so each is tried once. */
@@ -250,7 +257,7 @@ function buildWeb(root) {
 
 function main() {
   const root = dirname(dirname(OWN_PATH));
-  const mode = ['packages', 'test'].find(word => word === process.argv[2]) ?? 'all';
+  const mode = ['packages', 'test', 'slow'].find(word => word === process.argv[2]) ?? 'all';
   if (Number(process.versions.node.split('.')[0]) < 18)
     stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
   if (process.argv.includes('--locked')) return installUnderLock(root, mode);

@@ -32,6 +32,16 @@ export interface Outcome {
 
 export const FOREIGN = { metadata: '169.254.169.254', private: '10.20.30.40' } as const;
 
+/** A script that runs a command in the namespace in which it is, once that has the foreign addresses. */
+export const OWN_NETWORK = `set -e
+  ip link set lo up
+  ip link add foreign0 type dummy 2>/dev/null || { ip link add foreign0 type veth peer name foreign1; ip link set foreign1 up; }
+  ip addr add ${FOREIGN.metadata}/32 dev foreign0
+  ip addr add ${FOREIGN.private}/24 dev foreign0
+  ip link set foreign0 up
+  ip route add default dev foreign0
+  exec "$@"`;
+
 const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
 const SECRET = 'the secret of this machine';
 const NAVIGATED_WITHIN_MS = 20_000;

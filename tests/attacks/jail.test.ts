@@ -10,18 +10,9 @@ import type { Form } from '../../server/engines/slots/slots.ts';
 import { within } from '../../server/kit/wait.ts';
 import { asOrdinaryUser } from '../engines/slots-user.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
-import { ATTACKS, FOREIGN, type Outcome } from './jail-attacks.ts';
+import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
 
 const ATTACKED_WITHIN_MS = 300_000;
-
-const OWN_NETWORK = `set -e
-  ip link set lo up
-  ip link add foreign0 type dummy 2>/dev/null || { ip link add foreign0 type veth peer name foreign1; ip link set foreign1 up; }
-  ip addr add ${FOREIGN.metadata}/32 dev foreign0
-  ip addr add ${FOREIGN.private}/24 dev foreign0
-  ip link set foreign0 up
-  ip route add default dev foreign0
-  exec "$@"`;
 
 const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE };
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-const PARTS = [
+export const PARTS = [
   'package.json',
   'server/kit',
   'server/engines/slots',

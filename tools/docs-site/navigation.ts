@@ -53,6 +53,8 @@ const SECTIONS: readonly Section[] = [
     entries: [
       doc('operating'),
       doc('guides/install', 'Install a release'),
+      doc('guides/systemd', 'As a service'),
+      doc('guides/container', 'In a container'),
       doc('guides/behind-tls', 'Behind TLS'),
       doc('guides/upgrade', 'Upgrade and roll back'),
       doc('security', 'Security model'),

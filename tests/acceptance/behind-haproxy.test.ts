@@ -1,0 +1,50 @@
+// docs/guides/systemd.md: the example for HAProxy, in front of a server, and beside it a server that does not answer.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { chromium } from 'playwright-core';
+import { freePort } from '../harness/free-port.ts';
+import { startHaproxy } from '../harness/haproxy.ts';
+import { openPages } from '../harness/pages.ts';
+import { selfSigned } from '../harness/self-signed.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+
+const certificate = selfSigned('127.0.0.1');
+setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
+const port = await freePort();
+const url = `https://127.0.0.1:${port}`;
+const pages = await openPages({ '/': '<!doctype html><title>Through HAProxy</title>' });
+const server = await startServer({ pages, env: { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' } });
+const gone = `127.0.0.1:${await freePort()}`;
+await startHaproxy({ port, ...certificate, servers: [gone, new URL(server.url).host] });
+
+const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
+const post = async <Body>(path: string, body: object): Promise<Body> => {
+  const answer = await fetch(url + path, { method: 'POST', headers: asAgent, body: JSON.stringify(body) });
+  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  return (await answer.json()) as Body;
+};
+
+test('a session is created, driven and released through the proxy, although one of its servers does not answer', async () => {
+  const session = await post<CreatedSession>('/v1/browsers/sessions', { keepAlive: true });
+  assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(pages.a);
+  assert.equal(await page?.title(), 'Through HAProxy');
+  const large = 'x'.repeat(3_000_000);
+  assert.equal(await page?.evaluate(text => text, large), large);
+  await browser.close();
+  await post(`/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
+});
+
+test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
+  const made = await server.berth('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
+  assert.equal(made.code, 0, made.stderr);
+  const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };
+  assert.equal((await fetch(`${url}/v1/applications`, { headers })).status, 403);
+});
+
+test('metrics and readiness are not passed on', async () => {
+  for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
+});

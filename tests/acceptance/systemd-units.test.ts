@@ -1,0 +1,52 @@
+// The units of deploy/systemd, as systemd itself reads them.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { CHECKOUT } from '../harness/server.ts';
+
+/** A program that is there, in place of the installed one. */
+const PROGRAM = { written: 'ExecStart=/usr/local/bin/berth ', here: 'ExecStart=/usr/bin/true ' };
+
+/** What systemd says about the unit, and the exit code of its check. */
+function verify(name: string, unit: string): { status: number | null; said: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-units-'));
+  try {
+    const file = join(folder, name);
+    writeFileSync(file, unit);
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
+    return {
+      status,
+      said: (stdout + stderr)
+        .split('\n')
+        .filter(line => line.includes(name))
+        .join('\n'),
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const units = globSync(join(CHECKOUT, 'deploy/systemd/*.service'));
+
+test('systemd accepts each unit without a warning', () => {
+  assert.equal(units.length, 2);
+  for (const path of units) {
+    const unit = readFileSync(path, 'utf8');
+    assert.ok(unit.includes(PROGRAM.written), path);
+    assert.deepEqual(verify(basename(path), unit.replace(PROGRAM.written, PROGRAM.here)), { status: 0, said: '' });
+  }
+});
+
+test('the check finds what is wrong', () => {
+  const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
+  assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
+});
+
+test('the server may be replaced without its browsers, and is not restarted for invalid settings', () => {
+  const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
+  for (const line of ['KillMode=process', 'Restart=always', 'RestartPreventExitStatus=2', 'Delegate=yes'])
+    assert.ok(unit.split('\n').includes(line), line);
+});

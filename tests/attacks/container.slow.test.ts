@@ -1,0 +1,182 @@
+// The container image with the rights of docs/guides/container.md: sessions work, outlive their server, and end in order with the
+// container; the attacks of jail.test.ts are refused in it.
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import type { Session } from '../../contract/sessions.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { PARTS } from '../engines/slots-user.ts';
+import { startForeignServer } from '../engines/store-fixtures.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { buildImage, podman, RIGHTS, startPodman, stopContainer } from '../harness/container.ts';
+import { freePort } from '../harness/free-port.ts';
+import { ask } from '../harness/http.ts';
+import { makeRelease, temporaryFolder } from '../harness/install-release.ts';
+import { CHECKOUT, type CreatedSession } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
+
+const READY_MS = 180_000;
+const NAME = `berth-test-${process.pid}`;
+const VOLUME = `${NAME}-data`;
+
+const folder = temporaryFolder();
+const image = buildImage(makeRelease(folder));
+const scope = new Scope();
+after(() => scope.close());
+const database = await startForeignServer(scope);
+const [port, operatorPort] = [await freePort(), await freePort()];
+const url = `http://127.0.0.1:${port}`;
+const lines: string[] = [];
+let key = '';
+
+const container = start();
+after(async () => {
+  await stopContainer(NAME, container);
+  podman('volume', 'rm', '--force', VOLUME);
+  assert.equal(
+    statSync('/dev/null').uid,
+    0,
+    'crun has given /dev/null of this machine away: chown root:root /dev/null',
+  );
+});
+await eventually('the container to be ready', isReady, Boolean, READY_MS);
+await eventually('the key', () => key !== '');
+
+function start(): ChildProcess {
+  const settings = {
+    DATABASE_URL: database.url.reveal(),
+    BERTH_LISTEN: `127.0.0.1:${port}`,
+    BERTH_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`,
+    BERTH_SLOTS: '2',
+    BERTH_WARM: '0',
+    BERTH_ADOPT_GRACE: '600',
+  };
+  const env = Object.entries(settings).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
+  const where = ['--name', NAME, '--network', 'host', '--volume', `${VOLUME}:/data:U`];
+  const child = startPodman(['run', '--rm', '--interactive', ...where, ...RIGHTS, ...env, image]);
+  for (const stream of [child.stdout, child.stderr])
+    if (stream)
+      createInterface(stream).on('line', line => {
+        lines.push(line);
+        key ||= /^ {2}key\s+(bak_\S+)$/.exec(line)?.[1] ?? '';
+      });
+  return child;
+}
+
+async function isReady(): Promise<boolean> {
+  if (container.exitCode !== null) throw new Error(`the container ended:\n${lines.slice(-40).join('\n')}`);
+  return (await ask(`http://127.0.0.1:${operatorPort}/readyz`, {}).catch(() => undefined))?.status === 200;
+}
+
+const inside = (...command: readonly string[]): string => podman('exec', '--interactive', NAME, ...command);
+
+async function api<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const answer = await ask<Body>(url + path, { method, headers, ...text });
+  assert.ok(answer.status < 300, `${path}: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+const create = (): Promise<CreatedSession> => api('POST', '/v1/browsers/sessions', { keepAlive: true });
+const read = (id: string): Promise<Session> => api('GET', `/v1/browsers/sessions/${id}`);
+
+async function marked(session: CreatedSession): Promise<unknown> {
+  const client = await CdpClient.connect(session.connectUrl);
+  try {
+    return await client.evaluate('globalThis.kept ??= 7', await client.attachToPage());
+  } finally {
+    await client.close();
+  }
+}
+
+test('the container has no capability, no new privileges, a filter and a read-only root', () => {
+  const status = inside('cat', '/proc/1/status');
+  for (const line of ['CapEff:\t0000000000000000', 'CapBnd:\t0000000000000000', 'NoNewPrivs:\t1', 'Seccomp:\t2'])
+    assert.ok(status.includes(line), line);
+  assert.match(status, /^Name:\ttini$/m);
+  assert.match(status, /^Uid:\t1000\t/m);
+  assert.throws(() => inside('touch', '/probe'), /Read-only file system/);
+  assert.ok(
+    lines.some(line => line.includes('isolation: rootless')),
+    'sessions run in jails',
+  );
+});
+
+test('a session outlives a killed server, and one that is restarted', async () => {
+  const session = await create();
+  const state = 'globalThis.kept';
+  assert.equal(await marked(session), 7);
+  const restarts = {
+    killed: () => inside('sh', '-c', `kill -KILL $(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' /data/server.json)`),
+    restarted: () => inside('berth-supervise', 'restart'),
+  };
+  for (const [how, restart] of Object.entries(restarts)) {
+    const begun = lines.filter(line => line.startsWith('Berth listens')).length;
+    restart();
+    await eventually(
+      `a server after it was ${how}`,
+      () => lines.filter(line => line.startsWith('Berth listens')).length > begun,
+      Boolean,
+      READY_MS,
+    );
+    await eventually('the container to be ready', isReady, Boolean, READY_MS);
+    assert.equal((await read(session.id)).status, 'RUNNING', how);
+    const client = await CdpClient.connect(session.connectUrl);
+    assert.equal(await client.evaluate(state, await client.attachToPage()), 7, how);
+    await client.close();
+  }
+  assert.match(inside('berth', 'status'), /^service {3}ready/);
+  await api('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
+});
+
+test('the attacks on the jail are refused', async t => {
+  const checkout = join(folder, 'checkout');
+  for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
+  chmodSync(checkout, 0o755);
+  // A low process id would be that of a process of the jail, too.
+  const script = `i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; node "$@"; exit $?`;
+  const attack = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
+  const where = [
+    '--rm',
+    '--interactive',
+    '--network',
+    'host',
+    '--volume',
+    `${checkout}:/checkout:ro`,
+    '--entrypoint',
+    '/usr/bin/tini',
+  ];
+  const own = ['unshare', '--net', '--', 'sh', '-c', OWN_NETWORK, 'sh'];
+  const child = startPodman(['run', ...where, ...RIGHTS, image, '--', ...attack], own);
+  assert.ok(child.stdout && child.stderr);
+  const [output, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  assert.equal(code, 0, said);
+  const outcomes = JSON.parse(output) as Record<string, Outcome>;
+  for (const name of Object.keys(ATTACKS))
+    await t.test(`${name}: refused`, () => {
+      const outcome = outcomes[name];
+      assert.ok(outcome, 'was not tried');
+      assert.equal(outcome.succeeded, false, outcome.seen);
+      assert.doesNotMatch(outcome.seen, /NO ANSWER|pipe was closed/);
+    });
+});
+
+test('a stop of the container ends its sessions in order', async () => {
+  const session = await create();
+  assert.equal(await marked(session), 7);
+  const told = lines.length;
+  await stopContainer(NAME, container);
+  assert.equal(container.exitCode, 0);
+  const end = lines.slice(told).filter(line => line.includes(session.id));
+  assert.ok(
+    end.some(line => line.includes('drained')),
+    end.join('\n'),
+  );
+});

@@ -1,0 +1,98 @@
+// The container image of deploy/Dockerfile, built and run with podman without a registry of images: its base is a Debian root
+// that mmdebstrap makes. The base is kept in podman's storage between runs; everything else is removed at the end.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { CHECKOUT } from './server.ts';
+
+const BASE = 'localhost/berth-test-base';
+const IMAGE = `localhost/berth-test-${process.pid}`;
+const MADE_WITHIN_MS = 1_200_000;
+/** What the Dockerfile installs: then its own step finds everything there. */
+const PACKAGES =
+  'ca-certificates,chromium,ffmpeg,bubblewrap,iproute2,perl-base,libnss3-tools,util-linux,mount,coreutils,tini,fonts-liberation,fonts-noto-core,fonts-noto-color-emoji';
+const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
+
+/** crun refuses a machine that has both versions of cgroups, so podman sees only the first. */
+const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
+  [ -z "$second" ] || umount $second
+  exec podman "$@"`;
+
+/** The rights of the guide, docs/guides/container.md, and what a machine without systemd and some limits needs. */
+export const RIGHTS = [
+  ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
+  ...['--security-opt', 'unmask=ALL', '--security-opt', `seccomp=${join(CHECKOUT, 'deploy/seccomp.json')}`],
+  ...['--tmpfs', '/tmp:mode=1777,size=512m', '--cgroups=disabled'],
+  ...['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=8000:8000'],
+];
+
+const inPodman = (args: readonly string[]): string[] => [
+  ...['--mount', '--propagation', 'private', 'sh', '-c', ONE_CGROUP_VERSION, 'podman', ...args],
+];
+
+export function podman(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync('unshare', inPodman(args), {
+    encoding: 'utf8',
+    timeout: MADE_WITHIN_MS,
+  });
+  assert.equal(status, 0, `podman ${args.join(' ')}: ${stderr}`);
+  return stdout.trim();
+}
+
+/**
+ * With `--interactive`, its input is this pipe. Otherwise it is /dev/null, and crun gives the machine's own to the user of the
+ * container.
+ */
+export function startPodman(args: readonly string[], prefix: readonly string[] = []): ChildProcess {
+  const [command = '', ...rest] = [...prefix, 'unshare', ...inPodman(args)];
+  return spawn(command, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/** Builds the image of a release, and resolves with its name. */
+export function buildImage(tarball: string): string {
+  makeBase();
+  const context = mkdtempSync(join(tmpdir(), 'berth-image-'));
+  try {
+    cpSync(tarball, join(context, 'berth-test.tgz'));
+    const file = join(CHECKOUT, 'deploy/Dockerfile');
+    const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `BASE=${BASE}`];
+    podman('build', '--quiet', ...how, '--file', file, '--tag', IMAGE, context);
+  } finally {
+    rmSync(context, { recursive: true, force: true });
+  }
+  after(() => podman('rmi', '--force', IMAGE));
+  return IMAGE;
+}
+
+function makeBase(): void {
+  if (podman('images', '--quiet', BASE) !== '') return;
+  const folder = mkdtempSync(join(tmpdir(), 'berth-base-'));
+  try {
+    const root = join(folder, 'root.tar');
+    const sources = SOURCES.find(path => existsSync(path)) ?? '';
+    const suite = /VERSION_CODENAME=(\w+)/.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
+    const args = ['--variant=minbase', `--include=${PACKAGES}`, suite, root, sources];
+    const made = spawnSync('mmdebstrap', args, { encoding: 'utf8', timeout: MADE_WITHIN_MS });
+    assert.equal(made.status, 0, made.stderr);
+    podman('import', '--quiet', root, `${BASE}:debian`);
+    const context = join(folder, 'node');
+    mkdirSync(context);
+    cpSync(process.execPath, join(context, 'node'), { dereference: true });
+    writeFileSync(join(context, 'Dockerfile'), `FROM ${BASE}:debian\nCOPY node /usr/local/bin/node\n`);
+    podman('build', '--quiet', '--isolation', 'chroot', '--tag', BASE, context);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Ends the container in order, and removes it. */
+export async function stopContainer(name: string, child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  podman('stop', '--time', '60', name);
+  await exited;
+}

@@ -1,0 +1,52 @@
+// HAProxy with the example of deploy/, on loopback: its files are in a folder of the test, and it ends with the test.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after } from 'node:test';
+import { CHECKOUT } from './server.ts';
+import { eventually } from './until.ts';
+
+export interface HaproxyOptions {
+  readonly port: number;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** The lines of the example that name servers are replaced by these. */
+  readonly servers: readonly string[];
+}
+
+/** Fails unless HAProxy takes the example without a warning. */
+export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-haproxy-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const pem = join(folder, 'both.pem');
+  writeFileSync(pem, Buffer.concat([cert, key]), { mode: 0o600 });
+  const replacements = {
+    'bind :443 ': `bind 127.0.0.1:${port} `,
+    '/etc/ssl/browsers.example.pem': pem,
+    '    server one 127.0.0.1:8080\n': servers.map((address, at) => `    server s${at} ${address}\n`).join(''),
+  };
+  let config = readFileSync(join(CHECKOUT, 'deploy/haproxy.cfg'), 'utf8');
+  for (const [written, here] of Object.entries(replacements)) {
+    if (!config.includes(written)) throw new Error(`the example has no ${written}`);
+    config = config.replace(written, here);
+  }
+  const file = join(folder, 'haproxy.cfg');
+  writeFileSync(file, config);
+  const checked = spawnSync('haproxy', ['-c', '-q', '-f', file], { encoding: 'utf8' });
+  if (checked.status !== 0 || /\[(WARNING|ALERT)\]/.test(checked.stderr)) throw new Error(checked.stderr);
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const said = text(child.stderr);
+  after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exited;
+  });
+  await eventually('HAProxy to find a server', async () => {
+    if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}: ${await said}`);
+    return (await fetch(`https://127.0.0.1:${port}/healthz`).catch(() => undefined))?.status === 200;
+  });
+}
