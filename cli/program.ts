@@ -5,6 +5,7 @@ import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
 import { addCredits } from './credits-program.ts';
 import { exitCodeHelp } from './exit-codes.ts';
+import { addHosts } from './hosts-program.ts';
 import { addHttpCommands } from './http-program.ts';
 import { addKeys } from './keys-program.ts';
 import { readTime } from './option-values.ts';
@@ -52,6 +53,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addConsole(program, terminal);
   addSafeguards(program, terminal);
   addCredits(program, terminal);
+  addHosts(program, terminal);
   program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
   program.commandsGroup(ALONE.heading);

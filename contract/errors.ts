@@ -548,6 +548,14 @@ export const ERRORS = {
     summary: 'The recording service did not answer.',
     whatToDo: 'Send the request again later.',
   },
+  host_unreachable: {
+    status: 503,
+    retry: 'no',
+    retryAfterSeconds: 5,
+    summary: 'The host that runs the session does not answer.',
+    whatToDo:
+      'Read the session, and send the request again if it still runs. If its host is lost, it ends within 15 seconds.',
+  },
   capacity: {
     status: 503,
     retry: 'yes',

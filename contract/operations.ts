@@ -133,9 +133,41 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
+  if (id in OWNED || PLACED.has(id)) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }
+
+/** Operations that the host answers that has the session, the file or the call, whichever host gets the request. */
+export const OWNED: { readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' } = {
+  updateSession: 'session',
+  uploadFile: 'session',
+  listReplays: 'session',
+  readReplay: 'session',
+  readPicture: 'session',
+  requestRecordings: 'session',
+  listRecordings: 'session',
+  discoverSession: 'session',
+  debugSession: 'session',
+  revokeDebug: 'session',
+  listSessionLogs: 'session',
+  archiveDownloads: 'session',
+  endSession: 'session',
+  listRecordingEvents: 'session',
+  readDownload: 'download',
+  deleteDownload: 'download',
+  readLinkedFile: 'link',
+  readInvocation: 'invocation',
+  cancelInvocation: 'invocation',
+};
+
+/** Operations that start a browser, so that a host with a free slot answers them. */
+export const PLACED: ReadonlySet<OperationId> = new Set([
+  'createSession',
+  'startSession',
+  'callMcp',
+  'invokeOperation',
+]);
 
 /** Whether a request counts against the rate limits of its credential. */
 export function isCounted(id: OperationId): boolean {

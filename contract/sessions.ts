@@ -30,6 +30,7 @@ export const END_REASONS = [
   'operator',
   'drained',
   'service_restart',
+  'host_lost',
   'credit_exhausted',
 ] as const;
 

@@ -15,6 +15,11 @@ export interface Config {
   /** Address ranges of trusted reverse proxies, whose X-Forwarded-For header is used. */
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
+  /** Where other hosts that use the same database reach this one. */
+  readonly peerUrl: string;
+  /** An address of this host alone, for connectUrls that need no passing on. Absent: the public address. */
+  readonly hostUrl?: string;
+  readonly hostLabels: Readonly<Record<string, string>>;
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
@@ -120,6 +125,7 @@ const DEFAULT_REGION = 'local';
 const RANGE_EXPECTED = 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24';
 const EGRESS_EXPECTED = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8';
 const HOST_EXPECTED = 'NAME=ADDRESS, for example a.test=127.0.0.1';
+const LABEL_EXPECTED = 'NAME=VALUE, for example zone=a';
 const DAY_MS = 24 * 3600_000;
 const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
@@ -146,12 +152,16 @@ export function readConfig(variables: Variables): Config {
   const chromium = readPath(env, 'BERTH_CHROMIUM');
   const headlessShell = readPath(env, 'BERTH_HEADLESS_SHELL');
   const ffmpeg = readPath(env, 'BERTH_FFMPEG');
+  const hostUrl = readOrigin(env, 'BERTH_HOST_URL');
   const config: Config = {
     listen,
     ...(operatorListen ? { operatorListen } : {}),
     publicUrl: readPublicUrl(env, listen),
     trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_EXPECTED, readTrustedProxy),
     dataDir: resolve(env.text('BERTH_DATA_DIR') ?? './data'),
+    peerUrl: readOrigin(env, 'BERTH_PEER_URL') ?? localUrl(listen),
+    ...(hostUrl ? { hostUrl } : {}),
+    hostLabels: Object.fromEntries(readEach(env, 'BERTH_HOST_LABELS', LABEL_EXPECTED, readLabel)),
     ...(databaseUrl ? { databaseUrl } : {}),
     slots: env.whole('BERTH_SLOTS', defaultSlots(), 0, 1000),
     warm: env.whole('BERTH_WARM', defaultWarm(), 0, 100),
@@ -252,17 +262,28 @@ function readOperatorListen(env: Environment, listen: Config['listen']): Config[
 }
 
 function readPublicUrl(env: Environment, listen: Config['listen']): string {
-  const text = env.text('BERTH_PUBLIC_URL');
-  if (text === undefined) {
-    const wildcard = listen.host === '0.0.0.0' || listen.host === '::';
-    const host = wildcard ? '127.0.0.1' : isIP(listen.host) === 6 ? `[${listen.host}]` : listen.host;
-    return `http://${host}:${listen.port}`;
-  }
+  return readOrigin(env, 'BERTH_PUBLIC_URL') ?? localUrl(listen);
+}
+
+function localUrl(listen: Config['listen']): string {
+  const wildcard = listen.host === '0.0.0.0' || listen.host === '::';
+  const host = wildcard ? '127.0.0.1' : isIP(listen.host) === 6 ? `[${listen.host}]` : listen.host;
+  return `http://${host}:${listen.port}`;
+}
+
+function readOrigin(env: Environment, name: string): string | undefined {
+  const text = env.text(name);
+  if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
   if (plain) return url.href.replace(/\/+$/, '');
-  env.refuse('BERTH_PUBLIC_URL', text, 'an http or https URL, for example https://browsers.example');
+  env.refuse(name, text, 'an http or https URL, for example https://browsers.example');
   return '';
+}
+
+function readLabel(text: string): readonly [string, string] | undefined {
+  const match = /^([a-z0-9._/-]{1,63})=([A-Za-z0-9._/-]{0,63})$/.exec(text);
+  return match?.[1] === undefined ? undefined : [match[1], match[2] ?? ''];
 }
 
 function readSmtp(env: Environment): Config['smtp'] {

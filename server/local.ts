@@ -25,12 +25,13 @@ import type { AuditRow } from './engines/store/rows/audit.ts';
 import type { CheckoutRow } from './engines/store/rows/checkouts.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
 import type { BalanceRow } from './engines/store/rows/credits.ts';
+import type { ListedHost } from './engines/store/rows/hosts.ts';
 import type { MailRow } from './engines/store/rows/mails.ts';
 import type { Store } from './engines/store/store.ts';
 import { rotateMasterKey } from './engines/vault/vault.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
-import { type AccountId, type ApplicationId, isUuid, newId } from './kit/ids.ts';
+import { type AccountId, type ApplicationId, type HostId, isUuid, newId } from './kit/ids.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import type { Runtime } from './kit/runtime.ts';
 import { type Closeable, Scope } from './kit/scope.ts';
@@ -85,6 +86,12 @@ export interface Local extends Closeable {
   grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
   /** Credits what a checkout ordered. */
   confirmCheckout(id: string, reason?: string): Promise<CheckoutRow>;
+  /** The hosts that share this database. */
+  listHosts(): Promise<ListedHost[]>;
+  /** Whether the host gets sessions. */
+  drainHost(id: string, draining: boolean): Promise<void>;
+  /** Removes a host that does not live from the list. */
+  removeHost(id: string): Promise<void>;
   /** Mails, newest first. */
   listMails(): Promise<MailRow[]>;
 }
@@ -133,6 +140,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     grantCredit: async (named, amount, reason) =>
       grantCredit({ store, audit, clock }, (await namedAccount(store, account, named)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
+    ...hostVerbs(store),
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
@@ -174,6 +182,23 @@ async function rotateSigning(runtime: Runtime, config: Config, store: Store, aud
   await audit.record({ ...BY_OPERATOR, action: 'signing_key.rotated', target, outcome: 'success' });
   return { kid };
 }
+
+const hostVerbs = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | 'drainHost' | 'removeHost'> => ({
+  listHosts: () => hosts.list(),
+  drainHost: async (id, draining) => {
+    if (!(isUuid(id) && (await hosts.drain(id as HostId, draining)))) throw noHost(id);
+  },
+  removeHost: async id => {
+    if (isUuid(id) && (await hosts.remove(id as HostId))) return;
+    if (!(await hosts.list()).some(host => host.id === id)) throw noHost(id);
+    throw new Fault('host_lives', `Host ${id} still lives, or has sessions.`, {
+      advice: 'Drain it with `berth hosts drain`, and stop its server first.',
+    });
+  },
+});
+
+const noHost = (id: string): Fault =>
+  new Fault('not_found', `There is no host ${id}.`, { advice: '`berth hosts list` shows all of them.' });
 
 const baseOf = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
   name: options.name,

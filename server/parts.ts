@@ -1,6 +1,7 @@
 // A server from its settings, in the order of starting. The scope closes everything in reverse. wiring/ contains the
 // parts.
 import type { Config } from './config.ts';
+import type { Fleet } from './domain/fleet/fleet.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { openIdentity } from './domain/identity/identity.ts';
 import type { Endings } from './domain/sessions/endings.ts';
@@ -99,7 +100,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isolation: slots.form,
     missing: slots.missing,
     first,
-    stop: how => stop(how, { sessions, invocations, scope }),
+    stop: how => stop(how, { sessions, invocations, scope, fleet: foundation.fleet }),
   };
 }
 
@@ -107,13 +108,20 @@ interface Stopping {
   readonly sessions: OpenedSessions;
   readonly invocations: Family;
   readonly scope: Scope;
+  readonly fleet: Fleet;
 }
 
 /** Calls of operations are left before their sessions, so that none takes its closed connection for a lost browser. */
-async function stop(how: 'leave' | 'drain', { sessions: { service }, invocations, scope }: Stopping): Promise<void> {
+async function stop(
+  how: 'leave' | 'drain',
+  { sessions: { service }, invocations, scope, fleet }: Stopping,
+): Promise<void> {
+  await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
-  if (how === 'drain') await service.endAll({ status: 'COMPLETED', reason: 'drained' });
-  else {
+  if (how === 'drain') {
+    await service.endAll({ status: 'COMPLETED', reason: 'drained' });
+    await fleet.leave('left');
+  } else {
     await invocations.close?.();
     await service.abandonAll();
   }

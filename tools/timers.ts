@@ -29,6 +29,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
   'server/entry/cdp/relay.ts': 'how long a client is given to close',
   'server/entry/cdp/upgrade.ts': 'how long a refused client is given to close',
+  'server/entry/forward/forwarder.ts': 'how long a connection to another host may take',
   'server/entry/live/viewer.ts': 'how long a viewer is given to close',
 };
 

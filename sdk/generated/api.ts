@@ -3298,7 +3298,7 @@ export interface components {
              * @description Why the session ended. More precise than `status`.
              * @enum {unknown}
              */
-            endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart" | "credit_exhausted";
+            endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart" | "host_lost" | "credit_exhausted";
             /**
              * Format: uuid
              * @description The agent key that created the session. Absent if the key was deleted.

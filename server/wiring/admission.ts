@@ -19,7 +19,7 @@ export interface Admission {
 
 export function openAdmission(
   { clock, log }: Runtime,
-  { config, store, audit }: Foundation,
+  { config, store, audit, fleet }: Foundation,
   applications: Applications,
 ): Admission {
   const queue = new AdmissionQueue<PlacedSession>(clock);
@@ -27,7 +27,12 @@ export function openAdmission(
     store,
     applications,
     audit,
-    ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+    ceiling: {
+      get maxConcurrent() {
+        return config.slots + fleet.slotsElsewhere;
+      },
+      ...{ maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+    },
     waitingOf: application => queue.waitingOf(application),
     changed: () => queue.freed(),
     clock,

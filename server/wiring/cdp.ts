@@ -1,4 +1,6 @@
 // The wiring of the entry for CDP clients.
+
+import type { Forwarding } from '../domain/fleet/forwarding.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
 import type { Connect } from '../domain/sessions/connect.ts';
@@ -16,10 +18,11 @@ export interface CdpDeps {
   readonly identity: Identity;
   readonly waiting: WaitingBytes;
   readonly live: Families['live'];
+  readonly forwarding: Forwarding;
 }
 
 export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Foundation, deps: CdpDeps): CdpEntry {
-  const { connect, endings, identity, waiting, live } = deps;
+  const { connect, endings, identity, waiting, live, forwarding } = deps;
   return new CdpEntry({
     connect,
     trustedProxies: config.trustedProxies,
@@ -28,6 +31,7 @@ export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Fou
     keyUses: identity.keyUses,
     people: live.service,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
+    forwarding,
     waiting,
     readLong: (message, of) => workers.run(READ_ENVELOPE, message, { of, moved: wholeBufferOf(message) }),
     clock,

@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts';
 import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
+import type { Fleet } from '../domain/fleet/fleet.ts';
 import type { SigningKeys } from '../domain/signing/signing-keys.ts';
 import { Departures } from '../engines/egress/departures.ts';
 import type { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
@@ -16,6 +17,7 @@ import type { Scope } from '../kit/scope.ts';
 import type { Secret } from '../kit/secret.ts';
 import type { Task } from '../kit/task.ts';
 import { WorkerPool } from '../kit/worker-pool.ts';
+import { openFleet } from './fleet.ts';
 import { type KeptFiles, openKeptFiles } from './kept-files.ts';
 import { openOutbound } from './outbound.ts';
 import { openDatabase } from './runtime.ts';
@@ -36,6 +38,8 @@ export interface Basics {
 
 export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
+  /** This host among others. */
+  readonly fleet: Fleet;
   readonly audit: Audit;
   readonly vault: Vault;
   readonly signingKeys: SigningKeys;
@@ -52,7 +56,7 @@ export interface Foundation extends Basics, KeptFiles {
 
 export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
   const { config, secret, scope } = basics;
-  const { clock, host } = runtime;
+  const { clock } = runtime;
   const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
   // server.
@@ -60,8 +64,8 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const store = scope.own(await openDatabase(runtime, config));
   const vault = await openVault(config, store, clock);
   const slots = scope.own(await openSlots(slotOptions(config, runtime)));
-  await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
   const kept = await openKeptFiles(runtime, { ...basics, store });
+  const fleet = await openFleet(runtime, { ...basics, store, artifacts: kept.artifacts });
   await kept.recover();
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
@@ -74,6 +78,7 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
     vault,
     signingKeys: signing,
     store,
+    fleet,
     slots,
     workers,
     links,

@@ -1,5 +1,6 @@
 // The wiring of the HTTP server: the services of the families, and its other parts.
 import { join } from 'node:path';
+import type { Links } from '../domain/files/links.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import { type OperatorListener, openOperator } from '../entry/http/operator.ts';
 import { type Http, openHttp } from '../entry/http/server.ts';
@@ -46,8 +47,17 @@ export async function openOperatorListener(
   return foundation.scope.own(await openOperator({ listen, ready, metrics: metrics.registry }));
 }
 
+/** An invalid link is refused by the operation itself. */
+function linkedObjectIn(links: Links, token: string): string | undefined {
+  try {
+    return links.read(token).object;
+  } catch {
+    return undefined;
+  }
+}
+
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
-  const { config, workers, scope, signingKeys } = foundation;
+  const { config, workers, scope, signingKeys, links } = foundation;
   const { identity, admission, families, sessions, host, driving, invocations, actions, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
   const mcp = openMcp(foundation, {
@@ -95,6 +105,8 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       signingKeys,
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),
+      forwarding: sessions.forwarding,
+      linkedObject: token => linkedObjectIn(links, token),
       metrics: metrics.registry,
       web: {
         folder: WEB_FOLDER,

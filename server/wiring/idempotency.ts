@@ -5,7 +5,7 @@ import type { Foundation } from './foundation.ts';
 
 const SWEEP_KEYS_MS = 60_000;
 
-export function openIdempotency({ host, clock }: Runtime, { store, secret }: Foundation) {
-  const service = new Idempotency({ rows: store.idempotency, host, secret, clock });
+export function openIdempotency({ host, clock }: Runtime, { store, secret, fleet }: Foundation) {
+  const service = new Idempotency({ rows: store.idempotency, host, secret, clock, isLiving: id => fleet.isLiving(id) });
   return { service, tasks: [{ name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => service.sweep() }] };
 }

@@ -2,6 +2,8 @@
 // adopted.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { Forwarding } from '../domain/fleet/forwarding.ts';
+import { HOST_LOST } from '../domain/fleet/lost-hosts.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import { type AdoptParts, adoptSessions } from '../domain/sessions/adopt.ts';
 import { AdoptionNotes } from '../domain/sessions/adoption-notes.ts';
@@ -30,6 +32,7 @@ import { openBrowserHost } from './browser-host.ts';
 import { openCdp } from './cdp.ts';
 import type { Families } from './families.ts';
 import type { Family } from './family.ts';
+import { beginFleet, openForwarding } from './forwarding.ts';
 import type { Foundation } from './foundation.ts';
 import { dueTimesOf } from './retention.ts';
 
@@ -65,6 +68,7 @@ export interface OpenedSessions extends Family, Closeable {
   readonly cdp: CdpEntry;
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
+  readonly forwarding: Forwarding;
   readonly tasks: readonly Task[];
   /** Adopts or ends the sessions of an earlier process. */
   adopt(): Promise<void>;
@@ -80,7 +84,8 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const shared = openShared(runtime, foundation, deps, claims);
   const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
-  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live });
+  const forwarding = openForwarding(runtime, foundation, { lives, isStarting: id => starting.ids.includes(id) });
+  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const pool = new WarmPool({
     ...{ size: config.warm, usual: defaultLaunch(config.engine), browserHost, claims, clock, log },
@@ -93,8 +98,9 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const deliveries = new Deliveries({ rows, host, clock, log });
   const service = openService(runtime, foundation, shared, bringUp, deliveries);
   return {
-    ...{ service, connect, endings, signing, cdp, browserHost, pool },
+    ...{ service, connect, endings, signing, cdp, browserHost, pool, forwarding },
     tasks: [
+      ...beginFleet(runtime, foundation, { endings, lives, starting, warm: () => pool.size }),
       { name: EXPIRE, everyMs: EXPIRE_MS, run: () => expireSessions({ rows, lives, endings, host, clock }) },
       { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
     ],
@@ -106,7 +112,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
 
 function openShared(
   runtime: Runtime,
-  { config, secret, store, prompt }: Foundation,
+  { config, secret, store, prompt, fleet }: Foundation,
   deps: SessionsDeps,
   claims: RecentClaims,
 ): Shared {
@@ -115,7 +121,7 @@ function openShared(
   const { sessions: rows, events } = store;
   const { keyUses, callers } = identity;
   const starting = new Starting(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
-  const signing = new Signing(secret, config.publicUrl);
+  const signing = new Signing(secret, config.hostUrl ?? config.publicUrl);
   const all: readonly Family[] = Object.values(families);
   const watchers = new Watchers(
     all.flatMap(({ watcher }) => watcher ?? []),
@@ -123,6 +129,7 @@ function openShared(
   );
   const endings = new Endings({
     ...{ ...runtime, rows, watchers, lives, starting, dueTimes: dueTimesOf(config) },
+    isElsewhere: row => row.hostId !== runtime.host && fleet.isLiving(row.hostId),
     onEnd: row => {
       metrics.ended(row);
       admission.queue.freed();
@@ -134,7 +141,7 @@ function openShared(
 
 function openService(
   runtime: Runtime,
-  { config, store }: Foundation,
+  { config, store, fleet }: Foundation,
   shared: Shared,
   bringUp: BringUp,
   deliveries: Deliveries,
@@ -144,6 +151,7 @@ function openService(
   const { limits, queue } = shared.admission;
   const creates = new Creates({
     ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
+    hasRoomElsewhere: () => fleet.hasRoomElsewhere,
     defaultRegion: config.regions[0],
     rates: config.credit.rates,
     started: metrics.started,
@@ -152,11 +160,17 @@ function openService(
   return new SessionService({ rows, lives, creates, endings, limits, signing, watchers, clock: runtime.clock });
 }
 
-async function adopt({ config, scope }: Foundation, parts: Omit<AdoptParts, 'notes' | 'graceMs'>): Promise<void> {
+async function adopt(
+  { config, scope, fleet }: Foundation,
+  parts: Omit<AdoptParts, 'notes' | 'graceMs'>,
+): Promise<void> {
   const notes = new AdoptionNotes(join(config.dataDir, 'adoptions'), parts.clock);
   const processEnds = (error: unknown): void => notes.processEnds(error);
   process.on('uncaughtExceptionMonitor', processEnds);
   scope.defer(() => void process.off('uncaughtExceptionMonitor', processEnds));
   scope.own(notes);
+  if (fleet.wasLost)
+    for (const { id } of await parts.rows.ofHost(parts.host))
+      await parts.rows.decideEnd(id, HOST_LOST, parts.clock.now());
   await adoptSessions({ ...parts, notes, graceMs: config.adoptGraceMs });
 }

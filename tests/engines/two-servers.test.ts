@@ -7,6 +7,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { Devices } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { startForeignServer } from './store-fixtures.ts';
@@ -16,7 +17,10 @@ const CACHED_MS = 30_000;
 const scope = new Scope();
 after(() => scope.close());
 const database = await startForeignServer(scope);
+const store = await startS3();
+after(() => store.close());
 const env = {
+  ...store.env,
   BERTH_SLOTS: '0',
   DATABASE_URL: database.url.reveal(),
   BERTH_SECRET: randomBytes(32).toString('hex'),

@@ -39,6 +39,7 @@ const EVERYWHERE = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
   ...['x-content-type-options', 'x-frame-options'],
+  'x-berth-room-elsewhere', // from one host to another, which takes it out
 ]);
 
 const FORMATS = {

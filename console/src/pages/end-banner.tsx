@@ -16,6 +16,7 @@ const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
   timed_out: 'A create may set a longer timeout, up to the limit of the application.',
   connect_timeout: 'Connect sooner after the create, or create it with keepAlive.',
   service_restart: 'The browser could not be taken over. Create it again.',
+  host_lost: 'The machine that ran it stopped answering. What it had stored is kept. Create it again.',
 };
 
 export function EndBanner({ app, session }: { readonly app: string; readonly session: Session }) {

@@ -93,6 +93,7 @@ const FAILURES: ReadonlySet<string> = new Set<EndReason>([
     'egress_limit',
     'disk_limit',
     'service_restart',
+    'host_lost',
     'credit_exhausted',
   ] as const),
 ]);

@@ -56,7 +56,9 @@ const { signal } = caller;
 
 function processes() {
   const rows = new Table();
-  const at = (host: HostId): Idempotency => new Idempotency({ rows, host, secret: new Secret('s'.repeat(32)), clock });
+  const isLiving = (): boolean => true;
+  const at = (host: HostId): Idempotency =>
+    new Idempotency({ rows, host, isLiving, secret: new Secret('s'.repeat(32)), clock });
   return { rows, here: at(HERE), elsewhere: at(ELSEWHERE), at };
 }
 

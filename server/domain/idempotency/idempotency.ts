@@ -44,6 +44,8 @@ export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
   /** A run of this host that this process does not know belongs to a former process and has ended. */
   readonly host: HostId;
+  /** Whether a host still runs. What ran on one that does not has ended. */
+  readonly isLiving: (host: HostId) => boolean;
   readonly secret: Secret;
   readonly clock: Clock;
 }
@@ -121,7 +123,7 @@ export class Idempotency {
     if (!standing.requestDigest.equals(requestDigest)) throw otherRequest();
     const session = sessionId ? { sessionId } : {};
     if (kept) return { again: { ...session, kept } };
-    if (hostId !== this.#parts.host) return 'runs';
+    if (hostId !== this.#parts.host && this.#parts.isLiving(hostId)) return 'runs';
     if (sessionId) return { again: session };
     if (!isAtomic) throw cutOff();
     await this.#parts.rows.release(standing);

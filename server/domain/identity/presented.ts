@@ -1,18 +1,32 @@
-// Reads the credentials in the headers of a request.
+// Reads the credentials in the headers of a request. Of a request that another host passed on, the client is the one that host saw.
 import type { IncomingMessage } from 'node:http';
+import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { Presented } from './callers.ts';
 import { clientAddress } from './client-address.ts';
 
 export const presentedBy = (
+  request: Pick<IncomingMessage, 'headers' | 'socket'>,
+  trustedProxies: readonly string[],
+): Presented => {
+  const { headers } = request;
+  return {
+    authorization: headers.authorization,
+    apiKey: headers['x-bb-api-key']?.toString(),
+    userAgent: headers['user-agent'],
+    ...clientOf(request, trustedProxies),
+  };
+};
+
+/** Where a request came from: the end of its connection, and the client behind trusted proxies. */
+export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
-): Presented => ({
-  authorization: headers.authorization,
-  apiKey: headers['x-bb-api-key']?.toString(),
-  peer: {
-    address: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: undefined }, []),
-    port: socket.remotePort,
-  },
-  userAgent: headers['user-agent'],
-  ip: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trustedProxies),
-});
+): Required<Pick<Presented, 'peer' | 'ip'>> {
+  const from = forwardedFrom({ headers });
+  if (from) return { ip: from.ip, peer: { address: from.address, port: from.port } };
+  const { remoteAddress, remotePort } = socket;
+  return {
+    peer: { address: clientAddress({ remoteAddress, forwardedFor: undefined }, []), port: remotePort },
+    ip: clientAddress({ remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trustedProxies),
+  };
+}

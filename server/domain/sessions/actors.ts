@@ -17,6 +17,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   operator: 'operator',
   drained: 'operator',
   service_restart: 'service',
+  host_lost: 'service',
   credit_exhausted: 'service',
 };
 
@@ -27,6 +28,7 @@ const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   browser_closed: 'a client closed the browser',
   timed_out: 'its time limit was reached',
   connect_timeout: 'no client connected in time',
+  host_lost: 'the host that ran its browser stopped answering',
   drained: 'the operator stopped the service and ended its sessions',
 };
 

@@ -15,6 +15,7 @@ import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
+import { roomElsewhere } from '../fleet/room-elsewhere.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
@@ -66,6 +67,8 @@ export interface CreatesParts extends Runtime {
   readonly deliveries: Deliveries;
   readonly signing: Signing;
   readonly watchers: Watchers;
+  /** Whether another host has a free slot. */
+  readonly hasRoomElsewhere: () => boolean;
   readonly defaultRegion: string;
   /** What sessions cost. */
   readonly rates: CreditRates;
@@ -85,7 +88,7 @@ export class Creates {
   }
 
   async create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
-    if (this.#isStopping) throw stopping();
+    if (this.#isStopping) throw this.#parts.hasRoomElsewhere() ? roomElsewhere(0, 0) : stopping();
     assertProject(caller.applicationId, request.projectId);
     const { warnings } = request;
     const lost = options.delivery && (await this.#findLost(caller, options.delivery));
@@ -138,7 +141,7 @@ export class Creates {
     { timeout }: SessionRequest,
     { run, isPaid }: CreateOptions,
   ): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, refused, rates } = this.#parts;
+    const { rows, trace, refused, rates, hasRoomElsewhere } = this.#parts;
     const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -164,6 +167,7 @@ export class Creates {
       refused('egress'); // waiting does not help
       throw refusalFault(result.refused);
     }
+    if ('full' in result && hasRoomElsewhere()) throw roomElsewhere(result.full.slots, result.full.used);
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
     const { placed, admitted } = result;
     return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };

@@ -6,13 +6,17 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { within } from '../../kit/wait.ts';
+import { until, within } from '../../kit/wait.ts';
 import { withActorAndDetail } from './actors.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
+import { hasEnded } from './session.ts';
 import type { Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
 const BOX_VERDICT_MS = 1_000;
+/** How long an end waits for the host of the session to carry it out. */
+const ELSEWHERE_MS = 20_000;
+const ELSEWHERE_LOOK_MS = 250;
 
 export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rows: SessionRows;
@@ -20,6 +24,8 @@ export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly starting: Starting;
   readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
+  /** Whether another host has the browser of the session, and carries out the end that is decided here. */
+  readonly isElsewhere: (row: SessionRow) => boolean;
   /** When the files and the row of a session that ends at this time are due for deletion. */
   readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
 }
@@ -71,13 +77,14 @@ export class Endings {
   }
 
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    const { rows, lives, starting, watchers, clock, log, trace, onEnd, dueTimes } = this.#parts;
+    const { rows, lives, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
     const began = clock.monotonicMs();
     const decided = await trace.during('session.decide_end', () =>
       rows.decideEnd(id, withActorAndDetail(end), clock.now()),
     );
-    if (!decided) return rows.byId(id);
+    if (!decided) return this.#endedBefore(id);
     const standing = decided.end ?? end;
+    if (isElsewhere(decided)) return this.#carriedOutElsewhere(id);
     await starting.cancel(id);
     const live = lives.get(id);
     if (live)
@@ -99,6 +106,33 @@ export class Endings {
       tookMs: Math.round(clock.monotonicMs() - began),
     });
     return row;
+  }
+
+  /** Another host has ended the row, because it took this one as lost. What still runs here is ended without a trace. */
+  async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
+    const { rows, lives, starting, watchers, log } = this.#parts;
+    const row = await rows.byId(id);
+    await starting.cancel(id);
+    const live = lives.get(id);
+    if (!row?.end || !live) return row;
+    await live
+      .close(row.end, remains => watchers.salvage(row, remains))
+      .catch(error => log.error('session.close_failed', { sessionId: id, error }));
+    lives.remove(id);
+    log.warn('session.ended_elsewhere', { sessionId: id, ...row.end });
+    return row;
+  }
+
+  /** The host of the session finds the decision in the row. */
+  #carriedOutElsewhere(id: SessionId): Promise<SessionRow | undefined> {
+    const { rows } = this.#parts;
+    const look = async (): Promise<SessionRow | undefined> => {
+      const row = await rows.byId(id);
+      return row === undefined || hasEnded(row) ? row : undefined;
+    };
+    return until(ELSEWHERE_MS, `session ${id} to be ended by its host`, look, ELSEWHERE_LOOK_MS).catch(() =>
+      rows.byId(id),
+    );
   }
 }
 

@@ -25,6 +25,9 @@ export function asKey(text: string): ArtifactKey {
 type App = ApplicationId;
 type Session = SessionId;
 
+/** Names the storage, so that hosts can tell whether theirs is the same. */
+export const storageMarkKey: ArtifactKey = key('berth', 'storage-mark');
+
 export const applicationPrefix = (app: App): ArtifactPrefix => prefix(app);
 export const sessionPrefix = (app: App, session: Session): ArtifactPrefix => prefix(app, 'sessions', session);
 

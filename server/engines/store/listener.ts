@@ -15,7 +15,7 @@ const BACKOFF_FIRST_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
 /** All channels are listened to; notifications without a subscriber are dropped. */
-const CHANNELS: readonly Channel[] = ['credential_revoked', 'session_event', 'device_changed'];
+const CHANNELS: readonly Channel[] = ['credential_revoked', 'session_event', 'device_changed', 'hosts_changed'];
 
 interface Subscriber {
   readonly channel: Channel;

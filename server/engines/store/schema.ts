@@ -38,7 +38,7 @@ import type { DownloadRow } from './rows/downloads.ts';
 import type { EgressDayRow } from './rows/egress-days.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
-import type { HostRow } from './rows/hosts.ts';
+import type { HostRow, HostState } from './rows/hosts.ts';
 import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
 import type { InvitationRow } from './rows/invitations.ts';
@@ -80,7 +80,22 @@ export interface Tables {
   consumerConsents: Columns<ConsentRow>;
   keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
   deviceAuthorizations: Columns<DeviceRow>;
-  hosts: Columns<HostRow>;
+  hosts: Columns<
+    HostRow,
+    {
+      state: Generated<HostState>;
+      incarnation: OrNull<string>;
+      leaseUntil: OrNull<Date>;
+      draining: Generated<boolean>;
+      url: OrNull<string>;
+      labels: ColumnType<JsonObject, string | undefined, string>;
+      version: OrNull<string>;
+      warm: Generated<number>;
+      secretMark: OrNull<string>;
+      storeMark: OrNull<string>;
+      clockMs: Generated<number>;
+    }
+  >;
   sessions: SessionsTable;
   applicationLimits: Columns<
     LimitsRow,

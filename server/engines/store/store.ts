@@ -145,6 +145,7 @@ export type Atomic = Pick<
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
  * if its open connections stay open. `session_event`: application id, space, session id of committed events. A
  * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
- * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed.
+ * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a
+ * host joined or left, or drains.
  */
-export type Channel = 'credential_revoked' | 'session_event' | 'device_changed' | 'action_changed';
+export type Channel = 'credential_revoked' | 'session_event' | 'device_changed' | 'action_changed' | 'hosts_changed';

@@ -7,6 +7,7 @@ import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/e
 import { limitHeaders } from '../../../contract/limit-headers.ts';
 import { errorBody } from '../../domain/error-body.ts';
 import { fault } from '../../domain/faults.ts';
+import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
@@ -18,6 +19,7 @@ import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
+import { forwardedFrom } from '../../kit/forwarded.ts';
 import { guarded } from '../../kit/guard.ts';
 import { newRequestId, type SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -32,6 +34,9 @@ const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$
 const REVOKED = { code: 1000, words: 'the address was revoked' };
 const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
+
+/** Every address at which a session accepts WebSockets. */
+const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 
 /** A connection that was allowed, and its session. */
 interface OpenedConnection extends Opened {
@@ -51,6 +56,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
   /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
+  readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;
   readonly readLong: ReadLong;
 }
@@ -102,6 +108,12 @@ export class CdpEntry {
     only: { readonly id: SessionId | undefined } | undefined,
     span: Span,
   ): Promise<void> {
+    if (!only) this.#parts.forwarding.admit(request);
+    const owner = only ? undefined : await this.#ownerOf(request);
+    if (owner) {
+      connection.once('close', () => span.end());
+      return this.#parts.forwarding.passUpgrade(owner, request, connection, head);
+    }
     const elsewhere = only ? undefined : this.#parts.elsewhere(request, connection, head);
     if (elsewhere) {
       connection.once('close', () => span.end());
@@ -120,6 +132,14 @@ export class CdpEntry {
     });
     // An invalid handshake was answered with 400, and the callback above was not called.
     place.giveBack();
+  }
+
+  /** The other host that runs the session. Its own checks decide whether the client may connect. */
+  async #ownerOf(request: IncomingMessage): Promise<Parameters<Forwarding['passUpgrade']>[0] | undefined> {
+    const { forwarding } = this.#parts;
+    if (forwarding.isAlone || forwardedFrom(request)) return undefined;
+    const id = SESSION_PATH.exec(requestUrl(request.url).pathname)?.[1];
+    return id === undefined ? undefined : forwarding.elsewhere('session', id);
   }
 
   async #resolve(

@@ -31,6 +31,7 @@ import type { RequestRates } from '../../domain/limits/request-rates.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
+import { forwardedFrom } from '../../kit/forwarded.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { type Answer, nothing } from './answer.ts';
 import type { ApplicationOrigins } from './application-origins.ts';
@@ -45,6 +46,7 @@ import type { Repeats } from './repeats.ts';
 import type { RequestTracker } from './request-tracker.ts';
 import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
+import { passToOwner, placed, type ToOwnerParts } from './to-owner.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 
@@ -118,6 +120,7 @@ export interface BindParts {
   readonly origins: ApplicationOrigins;
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
+  readonly toOwner: ToOwnerParts;
   /** Called before the body of an upload into a session is read: whether it is allowed, and how large it may be. */
   readonly allowUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
@@ -151,10 +154,11 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     onRequest: async (request, reply) => {
       if (operation(id).forOrigins) await parts.origins.admit(request, reply);
       await identify(id, request, parts);
+      await passToOwner(id, request, reply, parts.tracker.of(request).caller, parts.toOwner);
     },
     handler: async (request, reply) => {
       const given = parts.tracker.attribute(request, () => read(request));
-      if (!upload) return perform(request, reply, given, undefined);
+      if (!upload) return placed(id, request, reply, parts.toOwner, () => perform(request, reply, given, undefined));
       const caller = uploader(request, parts);
       const { maxBytes } = upload;
       // The id was validated by the reader.
@@ -221,7 +225,8 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
-  if (isCounted(id)) rates.take(caller, isWrite);
+  // A request that was passed on was counted there.
+  if (isCounted(id) && !forwardedFrom(request.raw)) rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);

@@ -1,10 +1,12 @@
 // Serves DevTools for a page of a session. The address that was issued redirects to the front end's files, which come from
 // Chromium, with the socket of that page as a parameter. The files contain no data of sessions. Their path contains the
 // version, so that browsers may cache them forever.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
+import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
+import { passSession } from './to-owner.ts';
 import { WebFiles } from './web-files.ts';
 
 const FILES = '/devtools/';
@@ -14,6 +16,7 @@ export interface DevtoolsParts {
   readonly live: Pick<LiveView, 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly publicUrl?: string;
+  readonly forwarding: Forwarding;
 }
 
 /** The front end displays untrusted page content on the console's origin, so it may access only its own files and socket. */
@@ -34,7 +37,10 @@ export function devtoolsPolicy(publicUrl: string): string {
   ].join('; ');
 }
 
-export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl = '' }: DevtoolsParts): void {
+export function serveDevtools(
+  app: FastifyInstance,
+  { live, frontEnd, publicUrl = '', forwarding }: DevtoolsParts,
+): void {
   const headers = publicUrl === '' ? {} : { 'content-security-policy': devtoolsPolicy(publicUrl) };
   const versions = new Map<string, WebFiles>();
   const filesOf = (version: string): WebFiles | undefined => {
@@ -46,7 +52,9 @@ export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl 
     return files;
   };
 
-  app.get('/v1/browsers/live/:id/devtools', async (request, reply) => {
+  const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    passSession(String(Object(request.params).id), request, reply, forwarding);
+  app.get('/v1/browsers/live/:id/devtools', { onRequest: toOwner }, async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const named = page === undefined ? undefined : String(page);
     const inspector = await live.resolveInspector(String(token), String(id), named);

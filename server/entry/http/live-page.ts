@@ -1,10 +1,12 @@
 // Serves the page of the live view. It may be embedded in any site. What a viewer may do depends on the token in the address,
 // which is checked when the page opens its socket.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
+import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { IncomingFiles } from './incoming-files.ts';
+import { passSession } from './to-owner.ts';
 import type { WebFiles } from './web-files.ts';
 
 const ASSETS = '/live-view/';
@@ -23,6 +25,7 @@ export interface LivePageParts {
   readonly live: Pick<LiveView, 'resolveUploader'>;
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
   readonly incoming: IncomingFiles;
+  readonly forwarding: Forwarding;
 }
 
 export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files: WebFiles | undefined): void {
@@ -39,7 +42,9 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     return built().send('index.html', request, reply, false);
   });
   // An upload for a file chooser of the page, from the viewer who has control.
-  app.post('/v1/browsers/live/:id/files', { config: { upload: true } }, async request => {
+  const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    passSession(String(Object(request.params).id), request, reply, parts.forwarding);
+  app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: toOwner }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const live = await parts.live.resolveUploader(String(token), String(id));
     const sender = { applicationId: live.applicationId };

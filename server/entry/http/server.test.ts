@@ -16,6 +16,7 @@ import { serviceDocuments } from '../../domain/config/service-documents.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
+import { noForwarding } from '../../domain/fleet/forwarding.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
@@ -23,7 +24,7 @@ import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { SessionRequest, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { systemClock } from '../../kit/clock.ts';
-import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+import { type AccountId, type ApplicationId, type HostId, type KeyId, newId, type TokenId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
 import { noTracer } from '../../kit/trace.ts';
 import { WorkerPool } from '../../kit/worker-pool.ts';
@@ -335,6 +336,8 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     live: { urls: unasked, revoke: unasked, resolveUploader: never, resolveInspector: never },
     frontEnd: { of: unasked, folderOf: () => undefined },
     metrics: new Registry(),
+    forwarding: noForwarding(newId<HostId>(new Date())),
+    linkedObject: () => undefined,
     ...parts,
   });
   opened.push(() => http.close());

@@ -11,6 +11,7 @@ import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { DeviceVerbs } from '../../domain/device/device.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
+import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { Host } from '../../domain/host/host.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
@@ -155,6 +156,8 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly storedCredentials: StoredCredentialVerbs;
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
+  readonly forwarding: Forwarding;
+  readonly linkedObject: (token: string) => string | undefined;
   readonly metrics: Registry;
   readonly workers: Workers;
   /** The folder of the built console and docs site, and the origins of signed links that the console may load from. */
@@ -204,7 +207,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, tracker),
   });
   readBodies(app, tracker);
-  trackRequests(app, tracker, parts.clock);
+  trackRequests(app, tracker, parts);
   boundAnswers(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
@@ -226,6 +229,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     }),
     clock: parts.clock,
     incoming,
+    toOwner: parts,
     allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
   });
   refuseOtherMethods(app, methods);
@@ -353,12 +357,17 @@ const onlyJson = (): Error =>
     advice: 'Send Content-Type: application/json.',
   });
 
-function trackRequests(app: FastifyInstance, tracker: RequestTracker, clock: Clock): void {
+function trackRequests(
+  app: FastifyInstance,
+  tracker: RequestTracker,
+  { clock, forwarding }: Pick<HttpParts, 'clock' | 'forwarding'>,
+): void {
   app.addHook('onRequest', async (request, reply) => {
     tracker.begin(request, request.routeOptions.config.operation);
     limitRequestTime(request, clock);
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
     reply.raw.once('close', () => tracker.end(request, reply.raw.statusCode, reply.raw.writableFinished));
+    forwarding.admit(request.raw);
   });
 }
 

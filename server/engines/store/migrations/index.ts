@@ -36,6 +36,7 @@ import { up as invocationsOfApplication } from './0037-invocations-of-applicatio
 import { up as typedCredentials } from './0040-typed-credentials.ts';
 import { up as actions } from './0043-actions.ts';
 import { up as consumers } from './0044-consumers.ts';
+import { up as fleet } from './0045-fleet.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -74,4 +75,5 @@ export const migrations: Record<string, Migration> = {
   '0040-typed-credentials': { up: typedCredentials },
   '0043-actions': { up: actions },
   '0044-consumers': { up: consumers },
+  '0045-fleet': { up: fleet },
 };

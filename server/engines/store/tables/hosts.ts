@@ -1,13 +1,164 @@
-// Hosts: the server processes that own browsers.
+// Hosts: the server processes that own browsers. Leases are counted by the clock of the database, which all hosts share.
+import { sql } from 'kysely';
+import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { Hosts } from '../rows/hosts.ts';
+import type { Hosts, JoiningHost, ListedHost, LivingHost, Owner } from '../rows/hosts.ts';
+
+/** All joins take this advisory lock. */
+const JOIN_LOCK = 7_310_045;
+
+const isFresh = sql<boolean>`state in ('up', 'away') and lease_until > now()`;
+const after = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1000})`;
+const used = sql<number>`(select count(*)::int from sessions
+  where sessions.host_id = hosts.id and sessions.status in ('PENDING', 'RUNNING'))`;
 
 export const hosts = (db: Db): Hosts => ({
   announce: async ({ id, region, slots, startedAt }) => {
+    const values = { region, slots, startedAt, state: 'alone', incarnation: null, leaseUntil: null } as const;
     await db
       .insertInto('hosts')
-      .values({ id, region, slots, startedAt })
-      .onConflict(conflict => conflict.column('id').doUpdateSet({ region, slots, startedAt }))
+      .values({ id, ...values })
+      .onConflict(conflict => conflict.column('id').doUpdateSet(values))
       .execute();
   },
+
+  now: async () => {
+    const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
+    if (!rows[0]) throw new Error('the database did not say its time');
+    return rows[0].now;
+  },
+
+  join: (row, leaseMs, judge) =>
+    db.transaction().execute(async trx => {
+      await sql`select pg_advisory_xact_lock(${JOIN_LOCK})`.execute(trx);
+      const before = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
+      const others = (await livingHosts(trx)).filter(({ id }) => id !== row.id);
+      const { storeMark } = await judge(others);
+      await upsert(trx, row, storeMark, leaseMs);
+      await tell(trx);
+      return { wasLost: before[0]?.state === 'lost' };
+    }),
+
+  renew: async ({ id, incarnation }, leaseMs, warm) => {
+    const renewed = db
+      .updateTable('hosts')
+      .set({ leaseUntil: after(leaseMs), warm })
+      .where('id', '=', id)
+      .where('incarnation', '=', incarnation)
+      .where('state', '=', 'up')
+      .returning('draining');
+    return (await renewed.execute())[0];
+  },
+
+  living: () => livingHosts(db),
+
+  leave: async ({ id, incarnation }, state, leaseMs) => {
+    const left = db.updateTable('hosts').set({ state, leaseUntil: after(leaseMs), warm: 0 });
+    await left
+      .where('id', '=', id)
+      .where('incarnation', '=', incarnation)
+      .where('state', 'in', ['up', 'away'])
+      .execute();
+    await tell(db);
+  },
+
+  lose: async leaseMs => {
+    const lost = db
+      .updateTable('hosts')
+      .set({ state: 'lost', warm: 0 })
+      .where('state', 'in', ['up', 'away'])
+      .where('leaseUntil', '<', sql<Date>`now()`)
+      .where(sql<boolean>`pg_postmaster_start_time() < ${after(-leaseMs)}`)
+      .returning('id');
+    return (await lost.execute()).map(({ id }) => id);
+  },
+
+  orphans: async batch => {
+    const { rows } = await sql<{ id: SessionId }>`
+      select sessions.id from hosts join sessions on sessions.host_id = hosts.id
+        where hosts.state = 'lost' and sessions.status in ('PENDING', 'RUNNING') limit ${batch}`.execute(db);
+    return rows.map(({ id }) => id);
+  },
+
+  lostWithContexts: async () => {
+    const { rows } = await sql<{ id: HostId }>`
+      select id from hosts where state = 'lost' and exists (select from context_uses where host_id = hosts.id)`.execute(
+      db,
+    );
+    return rows.map(({ id }) => id);
+  },
+
+  inherit: async to => {
+    const { rows } = await sql<{ count: number }>`
+      with lost as (select id from hosts where state = 'lost'),
+        calls as (update invocations set host_id = ${to} where host_id in (select id from lost)
+          and state in ('accepted', 'dispatched') returning 1),
+        films as (update recording_files set host_id = ${to} where host_id in (select id from lost)
+          and state = 'PENDING' returning 1)
+      select ((select count(*) from calls) + (select count(*) from films))::int as count`.execute(db);
+    return rows[0]?.count ?? 0;
+  },
+
+  hostOfSession: id => ownerIn(db, 'sessions', id),
+  hostOfDownload: id => ownerIn(db, 'downloads', id),
+  hostOfInvocation: id => ownerIn(db, 'invocations', id),
+
+  list: async () => {
+    const { rows } = await sql<ListedHost>`
+      select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, ${used} as used
+        from hosts where state <> 'removed' order by started_at desc limit 1000`.execute(db);
+    return rows;
+  },
+
+  drain: async (id, draining) => {
+    const changed = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');
+    const isThere = (await changed.returning('id').execute()).length > 0;
+    await tell(db);
+    return isThere;
+  },
+
+  remove: async id => {
+    const removed = db
+      .updateTable('hosts')
+      .set({ state: 'removed' })
+      .where('id', '=', id)
+      .where('state', 'in', ['left', 'lost', 'alone'])
+      .where(
+        sql<boolean>`not exists (select from sessions where host_id = hosts.id and status in ('PENDING', 'RUNNING'))`,
+      );
+    return (await removed.returning('id').execute()).length > 0;
+  },
 });
+
+/** Other hosts read the rows again at once. They also do so every few seconds. */
+const tell = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
+
+async function livingHosts(db: Db): Promise<LivingHost[]> {
+  const { rows } = await sql<LivingHost>`
+    select id, region, slots, started_at, incarnation, url, labels, version, secret_mark, store_mark, clock_ms, state,
+        draining, warm, ${used} as used
+      from hosts where ${isFresh} order by id`.execute(db);
+  return rows;
+}
+
+async function upsert(trx: Db, row: JoiningHost, storeMark: string, leaseMs: number): Promise<void> {
+  const { id, labels, ...rest } = row;
+  const state = 'up' as const;
+  const values = { ...rest, labels: JSON.stringify(labels), storeMark, state, leaseUntil: after(leaseMs), warm: 0 };
+  await trx
+    .insertInto('hosts')
+    .values({ id, ...values })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(values))
+    .execute();
+}
+
+async function ownerIn(
+  db: Db,
+  table: 'sessions' | 'downloads' | 'invocations',
+  id: string,
+): Promise<Owner | undefined> {
+  const { rows } = await sql<Owner>`select host_id, application_id from ${sql.table(table)} where id = ${id}`.execute(
+    db,
+  );
+  return rows[0];
+}

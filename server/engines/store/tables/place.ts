@@ -92,9 +92,9 @@ function firstIdOf(time: Date): string {
 // ---- the host, and the row -----------------------------------------------------------------------------------------
 
 async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used: number }> {
-  const { slots } = await trx
+  const { slots, draining, state } = await trx
     .selectFrom('hosts')
-    .select('slots')
+    .select(['slots', 'draining', 'state'])
     .where('id', '=', row.hostId)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
@@ -104,7 +104,8 @@ async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used:
     .where('hostId', '=', row.hostId)
     .where('status', 'in', ['PENDING', 'RUNNING'])
     .executeTakeFirstOrThrow();
-  return { slots, used };
+  const takesNone = draining || !(state === 'up' || state === 'alone');
+  return { slots: takesNone ? 0 : slots, used };
 }
 
 /** After the commit a repeated request finds the session, even if this process dies before it answers. */

@@ -1,0 +1,65 @@
+// `berth hosts`: the hosts that share this database, and whether they take sessions.
+import { systemClock } from '../../server/kit/clock.ts';
+import type { Local } from '../../server/local.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+import type { JsonOption } from './tokens.ts';
+
+const LOOK_MS = 1_000;
+
+export interface DrainOptions {
+  readonly wait: number;
+}
+
+export function listHosts(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const hosts = (await local.listHosts()).map(({ startedAt, isFresh, url, version, ...host }) => ({
+      ...host,
+      ...{ url: url ?? undefined, version: version ?? undefined },
+      state: host.state === 'up' && !isFresh ? 'lost' : host.state,
+      startedAt: startedAt.toISOString(),
+    }));
+    if (options.json) return printJson(terminal, hosts);
+    for (const { id, state, draining, region, used, slots, url = '', version = '' } of hosts)
+      terminal.print(
+        `${id}  ${draining ? `${state}, draining` : state}  ${used} of ${slots} slots  ${region}  ${version}  ${url}\n`,
+      );
+  });
+}
+
+/** Waits until the sessions of the host have ended. */
+export function drainHost(terminal: Terminal, id: string, { wait }: DrainOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    await local.drainHost(id, true);
+    const untilMs = systemClock.monotonicMs() + 1000 * wait;
+    for (;;) {
+      const left = await usedOn(local, id);
+      if (left === 0) return terminal.print(`Host ${id} has no sessions, and gets none.\n`);
+      if (systemClock.monotonicMs() >= untilMs)
+        throw new CommandFailed(
+          EXIT.failed,
+          `Host ${id} gets no more sessions, and still has ${left}. Wait longer with --wait SECONDS, or release them.`,
+        );
+      await systemClock.sleep(LOOK_MS);
+    }
+  });
+}
+
+export function undrainHost(terminal: Terminal, id: string): Promise<void> {
+  return withLocal(terminal, async local => {
+    await local.drainHost(id, false);
+    terminal.print(`Host ${id} gets sessions again.\n`);
+  });
+}
+
+export function removeHost(terminal: Terminal, id: string): Promise<void> {
+  return withLocal(terminal, async local => {
+    await local.removeHost(id);
+    terminal.print(`Host ${id} is removed from the list.\n`);
+  });
+}
+
+const usedOn = async (local: Local, id: string): Promise<number> =>
+  (await local.listHosts()).find(host => host.id === id)?.used ?? 0;

@@ -1,0 +1,38 @@
+// Declares the commands about the hosts of a fleet.
+import type { Command } from 'commander';
+import type { DrainOptions } from './commands/hosts.ts';
+import type { JsonOption } from './commands/tokens.ts';
+import { readCount } from './option-values.ts';
+import type { Terminal } from './terminal.ts';
+
+const WAIT_SECONDS = 3600;
+
+export function addHosts(program: Command, terminal: Terminal): void {
+  const hosts = program
+    .command('hosts')
+    .description('The hosts that share this database: see them, and take them out of service.')
+    .helpCommand(false);
+  hosts
+    .command('list')
+    .description('List the hosts, newest first.')
+    .option('--json', 'print them as JSON')
+    .action(async (options: JsonOption) => (await import('./commands/hosts.ts')).listHosts(terminal, options));
+  hosts
+    .command('drain')
+    .description('Give a host no more sessions, and wait until those that it has are over.')
+    .argument('<ID>', 'the host')
+    .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS)
+    .action(async (id: string, options: DrainOptions) =>
+      (await import('./commands/hosts.ts')).drainHost(terminal, id, options),
+    );
+  hosts
+    .command('undrain')
+    .description('Give a host sessions again.')
+    .argument('<ID>', 'the host')
+    .action(async (id: string) => (await import('./commands/hosts.ts')).undrainHost(terminal, id));
+  hosts
+    .command('remove')
+    .description('Remove a host that has stopped from the list.')
+    .argument('<ID>', 'the host')
+    .action(async (id: string) => (await import('./commands/hosts.ts')).removeHost(terminal, id));
+}

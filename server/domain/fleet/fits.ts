@@ -1,0 +1,78 @@
+// Whether a host may join others: it must share their secret and their file storage, its clock must agree with theirs, and
+// others must be able to reach it. Each refusal says what to change.
+import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
+import { Fault } from '../../kit/fault.ts';
+import { isLoopback } from '../../kit/loopback.ts';
+
+const CLOCKS_APART_MAX_MS = 5_000;
+
+export interface FileStorage {
+  readonly kind: 'disk' | 's3';
+  /** Names the storage. Undefined: this storage has no name yet. */
+  mark(): Promise<string | undefined>;
+  /** Gives the storage a name, and returns it. */
+  setMark(): Promise<string>;
+}
+
+/** Returns the mark of the storage. Throws `fleet_refused`. */
+export async function assertFits(
+  own: JoiningHost,
+  storage: FileStorage,
+  others: readonly LivingHost[],
+): Promise<{ storeMark: string }> {
+  const [first] = others;
+  if (!first) return { storeMark: await markWhenAlone(storage) };
+  const named = `host ${first.id} (${first.url})`;
+  if (storage.kind === 'disk')
+    throw refused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
+      cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
+    });
+  for (const other of others) assertAgrees(own, other);
+  const storeMark = await storage.mark();
+  for (const other of others)
+    if (other.storeMark !== NO_MARK && other.storeMark !== storeMark)
+      throw refused(`The bucket of this server is not that of host ${other.id} (${other.url}).`, {
+        cure: 'Give all hosts the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT.',
+      });
+  return { storeMark: storeMark ?? first.storeMark };
+}
+
+/** A host that is alone starts without its storage, and with a disk that no other host can use. */
+const NO_MARK = '';
+const DISK_MARK = 'disk';
+
+async function markWhenAlone(storage: FileStorage): Promise<string> {
+  if (storage.kind === 'disk') return DISK_MARK;
+  const mark = async (): Promise<string> => (await storage.mark()) ?? (await storage.setMark());
+  return mark().catch(() => NO_MARK);
+}
+
+function assertAgrees(own: JoiningHost, other: LivingHost): void {
+  const named = `host ${other.id} (${other.url})`;
+  if (other.storeMark === DISK_MARK)
+    throw refused(`The database is in use by ${named}, which keeps files on its disk.`, {
+      cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
+    });
+  if (other.secretMark !== own.secretMark)
+    throw refused(`The secret of this server is not that of ${named}.`, {
+      cure: 'Set the same BERTH_SECRET for all hosts.',
+    });
+  const apartMs = Math.abs(other.clockMs - own.clockMs);
+  if (apartMs > CLOCKS_APART_MAX_MS)
+    throw refused(`The clock of this server is ${Math.round(apartMs / 1000)} s apart from that of ${named}.`, {
+      cure: 'Set the clocks of all machines by NTP, then start again.',
+    });
+  if (isLocal(own) !== isLocal(other))
+    throw refused(`The address ${own.url} of this server and ${other.url} of ${named} do not reach each other.`, {
+      cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
+    });
+  if (other.url === own.url)
+    throw refused(`The address ${own.url} is also that of ${named}.`, {
+      cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
+    });
+}
+
+const isLocal = ({ url }: Pick<JoiningHost, 'url'>): boolean => isLoopback(new URL(url).hostname);
+
+const refused = (what: string, { cure }: { readonly cure: string }): Fault =>
+  new Fault('fleet_refused', what, { advice: cure });

@@ -1,0 +1,215 @@
+// This host among others: its lease, which other hosts live, and which of them should take a session. With the embedded database
+// there is no lease, and the host is always alone.
+import { randomUUID } from 'node:crypto';
+import type { Hosts, JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
+import { reason } from '../../kit/fault.ts';
+import type { HostId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+import { assertFits, type FileStorage } from './fits.ts';
+import { choose, roomOf } from './placement.ts';
+
+/** Together with the interval at which leases are judged, sessions of a lost host end within 15 seconds. */
+export const LEASE_MS = 12_000;
+export const RENEW_MS = 2_000;
+/** How long a host that restarts may take. */
+const AWAY_MS = 60_000;
+/** A host that could not renew ends its sessions this long before others may take it as lost. */
+const FENCE_BEFORE_MS = 1_500;
+const ANSWER_MS = 4_000;
+
+export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
+  readonly rows: Hosts;
+  readonly storage: FileStorage;
+  readonly own: Omit<JoiningHost, 'id' | 'incarnation' | 'clockMs'>;
+}
+
+interface Lease {
+  readonly row: JoiningHost;
+  /** Of the monotonic clock: others cannot take this host as lost before. */
+  untilMs: number;
+  /** Since when it has been renewed without a gap. */
+  readonly sinceMs: number;
+}
+
+export class Fleet implements Closeable {
+  readonly #parts: FleetParts;
+  #lease: Lease | undefined;
+  #living: readonly LivingHost[] = [];
+  /** Sessions that were placed since the uses were read. */
+  readonly #placed = new Map<HostId, number>();
+  #warm: () => number = () => 0;
+  #fence: (why: string) => Promise<void> = async () => {};
+  #fencing: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+  #renewing: Promise<void> | undefined;
+  #isClosed = false;
+  #wasLost = false;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes the lease. Throws `fleet_refused`. */
+  async join(): Promise<void> {
+    const { rows, storage, own, host, clock, log } = this.#parts;
+    const askedMs = clock.monotonicMs();
+    const now = await rows.now();
+    const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - askedMs) / 2);
+    const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
+    const beganMs = clock.monotonicMs();
+    const { wasLost } = await rows.join(row, LEASE_MS, others => assertFits(row, storage, others));
+    this.#lease = { row, untilMs: beganMs + LEASE_MS, sinceMs: beganMs };
+    await this.#look();
+    this.#renewing ??= this.#keepRenewing();
+    log.info('fleet.joined', { hosts: this.#living.length, url: row.url });
+    this.#wasLost = wasLost;
+  }
+
+  /** Whether other hosts had taken this one as lost before it joined: then its sessions are not continued. */
+  get wasLost(): boolean {
+    return this.#wasLost;
+  }
+
+  /** `fence`: ends all sessions of this host at once. Called when the lease is gone. */
+  begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
+    this.#warm = parts.warm;
+    this.#fence = parts.fence;
+  }
+
+  /** From the join on, because the start of the other parts may take longer than a lease. */
+  async #keepRenewing(): Promise<void> {
+    const { clock } = this.#parts;
+    while (!this.#isClosed) {
+      await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
+      await this.renew();
+    }
+  }
+
+  /** Extends the lease, and reads which other hosts live. */
+  async renew(): Promise<void> {
+    const lease = this.#lease;
+    const { rows, clock, log } = this.#parts;
+    if (this.#isClosed || !lease) return;
+    const askedMs = clock.monotonicMs();
+    const others = this.peers.length;
+    try {
+      const renewed = await within(ANSWER_MS, 'the lease to be renewed', () =>
+        rows.renew(lease.row, LEASE_MS, this.#warm()),
+      );
+      if (!renewed) await this.#lost('another host took it as lost');
+      else lease.untilMs = askedMs + LEASE_MS;
+      await within(ANSWER_MS, 'the hosts', () => this.#look());
+    } catch (error) {
+      log.warn('fleet.not_renewed', { reason: reason(error) });
+      const isOver = clock.monotonicMs() > lease.untilMs - FENCE_BEFORE_MS;
+      // Alone, nobody takes the host as lost, so its sessions can wait for the database.
+      if (isOver && others > 0 && this.#lease === lease) await this.#lost('it could not be renewed in time');
+    }
+  }
+
+  /** Whether this host may take others as lost: it has renewed its own lease without a gap for as long as one lasts. */
+  get mayJudge(): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const lease = this.#lease;
+    return lease !== undefined && nowMs < lease.untilMs && nowMs - lease.sinceMs > LEASE_MS;
+  }
+
+  /** Whether no other host is known. */
+  get isAlone(): boolean {
+    return this.peers.length === 0;
+  }
+
+  get hasLease(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  get peers(): readonly LivingHost[] {
+    return this.#living.filter(({ id }) => id !== this.#parts.host);
+  }
+
+  peer(id: HostId): LivingHost | undefined {
+    return this.peers.find(peer => peer.id === id);
+  }
+
+  isLiving(id: HostId): boolean {
+    return id === this.#parts.host || this.#living.some(host => host.id === id);
+  }
+
+  /** Slots of the other living hosts. */
+  get slotsElsewhere(): number {
+    return this.peers.reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  /** The host that should take a session next. Undefined: none takes any. */
+  choose(region: string | undefined, without: ReadonlySet<HostId> = new Set()): HostId | undefined {
+    const chosen = choose(
+      this.#living.filter(({ id }) => !without.has(id)),
+      { own: this.#parts.host, placed: this.#placed, ...(region === undefined ? {} : { region }) },
+    );
+    if (chosen) this.#placed.set(chosen, (this.#placed.get(chosen) ?? 0) + 1);
+    return chosen;
+  }
+
+  /** Whether another host has a free slot. */
+  get hasRoomElsewhere(): boolean {
+    return this.peers.some(peer => roomOf(peer, this.#placed) > 0);
+  }
+
+  /** Reads again which hosts live, because one is not known yet. */
+  async look(): Promise<void> {
+    await this.#look().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
+  }
+
+  /** `away`: this host restarts, and keeps its sessions. `left`: it has none. */
+  async leave(how: 'away' | 'left'): Promise<void> {
+    this.#stopRenewing();
+    const { rows, log } = this.#parts;
+    const lease = this.#lease;
+    if (!lease) return;
+    await within(ANSWER_MS, 'the lease to be given up', () =>
+      rows.leave(lease.row, how, how === 'away' ? AWAY_MS : 0),
+    ).catch(error => log.warn('fleet.not_left', { reason: reason(error) }));
+  }
+
+  async close(): Promise<void> {
+    this.#stopRenewing();
+    await this.#renewing;
+    await this.#fencing;
+  }
+
+  #stopRenewing(): void {
+    this.#isClosed = true;
+    this.#closing.abort(new Error('the host leaves'));
+  }
+
+  async #look(): Promise<void> {
+    this.#living = await this.#parts.rows.living();
+    this.#placed.clear();
+  }
+
+  /** Sessions first; then this host joins again as if it had none. */
+  #lost(why: string): Promise<void> {
+    this.#fencing ??= this.#endAndRejoin(why).finally(() => {
+      this.#fencing = undefined;
+    });
+    return this.#fencing;
+  }
+
+  async #endAndRejoin(why: string): Promise<void> {
+    const { log, clock } = this.#parts;
+    this.#lease = undefined;
+    log.error('fleet.lease_lost', { why });
+    await this.#fence(why);
+    while (!this.#isClosed) {
+      try {
+        await within(3 * ANSWER_MS, 'the host to join again', () => this.join());
+        return;
+      } catch (error) {
+        log.warn('fleet.not_joined', { reason: reason(error) });
+        await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { type HostId, newId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { HostTokens } from './host-tokens.ts';
+
+const SECRET = new Secret('s'.repeat(32));
+const [A, B, C] = [newId<HostId>(new Date()), newId<HostId>(new Date()), newId<HostId>(new Date())];
+const REQUEST = { method: 'GET', path: '/v1/browsers/sessions?limit=1' };
+const CLIENT = { ip: '10.0.0.9', address: '10.0.0.8', port: 4321 };
+
+const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
+  new HostTokens(secret, host, { ...systemClock, now: () => new Date(Date.now() + aheadMs) });
+
+const refuses = (read: () => unknown, why: RegExp): void =>
+  assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
+
+test('says who passed a request on, and where it came from', () => {
+  assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
+});
+
+test('is refused for another host, method, path or time, and by whoever made it', () => {
+  const token = at(A).make(B, REQUEST, CLIENT);
+  refuses(() => at(C).read(token, REQUEST), /for another host/);
+  refuses(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
+  refuses(() => at(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
+  refuses(() => at(B, 15_001).read(token, REQUEST), /has expired/);
+  refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a circle/);
+});
+
+test('is refused with another secret, changed, or made up', () => {
+  const token = at(A).make(B, REQUEST, CLIENT);
+  const [words = '', signature = ''] = token.split('.');
+  const changed = Buffer.from(Buffer.from(words, 'base64url').toString().replace('10.0.0.9', '10.0.0.1')).toString(
+    'base64url',
+  );
+  const foreign = at(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
+  for (const one of [foreign, `${changed}.${signature}`, `${words}.`, `${token}.x`, '', '.', 'x'.repeat(100_000)])
+    refuses(() => at(B).read(one, REQUEST), /is not of this fleet/);
+});

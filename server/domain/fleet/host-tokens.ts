@@ -1,0 +1,90 @@
+// Tokens with which hosts of a fleet pass requests to each other. Each is for one host, method and address, and valid for seconds.
+// They are made with the secret that the hosts share; they replace no credential, which the request carries as well.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../kit/clock.ts';
+import { parseJson } from '../../kit/foreign.ts';
+import { type ForwardedFrom, noteForwarded } from '../../kit/forwarded.ts';
+import { type HostId, isUuid } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault } from '../faults.ts';
+
+export const HOST_TOKEN_HEADER = 'x-berth-host-token';
+/** Hosts whose clocks are apart by more than five seconds are refused at their start. */
+const VALID_MS = 15_000;
+const TOKEN_CHARS_MAX = 8192;
+
+export interface Passed {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
+export type TokenClaims = ForwardedFrom;
+
+export class HostTokens {
+  readonly #secret: Secret;
+  readonly #host: HostId;
+  readonly #clock: Clock;
+
+  constructor(secret: Secret, host: HostId, clock: Clock) {
+    this.#secret = secret;
+    this.#host = host;
+    this.#clock = clock;
+  }
+
+  make(to: HostId, { method, path }: Passed, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
+    const expires = this.#clock.now().getTime() + VALID_MS;
+    const words = JSON.stringify([this.#host, to, method, path, expires, ip, address, port ?? null]);
+    return `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
+  }
+
+  /** Throws `permission_denied` for a token that no host of this fleet made for this request. */
+  read(token: string, { method, path }: Passed): ForwardedFrom {
+    const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
+    const words = Buffer.from(encoded, 'base64url').toString();
+    if (more.length > 0 || !same(signature, this.#sign(words))) throw refused('is not of this fleet');
+    const claims = parseJson(words);
+    const [from, to, forMethod, forPath, expires, ip, address, port]: unknown[] = Array.isArray(claims) ? claims : [];
+    if (to !== this.#host) throw refused('is for another host');
+    if (from === this.#host) throw refused('was made by this host, so the request went in a circle');
+    if (forMethod !== method || forPath !== path) throw refused('is for another request');
+    if (!(Number(expires) > this.#clock.now().getTime())) throw refused('has expired');
+    if (typeof from !== 'string' || !isUuid(from)) throw refused('is not of this fleet');
+    return {
+      ...{ host: from, ip: String(ip), address: String(address) },
+      ...(typeof port === 'number' ? { port } : {}),
+    };
+  }
+
+  #sign(words: string): string {
+    return createHmac('sha256', this.#secret.reveal()).update(`host token:${words}`).digest('base64url');
+  }
+}
+
+/** Notes a request that another host passed on. One without a token comes from a client; one with a bad token is refused. */
+export function admitForwarded(
+  tokens: HostTokens | undefined,
+  request: Parameters<typeof noteForwarded>[0] & {
+    readonly method?: string | undefined;
+    readonly url?: string | undefined;
+  },
+): void {
+  const token = request.headers[HOST_TOKEN_HEADER];
+  if (token === undefined) return;
+  if (!tokens || typeof token !== 'string') throw refused('is not expected by this host, which is in no fleet');
+  noteForwarded(request, tokens.read(token, { method: request.method ?? '', path: request.url ?? '' }));
+}
+
+/** Equal for hosts with the same secret, and says nothing about it. */
+export const markOf = (secret: Secret): string =>
+  createHmac('sha256', secret.reveal()).update('fleet secret mark').digest('hex').slice(0, 32);
+
+function same(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+const refused = (why: string): Error =>
+  fault('permission_denied', `The token in ${HOST_TOKEN_HEADER} ${why}.`, {
+    advice: 'Only hosts of a fleet send this header: remove it.',
+  });

@@ -1,0 +1,47 @@
+// What happens to the sessions of a host whose lease ran out: they end as ERROR / host_lost, and their contexts are unlocked at the
+// version that was saved last. Any host does it, from rows.
+import type { ContextUses } from '../../engines/store/rows/contexts.ts';
+import type { Hosts } from '../../engines/store/rows/hosts.ts';
+import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Endings } from '../sessions/endings.ts';
+import { type Fleet, LEASE_MS } from './fleet.ts';
+
+export const JUDGE_MS = 1_000;
+const BATCH = 200;
+
+export const HOST_LOST: SessionEnd = { status: 'ERROR', reason: 'host_lost' };
+
+export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
+  readonly fleet: Fleet;
+  readonly rows: Hosts;
+  readonly uses: ContextUses;
+  readonly endings: Pick<Endings, 'end'>;
+}
+
+/** A clock task. */
+export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
+  const { fleet, rows, endings, log } = parts;
+  if (!fleet.mayJudge) return { lost: 0, ended: 0 };
+  const lost = await rows.lose(LEASE_MS);
+  for (const hostId of lost) log.warn('fleet.host_lost', { hostId });
+  if (lost.length > 0) await fleet.look();
+  const orphans = await rows.orphans(BATCH);
+  await Promise.all(orphans.map(id => endings.end(id, HOST_LOST)));
+  await unlockContexts(parts);
+  if (!fleet.isAlone || lost.length > 0) await rows.inherit(parts.host);
+  return { lost: lost.length, ended: orphans.length };
+}
+
+async function unlockContexts({ rows, uses, clock, log }: LostHostsParts): Promise<void> {
+  for (const host of await rows.lostWithContexts())
+    for (const session of await uses.ofHost(host)) {
+      const use = await uses.get(session);
+      if (!use) continue;
+      const detail = { contextId: use.contextId, reason: 'the host of the session was lost' };
+      await uses.fail({
+        ...{ session, type: 'context.save_failed', at: clock.now(), actor: { kind: 'service' }, detail },
+      });
+      log.warn('context.unlocked', { sessionId: session, hostId: host });
+    }
+}

@@ -1,0 +1,60 @@
+// Which host owns what a request is about, if it is another one that lives.
+import type { Hosts, LivingHost, Owner } from '../../engines/store/rows/hosts.ts';
+import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Fleet } from './fleet.ts';
+
+/** A session stays on its host, so its owner is remembered. */
+const REMEMBERED_MAX = 10_000;
+
+export type Owned = 'session' | 'download' | 'invocation';
+
+export interface OwnersParts {
+  readonly fleet: Fleet;
+  readonly host: HostId;
+  readonly rows: Pick<Hosts, 'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation'>;
+  /** Whether it runs or starts in this process. */
+  readonly isHere: (session: SessionId) => boolean;
+}
+
+export class Owners {
+  readonly #parts: OwnersParts;
+  readonly #remembered = new Map<string, Owner>();
+
+  constructor(parts: OwnersParts) {
+    this.#parts = parts;
+  }
+
+  /** `application`: that of the caller, if it is known. What belongs to another is answered here, as missing. */
+  async elsewhere(kind: Owned, named: string, application?: string): Promise<LivingHost | undefined> {
+    const { fleet, host, isHere } = this.#parts;
+    const id = named.toLowerCase();
+    if (!fleet.hasLease || !isUuid(id) || (kind === 'session' && isHere(id as SessionId))) return undefined;
+    const owner = this.#remembered.get(id) ?? (await this.#find(kind, id));
+    if (!owner || owner.hostId === host) return undefined;
+    if (application !== undefined && owner.applicationId !== application) return undefined;
+    if (!fleet.isLiving(owner.hostId)) await this.#mayHaveJoined(owner.hostId);
+    return fleet.peer(owner.hostId);
+  }
+
+  async #find(kind: Owned, id: string): Promise<Owner | undefined> {
+    const { rows } = this.#parts;
+    const find = { session: rows.hostOfSession, download: rows.hostOfDownload, invocation: rows.hostOfInvocation }[
+      kind
+    ];
+    const owner = await find(id);
+    if (!owner) return undefined;
+    const [oldest] = this.#remembered.keys();
+    if (this.#remembered.size >= REMEMBERED_MAX && oldest !== undefined) this.#remembered.delete(oldest);
+    this.#remembered.set(id, owner);
+    return owner;
+  }
+
+  readonly #known = new Set<HostId>();
+
+  /** A host that joined a moment ago is looked for once; one that is gone is not looked for again and again. */
+  async #mayHaveJoined(id: HostId): Promise<void> {
+    if (this.#known.has(id)) return;
+    this.#known.add(id);
+    await this.#parts.fleet.look();
+  }
+}

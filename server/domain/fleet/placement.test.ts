@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { LivingHost } from '../../engines/store/rows/hosts.ts';
+import type { HostId } from '../../kit/ids.ts';
+import { choose } from './placement.ts';
+
+const OWN = 'b' as HostId;
+
+const host = (id: string, change: Partial<LivingHost> = {}): LivingHost => ({
+  ...{ id: id as HostId, region: 'local', slots: 10, used: 0, warm: 0, state: 'up', draining: false },
+  ...{
+    startedAt: new Date(0),
+    incarnation: '',
+    url: '',
+    labels: {},
+    version: '',
+    secretMark: '',
+    storeMark: '',
+    clockMs: 0,
+  },
+  ...change,
+});
+
+const chosen = (
+  hosts: readonly LivingHost[],
+  region?: string,
+  placed = new Map<HostId, number>(),
+): string | undefined => choose(hosts, { own: OWN, placed, ...(region === undefined ? {} : { region }) });
+
+test('the host with the lowest share of used slots', () => {
+  assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
+});
+
+test('sessions that were placed since the uses were read count', () => {
+  assert.equal(chosen([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])), 'b');
+});
+
+test('between equals the host that was asked, then one with a warm browser', () => {
+  assert.equal(chosen([host('a', { warm: 1 }), host('b')]), 'b');
+  assert.equal(chosen([host('a'), host('c', { warm: 1 })]), 'c');
+});
+
+test('never one that drains, restarts or has no slots', () => {
+  assert.equal(
+    chosen([host('a', { draining: true }), host('b', { state: 'away' }), host('c', { slots: 0 })]),
+    undefined,
+  );
+});
+
+test('of the region that was asked for, if one of its hosts takes sessions', () => {
+  const far = host('c', { region: 'far', used: 9 });
+  assert.equal(chosen([host('b'), far], 'far'), 'c');
+  assert.equal(chosen([host('b'), { ...far, draining: true }], 'far'), 'b');
+});
+
+test('a full host only if no host has room', () => {
+  assert.equal(chosen([host('a', { used: 10 }), host('b', { slots: 1, used: 0 })]), 'b');
+  assert.equal(chosen([host('a', { used: 12 }), host('c', { used: 10 })]), 'c');
+});

@@ -1,0 +1,36 @@
+// Which host should take a session: one with a free slot, in the region that was asked for, least loaded first. Between equals the
+// host that was asked wins, because nothing has to be passed on, then one with a warm browser.
+import type { LivingHost } from '../../engines/store/rows/hosts.ts';
+import type { HostId } from '../../kit/ids.ts';
+
+export interface Choice {
+  readonly own: HostId;
+  readonly region?: string;
+  /** Sessions that were placed since the uses of the hosts were read. */
+  readonly placed: ReadonlyMap<HostId, number>;
+}
+
+/** Undefined: no host takes sessions. A host without a free slot is chosen only if none has one; creates wait there. */
+export function choose(hosts: readonly LivingHost[], { own, region, placed }: Choice): HostId | undefined {
+  const open = hosts.filter(isOpen);
+  const here = region === undefined ? open : open.filter(host => host.region === region);
+  const inRegion = here.length > 0 ? here : open;
+  const free = inRegion.filter(host => roomOf(host, placed) > 0);
+  const candidates = free.length > 0 ? free : inRegion;
+  const [best] = [...candidates].sort(
+    (one, other) =>
+      loadOf(one, placed) - loadOf(other, placed) ||
+      Number(other.id === own) - Number(one.id === own) ||
+      Number(other.warm > 0) - Number(one.warm > 0) ||
+      (one.id < other.id ? -1 : 1),
+  );
+  return best?.id;
+}
+
+export const roomOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>
+  isOpen(host) ? host.slots - host.used - (placed.get(host.id) ?? 0) : 0;
+
+const isOpen = ({ slots, draining, state }: LivingHost): boolean => slots > 0 && !draining && state === 'up';
+
+const loadOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>
+  (host.used + (placed.get(host.id) ?? 0)) / host.slots;

@@ -1,0 +1,261 @@
+// Passes requests on to the host that has what they are about: HTTP over kept connections, WebSockets over one of their own. Bytes
+// are copied as they come; nothing is parsed but the heads.
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as overHttp,
+  type ServerResponse,
+} from 'node:http';
+import { Agent as HttpsAgent, request as overHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fault } from '../../domain/faults.ts';
+import type { PassOptions, Peer } from '../../domain/fleet/forwarding.ts';
+import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
+import { ROOM_ELSEWHERE_HEADER } from '../../domain/fleet/room-elsewhere.ts';
+import { clientOf } from '../../domain/identity/presented.ts';
+import { reason } from '../../kit/fault.ts';
+import { guarded } from '../../kit/guard.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Closeable } from '../../kit/scope.ts';
+
+const CONNECT_MS = 3_000;
+/** A host that restarts refuses connections for this long at most. Nothing was sent then, so the request can wait. */
+const RESTART_MS = 20_000;
+const RETRY_MS = 250;
+const REFUSAL_BYTES_MAX = 64 * 1024;
+const CONNECTIONS_MAX = 1024;
+const IDLE_MAX = 64;
+/** Kept connections are used for less time than the other side keeps them. */
+const KEPT_MS = 30_000;
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
+  HOST_TOKEN_HEADER,
+]);
+
+export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly tokens: HostTokens;
+  readonly trustedProxies: readonly string[];
+  /** Whether the host still lives, so that it is worth trying again. */
+  readonly isLiving: (host: Peer) => boolean;
+}
+
+export class Forwarder implements Closeable {
+  readonly #parts: ForwarderParts;
+  readonly #http = new HttpAgent(agentOptions);
+  readonly #https = new HttpsAgent(agentOptions);
+  readonly #upgraded = new Set<Duplex>();
+
+  constructor(parts: ForwarderParts) {
+    this.#parts = parts;
+  }
+
+  async pass(
+    to: Peer,
+    request: IncomingMessage,
+    { body, requestId, begin }: PassOptions,
+  ): Promise<'answered' | 'room_elsewhere'> {
+    const headers = { ...headersOf(request, body), 'x-request-id': requestId };
+    const asked = await this.#ask(to, request, headers, body !== undefined);
+    const answered = answerOf(asked);
+    const gone = (): void => void asked.destroy();
+    request.socket.once('close', gone);
+    try {
+      if (body === undefined) request.pipe(asked);
+      else asked.end(body);
+      const answer = await answered.catch(error => Promise.reject(unreachable(to, error)));
+      if (answer.headers[ROOM_ELSEWHERE_HEADER] !== undefined) {
+        answer.resume();
+        return 'room_elsewhere';
+      }
+      const response = begin();
+      writeHead(response, answer);
+      await pipeline(answer, response).catch(error => {
+        this.#parts.log.debug('fleet.answer_cut', { hostId: to.id, reason: reason(error) });
+        response.destroy();
+      });
+      return 'answered';
+    } finally {
+      request.socket.off('close', gone);
+    }
+  }
+
+  async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+    const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
+    const asked = await this.#ask(to, request, headers, true, false);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const gone = (): void => void asked.destroy();
+    connection.once('close', gone);
+    asked.once('error', error => reject(unreachable(to, error)));
+    const failed = (error: unknown): void => {
+      asked.destroy();
+      reject(unreachable(to, error));
+    };
+    asked.once(
+      'response',
+      guarded(failed, async (answer: IncomingMessage) => {
+        connection.end(Buffer.concat([Buffer.from(headText(answer)), await refusalOf(answer)]));
+        resolve();
+      }),
+    );
+    asked.once(
+      'upgrade',
+      guarded(failed, (answer: IncomingMessage, socket: Duplex, first: Buffer) => {
+        connection.off('close', gone);
+        this.#join(answer, socket, first, connection, head);
+        resolve();
+      }),
+    );
+    asked.end();
+    await promise;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#upgraded) socket.destroy();
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+
+  #join(answer: IncomingMessage, socket: Duplex, first: Buffer, connection: Duplex, head: Buffer): void {
+    const end = (): void => {
+      this.#upgraded.delete(socket);
+      socket.destroy();
+      connection.destroy();
+    };
+    this.#upgraded.add(socket);
+    for (const one of [socket, connection]) {
+      if ('setNoDelay' in one) (one as Socket).setNoDelay(true);
+      one.once('close', end);
+      one.on('error', end);
+    }
+    connection.write(headText(answer));
+    if (first.length > 0) connection.write(first);
+    if (head.length > 0) socket.write(head);
+    socket.pipe(connection);
+    connection.pipe(socket);
+  }
+
+  /** A request whose connection stands. A host that restarts is waited for, since nothing has been sent. */
+  async #ask(
+    to: Peer,
+    request: IncomingMessage,
+    headers: Record<string, string | string[]>,
+    isShort: boolean,
+    isKept = true,
+  ): Promise<ClientRequest> {
+    const { clock, isLiving } = this.#parts;
+    const untilMs = clock.monotonicMs() + RESTART_MS;
+    for (;;) {
+      const asked = this.#begin(to, request, headers, isKept);
+      const problem = await connected(asked);
+      if (!problem) return asked;
+      asked.destroy();
+      if (clock.monotonicMs() > untilMs || request.socket.destroyed || !isLiving(to)) throw unreachable(to, problem);
+      await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
+    }
+  }
+
+  #begin(
+    to: Peer,
+    request: IncomingMessage,
+    headers: Record<string, string | string[]>,
+    isKept: boolean,
+  ): ClientRequest {
+    const { tokens, trustedProxies } = this.#parts;
+    const { ip, peer } = clientOf(request, trustedProxies);
+    const { method = 'GET', url: path = '/' } = request;
+    const from = { ip, address: peer.address, ...(peer.port === undefined ? {} : { port: peer.port }) };
+    const url = new URL(to.url);
+    const isTls = url.protocol === 'https:';
+    const { hostname, port } = url;
+    const options = {
+      ...{ method, path, hostname: hostname.replace(/^\[|\]$/g, '') },
+      port: port === '' ? (isTls ? 443 : 80) : Number(port),
+      headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(to.id, { method, path }, from) },
+      agent: isKept ? (isTls ? this.#https : this.#http) : false,
+    } as const;
+    const asked = isTls ? overHttps(options) : overHttp(options);
+    asked.on('error', () => {}); // Each step has a listener of its own while it waits.
+    return asked;
+  }
+}
+
+const agentOptions = {
+  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: IDLE_MAX, timeout: KEPT_MS },
+  scheduling: 'lifo',
+} as const;
+
+/** Undefined when the connection stands. */
+function connected(asked: ClientRequest): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const late = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
+  asked.once('error', resolve);
+  asked.once('socket', socket => {
+    socket.setTimeout(0);
+    if (!socket.connecting) resolve(undefined);
+    else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => resolve(undefined));
+  });
+  return promise.finally(() => {
+    clearTimeout(late);
+    asked.off('error', resolve);
+  });
+}
+
+function answerOf(asked: ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  asked.once('response', guarded(reject, resolve));
+  asked.once('error', reject);
+  asked.once('close', () => reject(new Error('the connection was closed before the answer')));
+  promise.catch(() => {});
+  return promise;
+}
+
+/** The body of a refused upgrade. */
+async function refusalOf(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer) {
+    bytes += chunk.length;
+    if (bytes > REFUSAL_BYTES_MAX) throw new Error('the refusal is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Record<string, string | string[]> {
+  const passed: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
+  if (body === undefined) {
+    // The body is sent as it comes: with its length, or in chunks.
+    if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
+    return passed;
+  }
+  passed['content-length'] = String(body.length);
+  return passed;
+}
+
+function writeHead(response: ServerResponse, { statusCode = 502, rawHeaders: raw }: IncomingMessage): void {
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [name = '', value = ''] = [raw[at], raw[at + 1]];
+    if (!HOP_BY_HOP.has(name.toLowerCase())) response.appendHeader(name, value);
+  }
+  response.writeHead(statusCode);
+}
+
+function headText({ statusCode, statusMessage, rawHeaders: raw }: IncomingMessage): string {
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] ?? '';
+    if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${raw[at + 1]}`);
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+const unreachable = (to: Peer, cause: unknown): Error =>
+  fault('host_unreachable', `The host ${to.id} does not answer.`, {
+    advice: 'Send the request again in a few seconds. If the host is lost, its sessions end within 15 seconds.',
+    cause,
+  });

@@ -1,0 +1,74 @@
+// The wiring of what hosts do for each other: pass requests on, and end the sessions of those that are lost.
+import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
+import { admitForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
+import { endSessionsOfLostHosts, HOST_LOST, JUDGE_MS } from '../domain/fleet/lost-hosts.ts';
+import { Owners } from '../domain/fleet/owners.ts';
+import type { Endings } from '../domain/sessions/endings.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import type { Starting } from '../domain/sessions/starting.ts';
+import { Forwarder } from '../entry/forward/forwarder.ts';
+import type { SessionId } from '../kit/ids.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Task } from '../kit/task.ts';
+import type { Foundation } from './foundation.ts';
+
+export interface ForwardingDeps {
+  readonly lives: LiveSessions;
+  readonly isStarting: (session: SessionId) => boolean;
+}
+
+export function openForwarding(
+  { host, clock, log }: Runtime,
+  { config, secret, scope, store, fleet }: Foundation,
+  { lives, isStarting }: ForwardingDeps,
+): Forwarding {
+  if (!fleet.hasLease) return noForwarding(host);
+  const tokens = new HostTokens(secret, host, clock);
+  const isHere = (session: SessionId): boolean => lives.get(session) !== undefined || isStarting(session);
+  const owners = new Owners({ fleet, host, rows: store.hosts, isHere });
+  const forwarder = new Forwarder({
+    ...{ tokens, trustedProxies: config.trustedProxies, clock, log },
+    isLiving: ({ id }) => fleet.isLiving(id),
+  });
+  scope.own(forwarder);
+  return {
+    get isAlone() {
+      return fleet.isAlone;
+    },
+    host,
+    admit: request => admitForwarded(tokens, request),
+    elsewhere: (kind, id, application) => owners.elsewhere(kind, id, application),
+    place: (region, tried) => {
+      const chosen = fleet.choose(region, tried);
+      return chosen === host ? 'here' : chosen && fleet.peer(chosen);
+    },
+    pass: (to, request, options) => forwarder.pass(to, request, options),
+    passUpgrade: (...upgrade) => forwarder.passUpgrade(...upgrade),
+  };
+}
+
+export interface FleetTaskDeps {
+  readonly endings: Endings;
+  readonly lives: LiveSessions;
+  readonly starting: Starting;
+  readonly warm: () => number;
+}
+
+/** From now on the sessions of this host end if its lease is lost, and those of other hosts if theirs is. */
+export function beginFleet(
+  { clock, log, host }: Runtime,
+  { fleet, store }: Foundation,
+  { endings, lives, starting, warm }: FleetTaskDeps,
+): readonly Task[] {
+  if (!fleet.hasLease) return [];
+  const fence = async (): Promise<void> => {
+    const live = lives.all;
+    const killed = Promise.allSettled(live.map(({ box }) => box.end()));
+    const ids = [...starting.ids];
+    await Promise.allSettled([killed, ...ids.map(id => starting.cancel(id))]);
+    await Promise.allSettled([...live.map(({ id }) => id), ...ids].map(id => endings.end(id, HOST_LOST)));
+  };
+  fleet.begin({ warm, fence });
+  const parts = { fleet, host, rows: store.hosts, uses: store.contextUses, endings, clock, log };
+  return [{ name: 'end_lost_hosts', everyMs: JUDGE_MS, run: () => endSessionsOfLostHosts(parts) }];
+}

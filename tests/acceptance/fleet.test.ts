@@ -1,0 +1,208 @@
+// Two hosts and a front over one PostgreSQL and one bucket: whichever host gets a request, the answer is the same.
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { describe, it, test } from 'node:test';
+import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { at, startFleet } from '../harness/fleet.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { ask } from '../harness/http.ts';
+import { onPage } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { playlistWhen, replaysOf } from '../harness/recordings.ts';
+import type { CreatedSession, TestServer } from '../harness/server.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const BYTES = randomBytes(200_000);
+
+const pages = await openPages({
+  '/files': '<!doctype html><title>Files</title><a id=report href=/report>report</a>',
+  '/report': (_, response) => {
+    const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename=report.pdf' };
+    response.writeHead(200, headers).end(BYTES);
+  },
+});
+const fleet = await startFleet({ pages, slots: [2, 2, 0] });
+const [one, two, front] = fleet.hosts;
+assert.ok(front);
+
+/** Whether the browser of the session runs on this host, as its log says. */
+const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
+
+/** A session that runs on `one`. Others that were created on the way are released. */
+async function sessionOnOne(body: object = {}): Promise<CreatedSession> {
+  const created: CreatedSession[] = [];
+  try {
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      const session = await one.createSession({ keepAlive: true, ...body });
+      if (runsOn(one, session)) return session;
+      created.push(session);
+    }
+    throw new Error('no session was placed on the first host');
+  } finally {
+    for (const { id } of created) await one.release(id);
+  }
+}
+
+describe('a session is created through any host', () => {
+  it('on the host with the most room, also through a front without slots', async () => {
+    const sessions: CreatedSession[] = [];
+    for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
+    assert.deepEqual(
+      [one, two, front].map(host => sessions.filter(session => runsOn(host, session)).length),
+      [2, 2, 0],
+    );
+    const full = await front.api('POST', SESSIONS, { body: {} });
+    assert.equal(full.status, 503, full.text);
+    assert.equal(full.body.code, 'capacity');
+    for (const host of fleet.hosts) {
+      const listed = await host.api<Session[]>('GET', `${SESSIONS}?status=RUNNING`);
+      assert.deepEqual(listed.body.map(({ id }) => id).sort(), sessions.map(({ id }) => id).sort());
+    }
+    const [first, ...rest] = sessions;
+    assert.ok(first);
+    const waiting = front.api<CreatedSession>('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=60' } });
+    await two.release(first.id);
+    const waited = await waiting;
+    assert.equal(waited.status, 201, waited.text);
+    for (const { id } of [...rest, waited.body]) {
+      assert.equal((await front.release(id)).status, 'COMPLETED');
+      assert.equal((await one.read(id)).endReason, 'released');
+    }
+    await Promise.all([one.settles(), two.settles()]);
+  });
+
+  it('once for an idempotency key, whichever hosts get it', async () => {
+    const key = randomUUID();
+    const create = (host: TestServer) =>
+      host.api<CreatedSession>('POST', SESSIONS, { body: {}, headers: { 'idempotency-key': key } });
+    const answers = await Promise.all([create(one), create(two), create(front)]);
+    const ids = new Set(answers.map(({ body }) => body.id));
+    assert.deepEqual([...new Set(answers.map(({ status, text }) => (status === 201 ? 'created' : text)))], ['created']);
+    assert.equal(ids.size, 1);
+    for (const id of ids) await front.release(id);
+  });
+});
+
+describe('what a host has is reached through the others', () => {
+  it('CDP, with the same connectUrl', async () => {
+    const session = await sessionOnOne();
+    for (const host of [two, front, one])
+      await onPage(at(host, session.connectUrl), async page => {
+        await page.goto(`${pages.a}/files`);
+        assert.equal(await page.title(), 'Files');
+      });
+    const refusal = await refusedUpgrade(
+      `${two.url.replace('http', 'ws')}${SESSIONS}/${session.id}/connect?signingKey=no`,
+    );
+    assert.equal(refusal.status, 401);
+    assert.equal(refusal.body.code, 'invalid_credentials');
+    await two.release(session.id);
+    const ended = await refusedUpgrade(at(two, session.connectUrl));
+    assert.equal(ended.status, 410);
+  });
+
+  it('uploads, downloads, logs, the live view and the film', async () => {
+    const session = await sessionOnOne();
+    const path = `${SESSIONS}/${session.id}`;
+    const sent = await two.api<UploadAnswer>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
+    assert.equal(sent.status, 200, sent.text);
+    await onPage(at(front, session.connectUrl), async page => {
+      await page.goto(`${pages.a}/files`);
+      await page.click('#report');
+    });
+    const listed = () => two.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+    const [download] = await eventually(
+      'the download',
+      async () => (await listed()).body.downloads,
+      (found: readonly Download[]) => found.length === 1,
+    );
+    assert.ok(download);
+    const link = download.downloadUrl.startsWith(one.url) ? at(front, download.downloadUrl) : download.downloadUrl;
+    const file = await ask(link, {});
+    assert.equal(file.status, 200);
+    const logs = await two.api('GET', `${path}/logs`);
+    assert.equal(logs.status, 200, logs.text);
+    const debug = await front.api<DebugUrls>('GET', `${path}/debug`);
+    assert.equal(debug.status, 200, debug.text);
+    assert.ok(debug.body.wsUrl);
+    const client = await CdpClient.connect(at(two, debug.body.wsUrl));
+    assert.ok((await client.send('Browser.getVersion')).product);
+    await client.close();
+    assert.equal((await two.api('GET', `${path}/picture`)).status, 200);
+    await front.release(session.id);
+    const [film] = await eventually(
+      'a film',
+      () => replaysOf(front, session.id),
+      found => found.length > 0,
+    );
+    assert.ok(film);
+    for (const host of fleet.hosts)
+      await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+  });
+
+  it('another application finds nothing there', async () => {
+    const session = await sessionOnOne();
+    const key = await foreignKey(one);
+    for (const host of fleet.hosts) {
+      const refused = await host.api('GET', `${SESSIONS}/${session.id}/debug`, { key });
+      assert.equal(refused.status, 404, refused.text);
+      assert.equal(refused.body.code, 'not_found');
+    }
+    await two.release(session.id);
+  });
+
+  it('a token of another host is refused from a client that makes one up', async () => {
+    for (const token of ['', 'x', 'e30.e30', `${Buffer.from('[]').toString('base64url')}.${'a'.repeat(43)}`]) {
+      const headers = { 'x-berth-host-token': token };
+      const refused = await one.api('GET', SESSIONS, { headers });
+      assert.equal(refused.status, 403, refused.text);
+      assert.equal(refused.body.code, 'permission_denied');
+      const url = `${one.url.replace('http', 'ws')}${SESSIONS}/${randomUUID()}/connect?signingKey=no`;
+      assert.equal((await refusedUpgrade(url, headers)).status, 403);
+    }
+  });
+});
+
+test('the limit of an application counts its sessions on all hosts', async () => {
+  const sessions = [await front.createSession({ keepAlive: true }), await front.createSession({ keepAlive: true })];
+  assert.deepEqual(
+    [one, two].map(host => sessions.filter(session => runsOn(host, session)).length),
+    [1, 1],
+  );
+  for (const { id } of sessions) await front.release(id);
+});
+
+test('through a proxy that takes turns, create, read and release succeed each time', async () => {
+  const headers = { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json' };
+  for (let round = 0; round < 4; round += 1) {
+    const created = await ask<CreatedSession>(`${fleet.url}${SESSIONS}`, { method: 'POST', headers, body: '{}' });
+    assert.equal(created.status, 201, created.text);
+    const path = `${fleet.url}${SESSIONS}/${created.body.id}`;
+    assert.equal((await ask<Session>(path, { headers })).body.status, 'RUNNING');
+    const body = JSON.stringify({ status: 'REQUEST_RELEASE' });
+    const released = await ask<Session>(path, { method: 'POST', headers, body });
+    assert.equal(released.body.status, 'COMPLETED', released.text);
+  }
+});
+
+describe('a host that does not fit is refused at its start', () => {
+  const cases: ReadonlyArray<readonly [string, Readonly<Record<string, string | undefined>>, RegExp]> = [
+    ['with another secret', { BERTH_SECRET: 'x'.repeat(40) }, /secret of this server is not that of host/],
+    ['without a bucket', { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined }, /keeps files on its disk/],
+    ['with the address of another', { BERTH_PEER_URL: one.url }, /is also that of host/],
+  ];
+  for (const [what, env, expected] of cases)
+    it(what, async () => {
+      const { BERTH_S3_BUCKET, BERTH_S3_ENDPOINT, BERTH_S3_ACCESS_KEY, BERTH_S3_SECRET_KEY, ...rest } = fleet.env;
+      const bucket = { BERTH_S3_BUCKET, BERTH_S3_ENDPOINT, BERTH_S3_ACCESS_KEY, BERTH_S3_SECRET_KEY };
+      const settings = what === 'without a bucket' ? rest : { ...rest, ...bucket, ...env };
+      const started = startServer({ key: fleet.key, env: { ...settings, BERTH_SLOTS: '0' } });
+      await assert.rejects(started, expected);
+    });
+});

@@ -1,0 +1,131 @@
+// Several hosts over one PostgreSQL and one bucket, each a server of its own with its own data folder, and a proxy that gives each new
+// connection to the next host.
+import { randomBytes } from 'node:crypto';
+import { connect, createServer, type Socket } from 'node:net';
+import { after } from 'node:test';
+import { Scope } from '../../server/kit/scope.ts';
+import { type ForeignServer, startForeignServer } from '../engines/store-fixtures.ts';
+import type { Pages } from './pages.ts';
+import { type S3Store, startS3 } from './s3.ts';
+import { startServer, type TestServer } from './server.ts';
+
+export interface TestFleet {
+  readonly hosts: readonly [TestServer, TestServer, ...TestServer[]];
+  readonly database: ForeignServer;
+  readonly store: S3Store;
+  /** The settings that all hosts share. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The address of the proxy. */
+  readonly url: string;
+  readonly key: string;
+  /** Cuts the connections of the first host to the database, and refuses new ones until `mend`. */
+  readonly link: Link;
+}
+
+export interface Link {
+  cut(): void;
+  mend(): void;
+}
+
+export interface FleetOptions {
+  readonly pages?: Pages;
+  readonly env?: Readonly<Record<string, string>>;
+  /** One for each host. */
+  readonly slots?: readonly number[];
+}
+
+export async function startFleet({ pages, env = {}, slots = [3, 3] }: FleetOptions = {}): Promise<TestFleet> {
+  const scope = new Scope();
+  const hosts: TestServer[] = [];
+  // The hosts first, which need the database to end.
+  after(async () => {
+    for (const host of hosts) await host.close();
+    await scope.close();
+  });
+  const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
+  scope.defer(() => store.close());
+  const shared = {
+    ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
+    ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), ...store.env, ...env },
+  };
+  const link = await linkTo(database.url.reveal(), scope);
+  for (const one of slots) {
+    const key = hosts[0]?.key;
+    const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }) };
+    hosts.push(
+      await startServer({
+        ...options,
+        env: { ...shared, ...(hosts.length === 0 ? { DATABASE_URL: link.url } : {}), BERTH_SLOTS: String(one) },
+      }),
+    );
+  }
+  const [first, second, ...more] = hosts;
+  if (!first || !second) throw new Error('a fleet has at least two hosts');
+  const url = await roundRobin(hosts, scope);
+  return { hosts: [first, second, ...more], database, store, env: shared, url, key: first.key, link };
+}
+
+async function roundRobin(hosts: readonly TestServer[], scope: Scope): Promise<string> {
+  let turn = 0;
+  const next = (): number => Number(new URL(hosts[turn++ % hosts.length]?.url ?? '').port);
+  const { port } = await proxyTo(next, scope);
+  return `http://127.0.0.1:${port}`;
+}
+
+async function linkTo(databaseUrl: string, scope: Scope): Promise<Link & { readonly url: string }> {
+  const database = new URL(databaseUrl);
+  let isCut = false;
+  const port = Number(database.port);
+  const proxy = await proxyTo(() => (isCut ? undefined : port), scope);
+  database.port = String(proxy.port);
+  const cut = (): void => {
+    isCut = true;
+    proxy.dropAll();
+  };
+  const mend = (): void => {
+    isCut = false;
+  };
+  return { url: database.href, cut, mend };
+}
+
+interface Proxy {
+  readonly port: number;
+  dropAll(): void;
+}
+
+/** Undefined: the connection is dropped. */
+async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    const to = port();
+    if (to === undefined) return void socket.destroy();
+    const through = connect(to, '127.0.0.1');
+    for (const [one, other] of [
+      [socket, through],
+      [through, socket],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.once('close', () => sockets.delete(one));
+    }
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const dropAll = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  scope.defer(() => {
+    dropAll();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  return { port: address.port, dropAll };
+}
+
+/** The same address at another host. */
+export const at = ({ url }: { readonly url: string }, address: string): string => {
+  const [to, moved] = [new URL(url), new URL(address)];
+  moved.host = to.host;
+  return moved.href;
+};
