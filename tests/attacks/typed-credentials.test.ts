@@ -77,12 +77,6 @@ pages.set(
   page(`${FIELD}<script>
   setTimeout(() => location.replace('${pages.b}/thief'), Number(location.hash.slice(1)))</script>`),
 );
-/** Moves the field into a document of its own, with another origin. */
-pages.set(
-  '/moves',
-  page(`<iframe id="frame" sandbox="allow-same-origin" src="about:blank"></iframe>${FIELD}<script>
-  new MutationObserver(() => frame.contentDocument.body.append(password)).observe(password, { attributes: true })</script>`),
-);
 
 const { port } = pages;
 const server = await startServer({
@@ -172,12 +166,6 @@ test('types nothing where a page went while the step was under way', async () =>
         );
       }),
     );
-  assertNothingStolen();
-});
-
-test('types nothing into a field that its page moves to another document', async () => {
-  const { body, text } = await steps(`${bank}/moves`, [fill('#password')]);
-  assert.equal(body.status, 'failed', text);
   assertNothingStolen();
 });
 
