@@ -1,4 +1,4 @@
-// Events of sessions, as a list or as a stream.
+// Events of sessions and of applications, as a list or as a stream.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Time, Uuid } from './common.ts';
 
@@ -48,11 +48,26 @@ export const EVENTS = {
   'devtools.opened': 'a person opened DevTools on a page',
   'devtools.closed': 'DevTools was closed',
   'live.links_revoked': 'live view addresses were revoked',
+  'operation.published': 'agents call this revision of the operation from now on',
+  'operation.withdrawn': 'agents can no longer call the operation',
+  'invocation.succeeded': 'the call of an operation has ended with an output',
+  'invocation.failed': 'the call of an operation has failed; `code` says why',
+  'invocation.ambiguous': 'the call of an operation has ended, and whether its effect has happened is not known',
+  'invocation.cancelled': 'the call of an operation was cancelled before anything was sent',
 } as const;
 export type EventType = keyof typeof EVENTS;
 export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]; // TypeScript widens the keys
 
-export const ACTOR_KINDS = ['agentKey', 'client', 'clock', 'operator', 'service', 'browser', 'viewer'] as const;
+export const ACTOR_KINDS = [
+  'agentKey',
+  'client',
+  'clock',
+  'operator',
+  'service',
+  'browser',
+  'viewer',
+  'account',
+] as const;
 
 const EventId = (description: string) => Type.String({ pattern: '^[0-9]{1,16}$', description });
 
@@ -61,7 +76,7 @@ export const SessionEvent = Type.Object(
     id: EventId(
       'Ids sort in the order in which events can be read. Pass one as `after`, or as `Last-Event-ID`, to continue after it.',
     ),
-    sessionId: Uuid('Id of the session.'),
+    sessionId: Type.Optional(Uuid('Id of the session. Absent: the event belongs to none.')),
     type: Type.Enum([...EVENT_TYPES], {
       description: Object.entries(EVENTS)
         .map(([type, meaning]) => `\`${type}\`: ${meaning}.`)
@@ -72,17 +87,19 @@ export const SessionEvent = Type.Object(
       {
         kind: Type.Enum([...ACTOR_KINDS], {
           description:
-            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view.',
+            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application.',
         }),
-        id: Type.Optional(Type.String({ description: 'With `agentKey`: id of the agent key.' })),
+        id: Type.Optional(
+          Type.String({ description: 'With `agentKey`: id of the agent key. With `account`: id of the account.' }),
+        ),
       },
       { description: 'Who caused the event.' },
     ),
     detail: AnyObject(
-      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`.',
+      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`.',
     ),
   },
-  { description: 'An event of a session.' },
+  { description: 'An event of a session, or of the application.' },
 );
 export type SessionEvent = Static<typeof SessionEvent>;
 

@@ -1,4 +1,4 @@
-// Events of one session and of all.
+// Events of one session, and of an application.
 import { EventsQuery, SessionEventPage, SessionEventsQuery } from '../events.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
@@ -35,8 +35,8 @@ export const EVENT_OPERATIONS = {
     tag: 'Sessions',
     method: 'GET',
     path: '/v1/browsers/events',
-    summary: 'Read events of all sessions',
-    description: `Returns the events of all sessions of the application, oldest first. ${STREAMED} Without \`after\` the stream begins with the next event; \`after=0\` begins with the oldest event.`,
+    summary: 'Read events of an application',
+    description: `Returns the events of all sessions of the application, and those of its operations and of the calls of all its agent keys, oldest first. ${STREAMED} Without \`after\` the stream begins with the next event; \`after=0\` begins with the oldest event.`,
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,

@@ -17,9 +17,10 @@ const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '
 /** Of the transaction that places a session: begin, limits, counts, host, its sessions, the row with its hold and event, commit. */
 const PLACE_MAX = 7;
 /** The operation and the grants at once, the row, the dispatch, the signing key, the end with its receipt. */
-const INVOKE_MAX = 6;
+/** One of them, after the end was written, wakes readers of the event feed. */
+const INVOKE_MAX = 7;
 /** A price is held in the transaction that inserts the row: its begin, the hold, and its commit. */
-const PRICED_INVOKE_MAX = 9;
+const PRICED_INVOKE_MAX = 10;
 
 const scope = new Scope();
 after(() => scope.close());

@@ -42,6 +42,7 @@ const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
   service: 'Berth',
   browser: 'browser',
   viewer: 'Person',
+  account: 'A member',
 };
 
 export function EventsTab({

@@ -163,6 +163,7 @@ export class ConfiguredOperations {
       const published = await within.configuredOperations.publish(id, operationId, row.revision, clock.now());
       if (!published) throw preconditionFailed();
       await this.#record(within, 'operation.published', caller, published, { digest: row.content.digest });
+      await this.#tell(within, 'operation.published', caller, published);
     });
     return this.#view(id, operationId);
   }
@@ -178,6 +179,7 @@ export class ConfiguredOperations {
       if (!withdrawn) throw preconditionFailed();
       await this.#record(within, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
       await this.#cancelActions(within, caller, withdrawn);
+      await this.#tell(within, 'operation.withdrawn', caller, withdrawn);
     });
     return this.#view(id, operationId);
   }
@@ -332,6 +334,18 @@ export class ConfiguredOperations {
   #cancelActions(within: Pick<Atomic, 'actions' | 'audit'>, caller: AccountCaller, row: OperationRow): Promise<void> {
     const { audit, clock } = this.#parts;
     return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
+  }
+
+  /** The last statement of its transaction, because readers of events wait for its lock. */
+  #tell(
+    { applicationEvents }: Pick<Store, 'applicationEvents'>,
+    type: 'operation.published' | 'operation.withdrawn',
+    { accountId }: AccountCaller,
+    { applicationId, id, kind, revision }: OperationRow,
+  ): Promise<void> {
+    const detail = { operationId: id, kind, revision };
+    const actor = { kind: 'account', id: accountId } as const;
+    return applicationEvents.append(applicationId, { type, at: this.#parts.clock.now(), actor, detail });
   }
 
   #record(

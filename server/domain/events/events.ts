@@ -139,7 +139,7 @@ export const shownEventId = (id: number): string => String(id).padStart(ID_DIGIT
 /** An event as callers get it. */
 export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
   id: shownEventId(id),
-  sessionId,
+  ...(sessionId === undefined ? {} : { sessionId }),
   type,
   time: at.toISOString(),
   actor,

@@ -1,4 +1,4 @@
-// Notifies all processes that a session has new events. NOTIFY runs after the commit, because in a transaction it makes
+// Notifies all processes that a session or an application has new events. NOTIFY runs after the commit, because in a transaction it makes
 // all commits wait for one lock of the whole server. Readers also poll, so a lost notification only delays them.
 import { setTimeout as timer } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -24,8 +24,8 @@ export class Announcer {
   }
 
   /** Returns at once. */
-  tell(rows: readonly { readonly applicationId: ApplicationId; readonly id: SessionId }[]): void {
-    for (const row of rows) this.#untold.add(`${row.applicationId} ${row.id}`);
+  tell(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
+    for (const { applicationId, id = '' } of rows) this.#untold.add(`${applicationId} ${id}`);
     if (!this.#telling && this.#untold.size > 0) void this.#tellAll();
   }
 

@@ -36,7 +36,7 @@ import { creditGrants, credits } from './tables/credits.ts';
 import { device } from './tables/device.ts';
 import { downloads } from './tables/downloads.ts';
 import { egressDays } from './tables/egress-days.ts';
-import { events } from './tables/events.ts';
+import { applicationEvents, events } from './tables/events.ts';
 import { extensions } from './tables/extensions.ts';
 import { hosts } from './tables/hosts.ts';
 import { humanSessions } from './tables/human-sessions.ts';
@@ -191,8 +191,8 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
   const announcer = new Announcer(db, log);
   return {
     accounts: accounts(db),
-    ...atomic(db),
-    atomically: work => db.transaction().execute(trx => work(atomic(trx))),
+    ...atomic(db, announcer),
+    atomically: work => db.transaction().execute(trx => work(atomic(trx, announcer))),
     passkeys: passkeys(db),
     signInTickets: signInTickets(db),
     consumerPasskeys: consumerPasskeys(db),
@@ -229,7 +229,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
   };
 }
 
-const atomic = (db: Db): Atomic => ({
+const atomic = (db: Db, announcer: Announcer): Atomic => ({
   applications: applications(db),
   members: members(db),
   invitations: invitations(db),
@@ -248,8 +248,9 @@ const atomic = (db: Db): Atomic => ({
   configuredOperations: configuredOperations(db),
   storedCredentials: storedCredentials(db),
   actions: actions(db),
-  invocations: invocations(db),
+  invocations: invocations(db, announcer),
   audit: audit(db),
+  applicationEvents: applicationEvents(db, announcer),
   credits: creditGrants(db),
   checkouts: checkouts(db),
 });

@@ -224,7 +224,7 @@ export interface UsageHoursTable extends Omit<UsageHour, 'endReasons'> {
 export interface SessionEventsTable {
   id: GeneratedAlways<number>;
   applicationId: ApplicationId;
-  sessionId: SessionId;
+  sessionId: OrNull<SessionId>;
   at: Date;
   type: SessionEventType;
   actorKind: Actor['kind'];

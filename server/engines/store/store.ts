@@ -24,7 +24,7 @@ import type { CreditGrants, CreditReads, CreditRows } from './rows/credits.ts';
 import type { DeviceRows } from './rows/device.ts';
 import type { DownloadRows } from './rows/downloads.ts';
 import type { EgressDays } from './rows/egress-days.ts';
-import type { EventRows } from './rows/events.ts';
+import type { ApplicationEvents, EventRows } from './rows/events.ts';
 import type { ExtensionRows } from './rows/extensions.ts';
 import type { Hosts } from './rows/hosts.ts';
 import type { HumanSessions } from './rows/human-sessions.ts';
@@ -76,6 +76,7 @@ export interface Store extends Closeable {
   readonly usageHours: UsageHours;
   readonly idempotency: IdempotencyRows;
   readonly events: EventRows;
+  readonly applicationEvents: ApplicationEvents;
   readonly controls: ControlRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
@@ -139,11 +140,12 @@ export type Atomic = Pick<
   | 'actions'
   | 'invocations'
   | 'audit'
+  | 'applicationEvents'
 > & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
- * if its open connections stay open. `session_event`: application id, space, session id of committed events. A
+ * if its open connections stay open. `session_event`: application id, space, session id of committed events; without one for those of the application. A
  * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
  * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a
  * host joined or left, or drains.

@@ -34,6 +34,7 @@ import { up as keptInputs } from './0035-kept-inputs.ts';
 import { up as browserOperations } from './0036-browser-operations.ts';
 import { up as invocationsOfApplication } from './0037-invocations-of-application.ts';
 import { up as typedCredentials } from './0040-typed-credentials.ts';
+import { up as applicationEvents } from './0041-application-events.ts';
 import { up as actions } from './0043-actions.ts';
 import { up as consumers } from './0044-consumers.ts';
 import { up as fleet } from './0045-fleet.ts';
@@ -73,6 +74,7 @@ export const migrations: Record<string, Migration> = {
   '0036-browser-operations': { up: browserOperations },
   '0037-invocations-of-application': { up: invocationsOfApplication },
   '0040-typed-credentials': { up: typedCredentials },
+  '0041-application-events': { up: applicationEvents },
   '0043-actions': { up: actions },
   '0044-consumers': { up: consumers },
   '0045-fleet': { up: fleet },

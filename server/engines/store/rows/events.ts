@@ -1,4 +1,4 @@
-// Events of sessions.
+// Events of sessions, and of an application without a session.
 
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -39,10 +39,16 @@ export type SessionEventType =
   | 'context.overtaken'
   | 'network.refused'
   | 'navigation.refused'
-  | 'proxy.failed';
+  | 'proxy.failed'
+  | 'operation.published'
+  | 'operation.withdrawn'
+  | 'invocation.succeeded'
+  | 'invocation.failed'
+  | 'invocation.ambiguous'
+  | 'invocation.cancelled';
 
 export interface Actor {
-  readonly kind: 'agentKey' | 'client' | 'clock' | 'operator' | 'service' | 'browser' | 'viewer';
+  readonly kind: 'agentKey' | 'client' | 'clock' | 'operator' | 'service' | 'browser' | 'viewer' | 'account';
   readonly id?: string;
 }
 
@@ -53,7 +59,8 @@ export interface SessionEventRow {
    */
   readonly id: number;
   readonly applicationId: ApplicationId;
-  readonly sessionId: SessionId;
+  /** Absent: the event belongs to no session. */
+  readonly sessionId?: SessionId;
   readonly at: Date;
   readonly type: SessionEventType;
   readonly actor: Actor;
@@ -89,8 +96,13 @@ export interface EventRows {
   /** The current value of `through`. */
   newest(application: ApplicationId): Promise<number>;
   /**
-   * Deletes the events of sessions that ended before this time, of at most `batch` sessions. Returns the number of
-   * sessions.
+   * Deletes the events of sessions that ended before this time, of at most `batch` sessions, and as many earlier events without
+   * one. Returns the greater number.
    */
   forget(endedBefore: Date, batch: number): Promise<number>;
+}
+
+export interface ApplicationEvents {
+  /** Appends an event that belongs to no session. In a transaction it is the last statement: readers wait for its lock. */
+  append(application: ApplicationId, event: NamedEvent): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Events of sessions: appended together with the change that they report, and read oldest first.
+// Events of sessions and of applications: appended together with the change that they report, and read oldest first.
 //
 // Ids are taken from a sequence before their transaction commits, so a greater one may be seen before a smaller one. Each
 // writer therefore holds the application's advisory lock, shared, from before it takes its id until its commit; a reader
@@ -11,7 +11,14 @@ import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
-import type { Actor, EventFilter, EventRows, SessionEventRow, SessionEventType } from '../rows/events.ts';
+import type {
+  Actor,
+  ApplicationEvents,
+  EventFilter,
+  EventRows,
+  SessionEventRow,
+  SessionEventType,
+} from '../rows/events.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
 /** A client that connects and disconnects in a loop must not fill the disk. The end is always written. */
@@ -41,6 +48,30 @@ export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<num
     ${isRaw(detail) ? detail : sql`${JSON.stringify(detail)}::jsonb`},
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
+
+/** As a column of a statement over rows that have changed. */
+export const recordedOf = (application: RawBuilder<unknown>, { type, at, actor, detail }: ApplicationRecording) =>
+  sql<number>`record_application_event(${application}, ${at}, ${type}, ${actor.kind}::text, ${actor.id}::text, ${detail},
+    ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
+
+interface ApplicationRecording {
+  readonly type: RawBuilder<unknown>;
+  readonly at: RawBuilder<unknown>;
+  readonly actor: { readonly kind: Actor['kind']; readonly id: RawBuilder<unknown> };
+  readonly detail: RawBuilder<unknown>;
+}
+
+export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEvents => ({
+  append: async (application, { type, at, actor, detail }) => {
+    const recording = {
+      ...{ type: sql`${type}::text`, at: sql`${at}::timestamptz`, detail: sql`${JSON.stringify(detail)}::jsonb` },
+      actor: { kind: actor.kind, id: sql`${actor.id ?? null}` },
+    };
+    await sql`select ${recordedOf(sql`${application}::uuid`, recording)}`.execute(db);
+    // Before the commit: a reader that is woken early waits for the lock that this transaction holds.
+    announcer.tell([{ applicationId: application }]);
+  },
+});
 
 const isRaw = (detail: Recording['detail']): detail is RawBuilder<unknown> =>
   'toOperationNode' in detail && typeof detail.toOperationNode === 'function';
@@ -87,7 +118,13 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
       .executeTakeFirstOrThrow();
-    return forgotten.sessions;
+    const old = db
+      .selectFrom('sessionEvents')
+      .select('id')
+      .where('sessionId', 'is', null)
+      .where('at', '<', endedBefore);
+    const others = await db.deleteFrom('sessionEvents').where('id', 'in', old.limit(batch)).returning('id').execute();
+    return Math.max(forgotten.sessions, others.length);
   },
 });
 
@@ -114,7 +151,8 @@ function listed(db: Db, application: ApplicationId, { after, session, types, lim
   return query.orderBy('id').limit(limit);
 }
 
-const eventRow = ({ actorKind, actorId, ...row }: Selectable<SessionEventsTable>): SessionEventRow => ({
+const eventRow = ({ actorKind, actorId, sessionId, ...row }: Selectable<SessionEventsTable>): SessionEventRow => ({
   ...row,
+  ...(sessionId === null ? {} : { sessionId }),
   actor: actorId === null ? { kind: actorKind } : { kind: actorKind, id: actorId },
 });

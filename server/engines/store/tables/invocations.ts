@@ -3,6 +3,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type InvocationId, newId, type ReservationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
+import type { Announcer } from '../announcer.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { NewHold, Shortage } from '../rows/credits.ts';
 import type {
@@ -15,12 +16,13 @@ import type {
 } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
 import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
+import { recordedOf } from './events.ts';
 import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN = ['accepted', 'dispatched'] as const;
 
-export const invocations = (db: Db): InvocationRows => ({
+export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   // Without a limit and a price it is one statement, which commits itself.
   insert: (row, rates, limits) =>
     limits || row.reserved > 0
@@ -76,7 +78,11 @@ export const invocations = (db: Db): InvocationRows => ({
     return (await dispatched.execute()).map(rowOf)[0];
   },
 
-  end: (id, end) => endOne(db, id, end),
+  end: async (id, end) => {
+    const ended = await endOne(db, id, end);
+    announcer.tell(ended ? [{ applicationId: ended.applicationId }] : []);
+    return ended;
+  },
 
   open: async (host, batch) => {
     const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN);
@@ -181,9 +187,19 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
     .where('id', '=', id)
     .where('state', 'in', OPEN)
     .where(creditDone(id, ending))
-    .returningAll();
-  return (await ended.execute()).map(rowOf)[0];
+    .returningAll()
+    .returning(ENDED.as('eventId'));
+  return (await ended.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
+
+/** The event of the end. It has no input and no output. */
+const ENDED = recordedOf(sql`application_id`, {
+  type: sql`'invocation.' || state`,
+  at: sql`ended_at`,
+  actor: { kind: 'agentKey', id: sql`key_id` },
+  detail: sql`jsonb_strip_nulls(jsonb_build_object('invocationId', id, 'operationId', operation_id, 'revision', operation_revision,
+    'sessionId', session_id, 'code', error ->> 'code', 'attempts', attempts))`,
+});
 
 /**
  * A condition that settles or keeps what the invocation holds before its row is locked, and only if this statement sees that

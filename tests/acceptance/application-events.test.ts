@@ -1,0 +1,110 @@
+// Events of an application that belong to no session: published and withdrawn operations, and ends of calls, in the feed, its stream and
+// webhooks, in one order with the events of sessions.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
+import { startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+import { createWebhook, Receiver } from '../harness/webhooks.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const FEED = '/v1/browsers/events';
+const receiver = await Receiver.open();
+const upstream = await openUpstream();
+const allowed = [`127.0.0.1/32:${receiver.port}`, `127.0.0.1/32:${upstream.port}`].join(',');
+const env = { ...receiver.settings, BERTH_EGRESS_ALLOW: allowed };
+const server = await startServer({ clock: 'test', env });
+const owner = await Owner.of(server);
+const { id: keyId, key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
+
+const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[]> =>
+  (await server.api<SessionEventPage>('GET', `${FEED}?limit=1000${query}`, { key: by })).body.data;
+const call = (orderId: string) =>
+  invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
+
+test('publishing, calls and their ends are events, in the order in which they happened, without a session', async () => {
+  await createWebhook(server, await ownerToken(server), {
+    url: receiver.url('/calls'),
+    eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
+  });
+  await owner.publish('orders.cancel', cancelOrder(upstream));
+  upstream.answer('/orders/good/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  upstream.answer('/orders/bad/', (_, response) => sendJson(response, 404, {}));
+  upstream.answer('/orders/odd/', (_, response) => sendJson(response, 503, {}));
+  const session = await server.createSession();
+  await server.release(session.id);
+  const ended = [];
+  for (const order of ['good', 'bad', 'odd', 'good']) ended.push((await call(order)).body);
+  await owner.send('POST', 'operations/orders.cancel/withdraw');
+
+  const events = await feed();
+  const own = events.filter(({ sessionId }) => sessionId === undefined);
+  assert.deepEqual(
+    own.map(({ type }) => type),
+    [
+      ...['operation.published', 'invocation.succeeded', 'invocation.failed', 'invocation.ambiguous'],
+      'operation.withdrawn',
+    ],
+  );
+  const ids = events.map(({ id }) => id);
+  assert.deepEqual(ids, [...ids].sort());
+  assert.ok(
+    events.findIndex(({ type }) => type === 'session.ended') <
+      events.findIndex(({ type }) => type === 'invocation.failed'),
+  );
+  const [published, succeeded, failed] = own;
+  assert.deepEqual(published?.detail, { operationId: 'orders.cancel', kind: 'http', revision: 1 });
+  assert.equal(published.actor.kind, 'account');
+  const detail = { operationId: 'orders.cancel', revision: 1, attempts: 1 };
+  assert.deepEqual(succeeded?.detail, { ...detail, invocationId: ended[0]?.id });
+  assert.deepEqual(succeeded.actor, { kind: 'agentKey', id: keyId });
+  assert.deepEqual(failed?.detail, { ...detail, invocationId: ended[1]?.id, code: 'upstream_failed' });
+
+  const types = (await feed('&type=invocation.failed,operation.withdrawn')).map(({ type }) => type);
+  assert.deepEqual(types, ['invocation.failed', 'operation.withdrawn']);
+  assert.ok((await eventsOf(server, session.id)).every(({ sessionId }) => sessionId === session.id));
+  const got = await receiver.count('/calls', 4);
+  assert.deepEqual(
+    got.map(({ message }) => message.type),
+    ['operation.published', 'invocation.succeeded', 'invocation.ambiguous', 'operation.withdrawn'],
+  );
+  assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
+});
+
+test('another application does not see them, and input and output are not in them', async () => {
+  assert.deepEqual(await feed('', await foreignKey(server)), []);
+  assert.doesNotMatch(JSON.stringify(await feed()), /cancelled"|good|127\.0\.0\.1/);
+});
+
+test('a stream is told of the end of a call as it happens', async () => {
+  await owner.publish('orders.cancel', cancelOrder(upstream));
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
+  const stream = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, { headers, signal: leaving.signal });
+  assert.ok(stream.body);
+  assert.equal((await call('good again')).body.status, 'succeeded');
+  let text = '';
+  for await (const part of stream.body.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (text.includes('invocation.succeeded')) break;
+  }
+  leaving.abort();
+  assert.match(text, /event: ?invocation\.succeeded/);
+});
+
+test('they survive a kill of the server, and are removed after 31 days', async () => {
+  const before = await feed('&type=invocation.succeeded');
+  await server.restart();
+  assert.deepEqual(await feed('&type=invocation.succeeded'), before);
+  await server.advance(32 * DAY_MS);
+  await server.hourly(
+    'the events to be removed',
+    () => feed('&type=invocation.succeeded'),
+    ({ length }) => length === 0,
+  );
+});
