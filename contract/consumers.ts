@@ -1,7 +1,8 @@
 // Consumers are the end users of an application. How they sign in, their sessions and profiles.
 import { type Static, Type } from 'typebox';
+import { ACTION_STATUSES, DecideAction } from './actions.ts';
 import { ApplicationParams } from './applications.ts';
-import { AnyObject, Time, Uuid } from './common.ts';
+import { AnyObject, PageQuery, Time, Uuid } from './common.ts';
 import {
   ACRS,
   Code,
@@ -376,3 +377,24 @@ export type RemoveConsumerPasskey = Static<typeof RemoveConsumerPasskey>;
 
 export const StepUpConsumer = Type.Object({ ticket: Ticket, response: PasskeyResponse });
 export type StepUpConsumer = Static<typeof StepUpConsumer>;
+
+// ---- Actions ---------------------------------------------------------------------------------------------------------
+
+const JobId = Uuid('Id of the Action.');
+
+export const ListConsumerActions = Type.Object({
+  status: Type.Optional(Type.Enum([...ACTION_STATUSES], { description: 'Only Actions with this status.' })),
+  ...PageQuery.properties,
+});
+export type ListConsumerActions = Static<typeof ListConsumerActions>;
+
+export const NameAction = Type.Object({ jobId: JobId });
+export type NameAction = Static<typeof NameAction>;
+
+const { digest, proof, message } = DecideAction.properties;
+
+export const ApproveAction = Type.Object({ jobId: JobId, digest, proof });
+export type ApproveAction = Static<typeof ApproveAction>;
+
+export const RefuseAction = Type.Object({ jobId: JobId, digest, message });
+export type RefuseAction = Static<typeof RefuseAction>;

@@ -1,6 +1,8 @@
 // A server from its settings, in the order of starting. The scope closes everything in reverse. wiring/ contains the
 // parts.
+
 import type { Config } from './config.ts';
+import { endUsersIn } from './domain/consumers/consumer-actions.ts';
 import type { Fleet } from './domain/fleet/fleet.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { openIdentity } from './domain/identity/identity.ts';
@@ -74,6 +76,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const actions = await openActions(runtime, foundation, {
     ...{ invocations, mail: families.mail.service, applications: identity.applications },
+    endUsers: endUsersIn(store),
   });
   measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
 

@@ -3,15 +3,17 @@ import type { ServiceConfig } from '../../contract/config.ts';
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { showApproval } from './approval.ts';
 import { busy, byId, command, make, paint, Refused, showProblem } from './parts.ts';
 import { finishSignIn, startSignIn } from './session.ts';
 
-const [, , appId = ''] = location.pathname.split('/');
+const [, , appId = '', , jobId] = location.pathname.split('/');
 let provider = 'hosted';
 const send = <Answer>(name: string, body: object = {}): Promise<Answer> => command<Answer>(appId, provider, name, body);
 
 async function showProviders(providers: ReadonlyArray<{ readonly id: string; readonly title: string }>): Promise<void> {
-  byId('lead').textContent = 'Sign in to see what is kept about you.';
+  byId('lead').textContent =
+    jobId === undefined ? 'Sign in to see what is kept about you.' : 'Sign in to see what an agent asks of you.';
   const buttons = providers.map(({ id, title }) => {
     const button = make(
       'button',
@@ -76,9 +78,11 @@ async function open(): Promise<void> {
   paint(config.consumer.colour);
   provider = (await finishSignIn(appId)) ?? sessionStorage.getItem(`provider ${appId}`) ?? 'hosted';
   try {
-    await showAccount();
+    await (jobId === undefined ? showAccount() : showApproval(send, jobId));
   } catch (error) {
-    if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 404)) throw error;
+    const isSignedOut =
+      error instanceof Refused && (error.status === 401 || (error.status === 404 && jobId === undefined));
+    if (!isSignedOut) throw error;
     await showProviders(config.consumer.providers);
   }
 }

@@ -1,6 +1,8 @@
 // Commands of consumers. The list is closed, and every command is a POST.
+import { ActionChallenge, ApplicationAction, ApplicationActionPage } from '../actions.ts';
 import {
   AddConsumerPasskey,
+  ApproveAction,
   ConsumerParams,
   ConsumerPasskeys,
   ConsumerProfile,
@@ -17,7 +19,10 @@ import {
   HostedRegister,
   HostedSignIn,
   HostedVerify,
+  ListConsumerActions,
+  NameAction,
   RefreshConsumerSession,
+  RefuseAction,
   RemoveConsumerPasskey,
   StartConsumerSession,
   StartedConsumerSession,
@@ -29,6 +34,17 @@ import { EmailCodeSent, PasskeyChallenge } from '../sign-in.ts';
 
 const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const DIGEST = `sha256:${'4b'.repeat(32)}`;
+const DECIDE_ERRORS = [
+  'not_found',
+  'already_decided',
+  'digest_mismatch',
+  'gone',
+  'insufficient_user_authentication',
+  'sign_in_failed',
+  'feature_unavailable',
+  'rate_limited',
+] as const;
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 /** Commands of consumers who are signed in. */
@@ -319,5 +335,63 @@ export const CONSUMER_OPERATIONS = {
     isWrite: true,
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
     errors: ['not_found', 'feature_unavailable'],
+  },
+
+  // ---- Actions
+  listConsumerActions: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/actions.list`,
+    summary: 'List the Actions of a consumer',
+    description: 'Returns the Actions that name the consumer, newest first.',
+    isWrite: false,
+    body: ListConsumerActions,
+    bodyExample: { status: 'awaiting_approval' },
+    responses: { 200: { description: 'A page of Actions.', schema: ApplicationActionPage } },
+    errors: ['not_found'],
+  },
+  readConsumerAction: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/actions.get`,
+    summary: 'Read an Action of a consumer',
+    description: 'Returns what is asked, made from its content, who asks, and what the agent says.',
+    isWrite: false,
+    body: NameAction,
+    bodyExample: { jobId: ID },
+    responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
+    errors: ['not_found'],
+  },
+  challengeConsumerAction: {
+    ...ON_OWN_PAGES,
+    path: `${COMMANDS}/actions.challenge`,
+    summary: 'Request what a passkey of the consumer signs',
+    description: 'The challenge is the digest of the Action.',
+    isWrite: false,
+    body: NameAction,
+    bodyExample: { jobId: ID },
+    responses: { 200: { description: 'The challenge.', schema: ActionChallenge } },
+    errors: ['not_found', 'already_decided', 'gone', 'feature_unavailable'],
+  },
+  approveConsumerAction: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/actions.approve`,
+    summary: 'Approve an Action',
+    description:
+      'Approves exactly this digest, once. What cannot be undone needs a passkey that signed the digest (`proof`), or a proof of identity of the last five minutes. At most 60 decisions in an hour.',
+    isWrite: true,
+    body: ApproveAction,
+    bodyExample: { jobId: ID, digest: DIGEST },
+    responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
+    errors: DECIDE_ERRORS,
+  },
+  refuseConsumerAction: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/actions.refuse`,
+    summary: 'Refuse an Action',
+    description: 'Refuses it for good, with a word to the agent.',
+    isWrite: true,
+    body: RefuseAction,
+    bodyExample: { jobId: ID, digest: DIGEST, message: 'Not this one.' },
+    responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
+    errors: DECIDE_ERRORS,
   },
 } as const satisfies Readonly<Record<string, Operation>>;

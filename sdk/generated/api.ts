@@ -2318,6 +2318,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/actions.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the Actions of a consumer
+         * @description Returns the Actions that name the consumer, newest first.
+         */
+        post: operations["listConsumerActions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/actions.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read an Action of a consumer
+         * @description Returns what is asked, made from its content, who asks, and what the agent says.
+         */
+        post: operations["readConsumerAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/actions.challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request what a passkey of the consumer signs
+         * @description The challenge is the digest of the Action.
+         */
+        post: operations["challengeConsumerAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/actions.approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve an Action
+         * @description Approves exactly this digest, once. What cannot be undone needs a passkey that signed the digest (`proof`), or a proof of identity of the last five minutes. At most 60 decisions in an hour.
+         */
+        post: operations["approveConsumerAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/actions.refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse an Action
+         * @description Refuses it for good, with a word to the agent.
+         */
+        post: operations["refuseConsumerAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/agent-keys": {
         parameters: {
             query?: never;
@@ -17231,6 +17331,941 @@ export interface operations {
                         ticket: string;
                         /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
                         publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerActions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "awaiting_approval"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description Only Actions with this status.
+                     * @enum {unknown}
+                     */
+                    status?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
+                    /**
+                     * @description Maximum number of entries to return.
+                     * @default 25
+                     */
+                    limit?: number;
+                    /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                    cursor?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description A page of Actions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the Action.
+                             */
+                            jobId: string;
+                            /**
+                             * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                             * @enum {unknown}
+                             */
+                            status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
+                            /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                            digest: string;
+                            /**
+                             * @description Who decides.
+                             * @enum {unknown}
+                             */
+                            approver: "end_user" | "member" | "owner";
+                            /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                            approvalUrl: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            /** @enum {unknown} */
+                            effect: "read" | "write" | "irreversible";
+                            /** @description What is approved: the value that `digest` is computed from. */
+                            action?: {
+                                /** @enum {unknown} */
+                                typ: "berth.action.v1";
+                                /**
+                                 * Format: uuid
+                                 * @description Id of the Action.
+                                 */
+                                jobId: string;
+                                /**
+                                 * Format: uuid
+                                 * @description Id of the application.
+                                 */
+                                applicationId: string;
+                                /** @description Id of the operation, for example `browser.screenshot`. */
+                                operationId: string;
+                                operationRevision: number;
+                                /** @description Digest of the definition of that revision. */
+                                operationDigest: string;
+                                /** @description The input. */
+                                input: Record<string, unknown>;
+                                /** @description An end user of the application. */
+                                endUser?: {
+                                    /** @description How the end user signs in. */
+                                    providerId: string;
+                                    /** @description Id of the end user at that provider. */
+                                    subject: string;
+                                };
+                                /** @description What is approved besides the input. */
+                                bounds: {
+                                    /** @description The most micro-credits that the execution may cost. */
+                                    maxCost: number;
+                                    /**
+                                     * Format: date-time
+                                     * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                     */
+                                    notBefore?: string;
+                                    /**
+                                     * Format: date-time
+                                     * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                     */
+                                    expiresAt: string;
+                                    /** @enum {unknown} */
+                                    executions: 1;
+                                };
+                                /** @description Random, so that no two Actions have the same digest. */
+                                nonce: string;
+                            };
+                            /** @description What the agent said. */
+                            reason?: string;
+                            executeOnApproval: boolean;
+                            metadata?: {
+                                [key: string]: string;
+                            };
+                            /** @description The agent key that prepared it. */
+                            caller: {
+                                keyId: string;
+                            };
+                            /**
+                             * Format: date-time
+                             * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it expires. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                            /** @description The decision, once there is one. */
+                            decision?: {
+                                /** @description Who decided. */
+                                by: {
+                                    /** @enum {unknown} */
+                                    kind: "end_user" | "member" | "owner";
+                                    /** @description Id of the account; of an end user a keyed digest. */
+                                    id: string;
+                                };
+                                /**
+                                 * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                                 * @enum {unknown}
+                                 */
+                                method: "passkey" | "session";
+                                /**
+                                 * @description The strength of the proof of identity.
+                                 * @enum {unknown}
+                                 */
+                                acr: "berth:1" | "berth:2" | "phr";
+                                /**
+                                 * Format: date-time
+                                 * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                                 */
+                                authTime: string;
+                                /**
+                                 * Format: date-time
+                                 * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                                 */
+                                at: string;
+                                /** @description What the person wrote when refusing. */
+                                message?: string;
+                            };
+                            /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                            why?: string;
+                            /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                            heldBack?: string;
+                            /**
+                             * Format: uuid
+                             * @description The invocation that executes it.
+                             */
+                            invocationId?: string;
+                            /** @description The application that it is of. */
+                            application: {
+                                /**
+                                 * Format: uuid
+                                 * @description Id of the application.
+                                 */
+                                id: string;
+                                name: string;
+                            };
+                            /** @description Name of the operation, for people. */
+                            operationTitle: string;
+                            /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                            asksFor?: {
+                                /** @description One sentence. */
+                                summary: string;
+                                /** @description The values that the operation names, or all of the input. */
+                                fields: {
+                                    label: string;
+                                    value: string;
+                                }[];
+                            };
+                            /** @description Who asks. */
+                            agent: {
+                                /** @description Name of the agent key. */
+                                name: string;
+                            };
+                            /** @description Whether you may decide it, and it is undecided. */
+                            mayDecide: boolean;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the Action.
+                     */
+                    jobId: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The Action. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the Action.
+                         */
+                        jobId: string;
+                        /**
+                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @enum {unknown}
+                         */
+                        status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
+                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        digest: string;
+                        /**
+                         * @description Who decides.
+                         * @enum {unknown}
+                         */
+                        approver: "end_user" | "member" | "owner";
+                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        approvalUrl: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        /** @enum {unknown} */
+                        effect: "read" | "write" | "irreversible";
+                        /** @description What is approved: the value that `digest` is computed from. */
+                        action?: {
+                            /** @enum {unknown} */
+                            typ: "berth.action.v1";
+                            /**
+                             * Format: uuid
+                             * @description Id of the Action.
+                             */
+                            jobId: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            operationRevision: number;
+                            /** @description Digest of the definition of that revision. */
+                            operationDigest: string;
+                            /** @description The input. */
+                            input: Record<string, unknown>;
+                            /** @description An end user of the application. */
+                            endUser?: {
+                                /** @description How the end user signs in. */
+                                providerId: string;
+                                /** @description Id of the end user at that provider. */
+                                subject: string;
+                            };
+                            /** @description What is approved besides the input. */
+                            bounds: {
+                                /** @description The most micro-credits that the execution may cost. */
+                                maxCost: number;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 */
+                                notBefore?: string;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 */
+                                expiresAt: string;
+                                /** @enum {unknown} */
+                                executions: 1;
+                            };
+                            /** @description Random, so that no two Actions have the same digest. */
+                            nonce: string;
+                        };
+                        /** @description What the agent said. */
+                        reason?: string;
+                        executeOnApproval: boolean;
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description The agent key that prepared it. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description The decision, once there is one. */
+                        decision?: {
+                            /** @description Who decided. */
+                            by: {
+                                /** @enum {unknown} */
+                                kind: "end_user" | "member" | "owner";
+                                /** @description Id of the account; of an end user a keyed digest. */
+                                id: string;
+                            };
+                            /**
+                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @enum {unknown}
+                             */
+                            method: "passkey" | "session";
+                            /**
+                             * @description The strength of the proof of identity.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             */
+                            at: string;
+                            /** @description What the person wrote when refusing. */
+                            message?: string;
+                        };
+                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        why?: string;
+                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        heldBack?: string;
+                        /**
+                         * Format: uuid
+                         * @description The invocation that executes it.
+                         */
+                        invocationId?: string;
+                        /** @description The application that it is of. */
+                        application: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            id: string;
+                            name: string;
+                        };
+                        /** @description Name of the operation, for people. */
+                        operationTitle: string;
+                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        asksFor?: {
+                            /** @description One sentence. */
+                            summary: string;
+                            /** @description The values that the operation names, or all of the input. */
+                            fields: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description Who asks. */
+                        agent: {
+                            /** @description Name of the agent key. */
+                            name: string;
+                        };
+                        /** @description Whether you may decide it, and it is undecided. */
+                        mayDecide: boolean;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    challengeConsumerAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the Action.
+                     */
+                    jobId: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page. */
+                        publicKey?: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    approveConsumerAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "digest": "sha256:4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the Action.
+                     */
+                    jobId: string;
+                    /** @description The `digest` of the Action. */
+                    digest: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    proof?: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The Action. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the Action.
+                         */
+                        jobId: string;
+                        /**
+                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @enum {unknown}
+                         */
+                        status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
+                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        digest: string;
+                        /**
+                         * @description Who decides.
+                         * @enum {unknown}
+                         */
+                        approver: "end_user" | "member" | "owner";
+                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        approvalUrl: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        /** @enum {unknown} */
+                        effect: "read" | "write" | "irreversible";
+                        /** @description What is approved: the value that `digest` is computed from. */
+                        action?: {
+                            /** @enum {unknown} */
+                            typ: "berth.action.v1";
+                            /**
+                             * Format: uuid
+                             * @description Id of the Action.
+                             */
+                            jobId: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            operationRevision: number;
+                            /** @description Digest of the definition of that revision. */
+                            operationDigest: string;
+                            /** @description The input. */
+                            input: Record<string, unknown>;
+                            /** @description An end user of the application. */
+                            endUser?: {
+                                /** @description How the end user signs in. */
+                                providerId: string;
+                                /** @description Id of the end user at that provider. */
+                                subject: string;
+                            };
+                            /** @description What is approved besides the input. */
+                            bounds: {
+                                /** @description The most micro-credits that the execution may cost. */
+                                maxCost: number;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 */
+                                notBefore?: string;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 */
+                                expiresAt: string;
+                                /** @enum {unknown} */
+                                executions: 1;
+                            };
+                            /** @description Random, so that no two Actions have the same digest. */
+                            nonce: string;
+                        };
+                        /** @description What the agent said. */
+                        reason?: string;
+                        executeOnApproval: boolean;
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description The agent key that prepared it. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description The decision, once there is one. */
+                        decision?: {
+                            /** @description Who decided. */
+                            by: {
+                                /** @enum {unknown} */
+                                kind: "end_user" | "member" | "owner";
+                                /** @description Id of the account; of an end user a keyed digest. */
+                                id: string;
+                            };
+                            /**
+                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @enum {unknown}
+                             */
+                            method: "passkey" | "session";
+                            /**
+                             * @description The strength of the proof of identity.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             */
+                            at: string;
+                            /** @description What the person wrote when refusing. */
+                            message?: string;
+                        };
+                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        why?: string;
+                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        heldBack?: string;
+                        /**
+                         * Format: uuid
+                         * @description The invocation that executes it.
+                         */
+                        invocationId?: string;
+                        /** @description The application that it is of. */
+                        application: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            id: string;
+                            name: string;
+                        };
+                        /** @description Name of the operation, for people. */
+                        operationTitle: string;
+                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        asksFor?: {
+                            /** @description One sentence. */
+                            summary: string;
+                            /** @description The values that the operation names, or all of the input. */
+                            fields: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description Who asks. */
+                        agent: {
+                            /** @description Name of the agent key. */
+                            name: string;
+                        };
+                        /** @description Whether you may decide it, and it is undecided. */
+                        mayDecide: boolean;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    refuseConsumerAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "digest": "sha256:4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b",
+                 *       "message": "Not this one."
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the Action.
+                     */
+                    jobId: string;
+                    /** @description The `digest` of the Action. */
+                    digest: string;
+                    /** @description With `refuse`: a word to the agent. */
+                    message?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The Action. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the Action.
+                         */
+                        jobId: string;
+                        /**
+                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @enum {unknown}
+                         */
+                        status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
+                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        digest: string;
+                        /**
+                         * @description Who decides.
+                         * @enum {unknown}
+                         */
+                        approver: "end_user" | "member" | "owner";
+                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        approvalUrl: string;
+                        /** @description Id of the operation, for example `browser.screenshot`. */
+                        operationId: string;
+                        /** @enum {unknown} */
+                        effect: "read" | "write" | "irreversible";
+                        /** @description What is approved: the value that `digest` is computed from. */
+                        action?: {
+                            /** @enum {unknown} */
+                            typ: "berth.action.v1";
+                            /**
+                             * Format: uuid
+                             * @description Id of the Action.
+                             */
+                            jobId: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @description Id of the operation, for example `browser.screenshot`. */
+                            operationId: string;
+                            operationRevision: number;
+                            /** @description Digest of the definition of that revision. */
+                            operationDigest: string;
+                            /** @description The input. */
+                            input: Record<string, unknown>;
+                            /** @description An end user of the application. */
+                            endUser?: {
+                                /** @description How the end user signs in. */
+                                providerId: string;
+                                /** @description Id of the end user at that provider. */
+                                subject: string;
+                            };
+                            /** @description What is approved besides the input. */
+                            bounds: {
+                                /** @description The most micro-credits that the execution may cost. */
+                                maxCost: number;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 */
+                                notBefore?: string;
+                                /**
+                                 * Format: date-time
+                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 */
+                                expiresAt: string;
+                                /** @enum {unknown} */
+                                executions: 1;
+                            };
+                            /** @description Random, so that no two Actions have the same digest. */
+                            nonce: string;
+                        };
+                        /** @description What the agent said. */
+                        reason?: string;
+                        executeOnApproval: boolean;
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description The agent key that prepared it. */
+                        caller: {
+                            keyId: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description The decision, once there is one. */
+                        decision?: {
+                            /** @description Who decided. */
+                            by: {
+                                /** @enum {unknown} */
+                                kind: "end_user" | "member" | "owner";
+                                /** @description Id of the account; of an end user a keyed digest. */
+                                id: string;
+                            };
+                            /**
+                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @enum {unknown}
+                             */
+                            method: "passkey" | "session";
+                            /**
+                             * @description The strength of the proof of identity.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             */
+                            at: string;
+                            /** @description What the person wrote when refusing. */
+                            message?: string;
+                        };
+                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        why?: string;
+                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        heldBack?: string;
+                        /**
+                         * Format: uuid
+                         * @description The invocation that executes it.
+                         */
+                        invocationId?: string;
+                        /** @description The application that it is of. */
+                        application: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            id: string;
+                            name: string;
+                        };
+                        /** @description Name of the operation, for people. */
+                        operationTitle: string;
+                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        asksFor?: {
+                            /** @description One sentence. */
+                            summary: string;
+                            /** @description The values that the operation names, or all of the input. */
+                            fields: {
+                                label: string;
+                                value: string;
+                            }[];
+                        };
+                        /** @description Who asks. */
+                        agent: {
+                            /** @description Name of the agent key. */
+                            name: string;
+                        };
+                        /** @description Whether you may decide it, and it is undecided. */
+                        mayDecide: boolean;
                     };
                 };
             };

@@ -1,5 +1,8 @@
 // The wiring of consumers: passwords, passkeys, mail, and the key that seals what is theirs.
+import type { Decisions } from '../domain/actions/decisions.ts';
+import { ConsumerActions } from '../domain/consumers/consumer-actions.ts';
 import { openConsumers as open } from '../domain/consumers/open-consumers.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { Mail } from '../domain/people/email-codes.ts';
 import { Passwords } from '../engines/authenticators/passwords.ts';
@@ -45,3 +48,9 @@ export const openConsumers = (
     openId: openIdParts(runtime, vault, outbound),
     destroyKey: consumer => vault.destroy(consumer),
   });
+
+export const openConsumerActions = (
+  { clock }: Runtime,
+  { store, secret }: Foundation,
+  decisions: Decisions,
+): ConsumerActions => new ConsumerActions({ store, decisions, clock, cursors: new Cursors(secret, clock) });

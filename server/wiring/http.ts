@@ -10,6 +10,7 @@ import { version } from '../version.ts';
 import type { OpenedActions } from './actions.ts';
 import type { Admission } from './admission.ts';
 import { openFrontEnd } from './devtools.ts';
+import { openConsumerActions } from './consumers.ts';
 import type { Driving } from './driving.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
@@ -81,6 +82,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       waiting: admission.waiting,
       people: families.people.service,
       consumers: families.consumers.service,
+      consumerActions: openConsumerActions(runtime, foundation, actions.decisions),
       members: families.members.service,
       device: families.device.service,
       actions: actions.service,

@@ -5,7 +5,12 @@ import { decisionView } from './decision-record.ts';
 import { type RenderedOperation, rendered } from './rendering.ts';
 import { statusAt } from './state.ts';
 
-export const approvalUrl = (publicUrl: string, { id }: Pick<ActionRow, 'id'>): string => `${publicUrl}/approve/${id}`;
+/** End users decide on the pages of consumers of their application. */
+export const approvalUrl = (
+  publicUrl: string,
+  { id, approver, applicationId }: Pick<ActionRow, 'id' | 'approver' | 'applicationId'>,
+): string =>
+  approver === 'end_user' ? `${publicUrl}/consumer/${applicationId}/approve/${id}` : `${publicUrl}/approve/${id}`;
 
 export interface Seen {
   readonly publicUrl: string;

@@ -20,6 +20,7 @@ const POLICY = [
 const PAGES: Readonly<Record<string, string>> = {
   '/consumer/signin/:appId/:signIn': 'signin.html',
   '/consumer/:appId': 'home.html',
+  '/consumer/:appId/approve/:jobId': 'home.html',
 };
 
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {

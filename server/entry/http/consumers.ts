@@ -1,5 +1,6 @@
 // HTTP handlers of the commands of consumers.
 import type { ConsumerParams } from '../../../contract/consumers.ts';
+import type { ConsumerActions } from '../../domain/consumers/consumer-actions.ts';
 import type { Opened } from '../../domain/consumers/consumer-sessions.ts';
 import type { Page } from '../../domain/consumers/hosted.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
@@ -15,6 +16,7 @@ const ACCEPTED = 202;
 
 export const consumerHandlers = (
   { signIns, hosted, sessions, own, profiles, upstream }: ConsumerServices,
+  actions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>,
   cookie: ConsumerCookie,
 ) => ({
   startConsumerSession: async ({ params, body, origin, source }: In<'startConsumerSession'>): Promise<Answer> =>
@@ -91,6 +93,25 @@ export const consumerHandlers = (
 
   requestConsumerChallenge: async ({ caller, origin }: In<'requestConsumerChallenge'>): Promise<Answer> =>
     answer(await own.challenge(caller, origin)),
+
+  listConsumerActions: async ({ caller, body }: In<'listConsumerActions'>): Promise<Answer> =>
+    answer(await actions.list(caller, body)),
+
+  readConsumerAction: async ({ caller, body }: In<'readConsumerAction'>): Promise<Answer> =>
+    answer(await actions.read(caller, body.jobId)),
+
+  challengeConsumerAction: async ({ caller, body, origin }: In<'challengeConsumerAction'>): Promise<Answer> =>
+    answer(await actions.challenge(caller, body.jobId, origin)),
+
+  approveConsumerAction: async ({ caller, body, origin }: In<'approveConsumerAction'>): Promise<Answer> => {
+    const { jobId, ...given } = body;
+    return answer(await actions.decide(caller, jobId, { decision: 'approve', ...given }, origin));
+  },
+
+  refuseConsumerAction: async ({ caller, body, origin }: In<'refuseConsumerAction'>): Promise<Answer> => {
+    const { jobId, ...given } = body;
+    return answer(await actions.decide(caller, jobId, { decision: 'refuse', ...given }, origin));
+  },
 });
 
 /** The sign-in page belongs to the provider `hosted` only. */

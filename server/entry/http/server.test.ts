@@ -269,6 +269,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     consumers: CONSUMERS,
+    consumerActions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
     mcp: { call: unasked },
     webhooks: {
       ...{ create: unasked, list: unasked, read: unasked, change: unasked, remove: unasked, rotateKey: unasked },

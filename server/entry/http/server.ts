@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
+import type { ConsumerActions } from '../../domain/consumers/consumer-actions.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { DeviceVerbs } from '../../domain/device/device.ts';
@@ -126,6 +127,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rates: Pick<RequestRates, 'take'>;
   readonly people: People;
   readonly consumers: ConsumerServices;
+  readonly consumerActions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
   readonly actions: ActionVerbs;
@@ -280,6 +282,7 @@ const handlersOf = (
     identity,
     people,
     consumers,
+    consumerActions,
     members,
     offered,
     discover,
@@ -325,7 +328,7 @@ const handlersOf = (
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
   ...identityHandlers(consumers),
-  ...consumerHandlers(consumers, ofConsumer),
+  ...consumerHandlers(consumers, consumerActions, ofConsumer),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
   ...configHandlers(documents, consumers.identities),

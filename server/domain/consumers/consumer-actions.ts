@@ -1,0 +1,89 @@
+// Consumers as those who decide Actions: they see their own, and approve a digest, with a passkey where they have one.
+import type {
+  ActionChallenge,
+  ApplicationAction,
+  ApplicationActionPage,
+  DecideAction,
+  EndUser,
+} from '../../../contract/actions.ts';
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import type { ListConsumerActions } from '../../../contract/consumers.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ActionId, ApplicationId, ConsumerPasskeyId } from '../../kit/ids.ts';
+import type { EndUserApprover, EndUsers } from '../actions/approver.ts';
+import type { Decisions } from '../actions/decisions.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { notFound } from '../faults.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+
+export interface ConsumerActionsParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerPasskeys'>;
+  readonly decisions: Pick<Decisions, 'read' | 'listFor' | 'challenge' | 'decide'>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export class ConsumerActions {
+  readonly #parts: ConsumerActionsParts;
+
+  constructor(parts: ConsumerActionsParts) {
+    this.#parts = parts;
+  }
+
+  async list(
+    caller: ConsumerCaller,
+    { status, limit = PAGE_LIMIT_DEFAULT, cursor }: ListConsumerActions,
+  ): Promise<ApplicationActionPage> {
+    const { decisions, cursors } = this.#parts;
+    const name: ListName = { list: 'consumer_actions', owner: caller.consumerId };
+    const before = cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) };
+    const states = status === undefined ? {} : { states: [status] };
+    const found = await decisions.listFor(await this.#approver(caller), { ...states, ...before, limit: limit + 1 });
+    const rows = found.map(action => ({ id: action.jobId, action }));
+    return pageOf(
+      rows,
+      limit,
+      ({ action }) => action,
+      id => cursors.after(name, id),
+    );
+  }
+
+  async read(caller: ConsumerCaller, jobId: string): Promise<ApplicationAction> {
+    return this.#parts.decisions.read(await this.#approver(caller), jobId);
+  }
+
+  async challenge(caller: ConsumerCaller, jobId: string, origin: URL): Promise<ActionChallenge> {
+    return this.#parts.decisions.challenge(await this.#approver(caller), jobId, origin);
+  }
+
+  async decide(caller: ConsumerCaller, jobId: string, given: DecideAction, origin: URL): Promise<ApplicationAction> {
+    return this.#parts.decisions.decide(await this.#approver(caller), jobId, given, origin);
+  }
+
+  async #approver(caller: ConsumerCaller): Promise<EndUserApprover> {
+    const { store, clock } = this.#parts;
+    const { applicationId, consumerId, providerId, via } = caller;
+    const consumer = await store.consumers.get(applicationId, consumerId);
+    if (!consumer) throw notFound('Consumer', consumerId);
+    const { applicationId: _, ...source } = byConsumer(caller);
+    return {
+      ...{ kind: 'end_user', applicationId, endUser: { providerId, subject: consumer.subject } },
+      ...{ acr: via.acr, authTime: via.authTime, source },
+      assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
+      passkeys: {
+        list: () => store.consumerPasskeys.list(consumerId),
+        // An id of the list above.
+        used: (id, counter) => store.consumerPasskeys.used(id as ConsumerPasskeyId, counter, clock.now()),
+      },
+    };
+  }
+}
+
+/** Whom agents may name as end users. */
+export const endUsersIn = ({ consumers }: Pick<Store, 'consumers'>): EndUsers => ({
+  canDecide: async (application: ApplicationId, { providerId, subject }: EndUser) =>
+    (await consumers.bySubject(application, providerId, subject)) !== undefined,
+});

@@ -1,0 +1,114 @@
+// Story 3.2: an agent prepares an Action for an end user, who approves its digest with a passkey on a phone; it runs once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, type Look, visit } from '../harness/console.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { keyWith } from '../harness/operations.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+const SMALL: Look = { width: 360, height: 740, colours: 'light' };
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
+await liftLimits(server);
+const configure = await Owner.of(server);
+const display = { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] };
+await configure.publish('orders.cancel', {
+  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'end_user' }),
+  display,
+});
+const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+const agent = new ActionAgent(server, key);
+const lab = await ConsumerLab.of(server, await Person.owner(server));
+const base = server.url.replace('127.0.0.1', 'localhost');
+const kim = await lab.signIn('kim@example.com');
+const lee = await lab.signIn('lee@example.com');
+const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/`).length;
+
+const prepare = (orderId: string, subject = kim.consumer.subject, more: object = {}) =>
+  agent.prepared('orders.cancel', { input: { orderId }, endUser: { providerId: 'hosted', subject }, ...more });
+
+test('a consumer signs the digest with a passkey on a phone, and the agent executes once', async () => {
+  const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
+  assert.equal(action.approvalUrl, `${server.url}/consumer/${lab.appId}/approve/${action.jobId}`);
+  await visit(base, SMALL, `/consumer/${lab.appId}`, async (page, watched) => {
+    await watched.addAuthenticator();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('E-mail address').fill('kim@example.com');
+    await page.getByRole('button', { name: 'Send me a code' }).click();
+    await page.getByText('a code of six digits is on its way').waitFor();
+    await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('button', { name: 'Remove the passkey' }).waitFor();
+    await page.goto(base + new URL(action.approvalUrl).pathname);
+    await page.getByRole('heading', { name: 'Cancel order A-1' }).waitFor();
+    await page.getByText('You asked me to.').waitFor();
+    await watched.assertSound();
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('You have approved this.').waitFor();
+    await watched.assertSound();
+  });
+  assert.equal(hits('A-1'), 0);
+  const executed = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
+  assert.deepEqual([...new Set(executed.map(({ body }) => body.id))].length, 1);
+  const done = await agent.invocation(executed[0]?.body.id ?? '');
+  assert.equal(done.body.status, 'succeeded', done.text);
+  assert.equal(hits('A-1'), 1);
+  const read = await agent.read(action.jobId);
+  assert.deepEqual([read.body.decision?.by.kind, read.body.decision?.method], ['end_user', 'passkey'], read.text);
+});
+
+test('a consumer sees the own Actions only, and refuses with a word to the agent', async () => {
+  const action = await prepare('A-2', lee.consumer.subject);
+  const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 10 }, lee.accessToken);
+  assert.deepEqual([listed.status, listed.body.data[0]?.jobId], [200, action.jobId], listed.text);
+  assert.equal(listed.body.data[0]?.asksFor?.summary, 'Cancel order A-2');
+  for (const name of ['actions.get', 'actions.approve', 'actions.refuse']) {
+    const body = { jobId: action.jobId, ...(name === 'actions.get' ? {} : { digest: action.digest }) };
+    const foreign = await lab.send<ErrorBody>(name, body, kim.accessToken);
+    assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found'], name);
+  }
+  const other = await prepare('A-3', lee.consumer.subject);
+  const swapped = await lab.send<ErrorBody>(
+    'actions.approve',
+    { jobId: action.jobId, digest: other.digest },
+    lee.accessToken,
+  );
+  assert.deepEqual([swapped.status, swapped.body.code], [409, 'digest_mismatch'], swapped.text);
+  const refused = await lab.send<ApplicationAction>(
+    'actions.refuse',
+    { jobId: action.jobId, digest: action.digest, message: 'Not mine.' },
+    lee.accessToken,
+  );
+  assert.deepEqual([refused.status, refused.body.status], [200, 'refused'], refused.text);
+  const late = await lab.send<ErrorBody>(
+    'actions.approve',
+    { jobId: action.jobId, digest: action.digest },
+    lee.accessToken,
+  );
+  assert.deepEqual([late.status, late.body.code], [409, 'already_decided'], late.text);
+  assert.equal((await agent.execute(action)).status, 410);
+});
+
+test('an end user who does not exist, or has gone, decides nothing', async () => {
+  const unknown = await agent.prepare('orders.cancel', {
+    ...{ input: { orderId: 'A-4' }, endUser: { providerId: 'hosted', subject: 'u_nobody' } },
+  });
+  assert.deepEqual([unknown.status, unknown.body.code], [400, 'invalid_request'], unknown.text);
+  const action = await prepare('A-5', lee.consumer.subject);
+  const approved = await lab.send('actions.approve', { jobId: action.jobId, digest: action.digest }, lee.accessToken);
+  assert.equal(approved.status, 200, approved.text);
+  assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
+  assert.equal((await agent.execute(action)).status, 404);
+  assert.equal(hits('A-5'), 0);
+});
