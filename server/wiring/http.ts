@@ -9,8 +9,8 @@ import type { Metrics } from '../metrics.ts';
 import { version } from '../version.ts';
 import type { OpenedActions } from './actions.ts';
 import type { Admission } from './admission.ts';
-import { openFrontEnd } from './devtools.ts';
 import { openConsumerActions } from './consumers.ts';
+import { openFrontEnd } from './devtools.ts';
 import type { Driving } from './driving.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
@@ -81,8 +81,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,
-      consumers: families.consumers.service,
-      consumerActions: openConsumerActions(runtime, foundation, actions.decisions),
+      ...consumersOf(runtime, foundation, deps),
       members: families.members.service,
       device: families.device.service,
       actions: actions.service,
@@ -118,3 +117,12 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
   );
   return http;
 }
+
+const consumersOf = (
+  runtime: Runtime,
+  foundation: Foundation,
+  { families, actions }: Pick<WebDeps, 'families' | 'actions'>,
+) => ({
+  consumers: families.consumers.service,
+  consumerActions: openConsumerActions(runtime, foundation, actions.decisions),
+});
