@@ -15,7 +15,13 @@ const BACKOFF_FIRST_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
 /** All channels are listened to; notifications without a subscriber are dropped. */
-const CHANNELS: readonly Channel[] = ['credential_revoked', 'session_event', 'device_changed', 'hosts_changed'];
+const CHANNELS: Readonly<Record<Channel, true>> = {
+  credential_revoked: true,
+  session_event: true,
+  device_changed: true,
+  action_changed: true,
+  hosts_changed: true,
+};
 
 interface Subscriber {
   readonly channel: Channel;
@@ -68,7 +74,7 @@ export class Listener implements Closeable {
     client.on('notification', notice => this.#heard(notice.channel, notice.payload ?? ''));
     try {
       await client.connect();
-      for (const channel of CHANNELS) await client.query(`listen ${channel}`);
+      for (const channel of Object.keys(CHANNELS)) await client.query(`listen ${channel}`);
       this.#closing.signal.throwIfAborted();
     } catch (error) {
       await client.end().catch(() => {});
