@@ -16,6 +16,7 @@ export function addReceipts(program: Command, terminal: Terminal): void {
     .requiredOption('--jwks <file>', 'the saved key set')
     .option('--input <file>', 'the input as JSON: must be the one of the receipt')
     .option('--output <file>', 'the output as JSON: must be the one of the receipt')
+    .option('--action <file>', 'the content of the Action, whose digest must be the one that was approved')
     .option('--issuer <url>', 'the service that must have issued it')
     .option('--audience <id>', 'the application that it must be about')
     .option('--json', 'print the claims as JSON')

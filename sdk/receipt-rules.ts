@@ -1,5 +1,6 @@
 // The rules of a receipt, for every place that verifies one. They do no cryptography: they ask for a digest or for the check of a
 // signature, and whoever runs them answers with what the platform has. A browser uses this file, so it imports nothing of Node.
+import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timesProblem } from './approval-rules.ts';
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 import { canonicalJson } from './canonical-json.ts';
 
@@ -21,6 +22,8 @@ export interface VerifyReceiptOptions {
   readonly audience?: string;
   /** Must have the digest in the receipt. */
   readonly input?: unknown;
+  /** The content of the Action, as the API returned it. Must have the digest that was approved. */
+  readonly action?: unknown;
   /** The output as the API returned it; links to files do not count. */
   readonly output?: unknown;
 }
@@ -48,6 +51,8 @@ export interface ReceiptClaims {
     readonly endedAt: string;
     readonly attempts: number;
     readonly caller: { readonly kind: string; readonly id: string };
+    /** Of a call that a person has approved. */
+    readonly action?: ReceiptAction;
     readonly session?: { readonly id: string; readonly recorded: boolean };
     readonly upstream?: { readonly host?: string; readonly status?: number };
     readonly cost: {
@@ -66,17 +71,17 @@ export class ReceiptInvalid extends Error {
 
 /** An Ed25519 key as JWK. */
 export interface PublicJwk {
-  readonly kty: string;
+  readonly kty: 'OKP';
   readonly crv: string;
   readonly x: string;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What the rules ask for: the SHA-256 of bytes, or whether the bytes have this Ed25519 signature. */
+/** What the rules ask for: the SHA-256 of bytes, or whether the bytes have this signature: Ed25519, or that of a passkey. */
 export type Question =
   | { readonly digest: Bytes }
-  | { readonly signed: Bytes; readonly signature: Bytes; readonly key: PublicJwk };
+  | { readonly signed: Bytes; readonly signature: Bytes; readonly key: PublicJwk | PasskeyJwk };
 
 /** The digest in bytes, or whether the signature is valid. */
 export type QuestionAnswer = Uint8Array | boolean;
@@ -101,11 +106,32 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
     throw new ReceiptInvalid(`it is about the application ${claims.aud}, not ${audience}`);
   const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
   if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its times are not in order');
+  yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
     throw new ReceiptInvalid('the input is not the one of the receipt');
   if (output !== undefined && !(yield* isOutput(output, outputDigest)))
     throw new ReceiptInvalid('the output is not the one of the receipt');
   return claims;
+}
+
+function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: VerifyReceiptOptions): Rules<void> {
+  const { action, createdAt } = berth;
+  if (content !== undefined && (!action || (yield* digestOf(content)) !== action.digest))
+    throw new ReceiptInvalid('the Action is not the one of the receipt');
+  if (!action) return;
+  const late = timesProblem(action, createdAt);
+  if (late !== undefined) throw new ReceiptInvalid(late);
+  const signed = signedByPasskey(action, iss);
+  if (typeof signed === 'string') throw new ReceiptInvalid(signed);
+  if (!signed) return;
+  const { authenticatorData, clientData, signature, key, rpId } = signed;
+  if (!isRpIdDigest(authenticatorData, yield* digest(rpId)))
+    throw new ReceiptInvalid('its approval was signed for another host');
+  const clientDigest = yield { digest: clientData };
+  if (typeof clientDigest === 'boolean') throw new TypeError('a digest was asked for');
+  const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
+  if ((yield { signed: bytes, signature, key }) !== true)
+    throw new ReceiptInvalid('the signature of its approval is not valid');
 }
 
 function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> {
@@ -123,6 +149,7 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
   const { kty, crv, x } = key;
   if (toBase64Url(yield* digest(`{"crv":"${crv}","kty":"${kty}","x":"${x}"}`)) !== key.kid)
     throw new ReceiptInvalid(`the key set is damaged: ${key.kid} is not the thumbprint of its key`);
+  if (kty !== 'OKP') throw new ReceiptInvalid('its key is not an Ed25519 key');
   if (!(yield* isSigned(`${head}.${payload}`, { kty, crv, x }, signature)))
     throw new ReceiptInvalid('its signature is not valid');
   return claimsIn(objectIn(payload, 'payload'));

@@ -1,4 +1,5 @@
 // Verifies a receipt with WebCrypto, by the same rules as verify-receipt.ts.
+import { rawEcdsaSignature } from './approval-rules.ts';
 import {
   type Question,
   type QuestionAnswer,
@@ -9,6 +10,7 @@ import {
 
 export { type KeySet, type ReceiptClaims, ReceiptInvalid, type VerifyReceiptOptions } from './receipt-rules.ts';
 
+type SignatureKey = Extract<Question, { readonly key: object }>['key'];
 type Subtle = typeof globalThis.crypto.subtle;
 
 /** This browser cannot say whether a receipt is valid. The message says why. */
@@ -31,9 +33,34 @@ async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAns
   if ('digest' in question) return new Uint8Array(await subtle.digest('SHA-256', question.digest));
   const { signed, signature, key } = question;
   try {
-    const imported = await subtle.importKey('jwk', { ...key }, { name: 'Ed25519' }, false, ['verify']);
-    return await subtle.verify({ name: 'Ed25519' }, imported, signature, signed);
+    const { imports, verifies, bytes } = algorithmOf(key, signature);
+    if (!bytes) return false;
+    const imported = await subtle.importKey('jwk', { ...key }, imports, false, ['verify']);
+    return await subtle.verify(verifies, imported, bytes, signed);
   } catch (error) {
-    throw new CannotVerify(`this browser cannot verify Ed25519 signatures (${String(error).slice(0, 100)})`);
+    const name = key.kty === 'AKP' ? key.alg : key.kty === 'OKP' ? 'Ed25519' : key.kty;
+    throw new CannotVerify(`this browser cannot verify ${name} signatures (${String(error).slice(0, 100)})`);
+  }
+}
+
+/** How WebCrypto names the algorithm of a key, and the form in which it takes the signature. */
+function algorithmOf(key: SignatureKey, signature: Uint8Array<ArrayBuffer>) {
+  switch (key.kty) {
+    case 'EC':
+      return {
+        imports: { name: 'ECDSA', namedCurve: 'P-256' },
+        verifies: { name: 'ECDSA', hash: 'SHA-256' },
+        bytes: rawEcdsaSignature(signature),
+      };
+    case 'RSA':
+      return {
+        imports: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+        verifies: { name: 'RSASSA-PKCS1-v1_5' },
+        bytes: signature,
+      };
+    case 'AKP':
+      return { imports: { name: key.alg }, verifies: { name: key.alg }, bytes: signature };
+    default:
+      return { imports: { name: 'Ed25519' }, verifies: { name: 'Ed25519' }, bytes: signature };
   }
 }

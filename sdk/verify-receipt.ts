@@ -22,5 +22,11 @@ export function verifyReceipt(receipt: string, options: VerifyReceiptOptions): R
 function answerTo(question: Question): QuestionAnswer {
   if ('digest' in question) return createHash('sha256').update(question.digest).digest();
   const { signed, signature, key } = question;
-  return verify(null, signed, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);
+  // Ed25519 and ML-DSA have a digest of their own.
+  const digest = key.kty === 'EC' || key.kty === 'RSA' ? 'sha256' : null;
+  try {
+    return verify(digest, signed, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);
+  } catch {
+    return false; // The key is not one.
+  }
 }

@@ -10,6 +10,7 @@ export interface VerifyReceiptCommandOptions extends JsonOption {
   readonly jwks: string;
   readonly input?: string;
   readonly output?: string;
+  readonly action?: string;
   readonly issuer?: string;
   readonly audience?: string;
 }
@@ -17,13 +18,14 @@ export interface VerifyReceiptCommandOptions extends JsonOption {
 export async function verifyReceiptFile(
   terminal: Terminal,
   file: string,
-  { jwks, input, output, issuer, audience, json }: VerifyReceiptCommandOptions,
+  { jwks, input, output, action, issuer, audience, json }: VerifyReceiptCommandOptions,
 ): Promise<void> {
   const receipt = await textIn(file);
   const options = {
     keys: keySetIn(await jsonIn(jwks), jwks),
     ...(input === undefined ? {} : { input: await jsonIn(input) }),
     ...(output === undefined ? {} : { output: await jsonIn(output) }),
+    ...(action === undefined ? {} : { action: await jsonIn(action) }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),
   };
@@ -38,16 +40,20 @@ export async function verifyReceiptFile(
   }
 }
 
-const shown = ({ iss, sub, jti, berth: { operation, status, endedAt, caller } }: ReceiptClaims): string =>
+const shown = ({ iss, sub, jti, berth: { operation, status, endedAt, caller, action } }: ReceiptClaims): string =>
   [
     'The receipt is valid.',
     `  issued by  ${iss}`,
     `  about      ${sub} (${operation.id}, revision ${operation.revision})`,
     `  status     ${status}, ended at ${endedAt}`,
     `  called by  ${caller.kind} ${caller.id}`,
+    ...(action ? [`  approved   ${approvedIn(action)}`] : []),
     `  receipt    ${jti}`,
     '',
   ].join('\n');
+
+const approvedIn = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
+  `by ${by.kind} ${by.id} at ${at}${proof ? `, signed by a passkey for ${rpId}` : ''}`;
 
 async function textIn(file: string): Promise<string> {
   try {

@@ -4,6 +4,7 @@ import { before, test } from 'node:test';
 import type { Action, ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { AuditPage } from '../../contract/audit.ts';
 import { canonicalJson } from '../../sdk/canonical-json.ts';
+import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -100,6 +101,11 @@ test('an owner approves with a passkey, whose signature is over the digest', asy
   assert.deepEqual([approved.body.decision?.method, approved.body.decision?.acr], ['passkey', 'phr']);
   const done = await agent.execute(action);
   assert.deepEqual([done.status, done.body.status, hits('A-2')], [200, 'succeeded', 1], done.text);
+  const keys = (await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null })).body;
+  const options = { keys, issuer: server.url, input: { orderId: 'A-2' }, action: action.action };
+  const { berth } = verifyReceipt(done.body.receipt ?? '', options);
+  assert.equal(berth.action?.digest, action.digest);
+  assert.deepEqual([berth.action?.approval.method, berth.action?.approval.rpId], ['passkey', 'localhost']);
 });
 
 test('executes on approval without another request', async () => {

@@ -210,7 +210,7 @@ export class Invocations {
     options: Omit<InvokeOptions, 'idempotencyKey'>,
     approved: { readonly jobId: ActionId; readonly insert: InvocationRows['insert'] },
   ): Promise<Invoked> {
-    await this.#assertInput(caller, granted, request);
+    await this.#checks.take(`action ${approved.jobId}`, () => this.#assertInput(caller, granted, request));
     return this.#run(caller, granted, request, options, approved);
   }
 

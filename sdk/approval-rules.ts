@@ -1,0 +1,140 @@
+// The rules of the approval in a receipt: the signature of a passkey over the digest of the Action (WebAuthn level 3), and the order of
+// the times. Like receipt-rules.ts they do no cryptography and import nothing of Node.
+import { fromBase64Url, toBase64Url } from './base64url.ts';
+
+/** The public key of a passkey. */
+export type PasskeyJwk =
+  | { readonly kty: 'EC'; readonly crv: string; readonly x: string; readonly y: string }
+  | { readonly kty: 'OKP'; readonly crv: string; readonly x: string }
+  | { readonly kty: 'RSA'; readonly n: string; readonly e: string }
+  | { readonly kty: 'AKP'; readonly alg: string; readonly pub: string };
+
+export interface ReceiptAction {
+  readonly jobId: string;
+  /** Of the content of the Action, which the agent and the person have seen. */
+  readonly digest: string;
+  readonly preparedAt: string;
+  readonly approval: {
+    readonly by: { readonly kind: string; readonly id: string };
+    readonly method: string;
+    readonly acr: string;
+    readonly authTime: string;
+    readonly at: string;
+    /** In base64url, as the browser made them. */
+    readonly proof?: {
+      readonly credentialId: string;
+      readonly clientDataJSON: string;
+      readonly authenticatorData: string;
+      readonly signature: string;
+    };
+    readonly publicKey?: PasskeyJwk;
+    readonly rpId?: string;
+  };
+  readonly endUser?: { readonly providerId: string; readonly subjectDigest: string };
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** What a passkey has signed. */
+export interface SignedByPasskey {
+  readonly clientData: Bytes;
+  readonly authenticatorData: Bytes;
+  readonly signature: Bytes;
+  readonly key: PasskeyJwk;
+  readonly rpId: string;
+}
+
+const PRESENT = 0x01;
+const VERIFIED = 0x04;
+const RP_ID_BYTES = 32;
+const AUTHENTICATOR_DATA_BYTES_MIN = 37;
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+  RSA: ['n', 'e'],
+  AKP: ['alg', 'pub'],
+};
+
+/** Why the times of an approval are not in order; undefined if they are. */
+export function timesProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
+  const isInOrder = preparedAt <= at && at <= acceptedAt && authTime <= at;
+  return isInOrder ? undefined : 'the times of its approval are not in order';
+}
+
+/**
+ * What the passkey has signed, if it says that it signed this digest, for the issuer, with its user verified; otherwise why not.
+ * Undefined: the approval has no signature.
+ */
+export function signedByPasskey(
+  { digest, approval }: ReceiptAction,
+  issuer: string,
+): SignedByPasskey | string | undefined {
+  const { method, proof, publicKey: key, rpId } = approval;
+  if (method !== 'passkey')
+    return proof ? 'its approval has a signature, and says that it was not made by a passkey' : undefined;
+  if (!proof || !key || rpId === undefined || !isKey(key)) return 'the signature of its approval is missing';
+  const [clientData, authenticatorData, signature] = [
+    ...[proof.clientDataJSON, proof.authenticatorData, proof.signature].map(text => fromBase64Url(String(text))),
+  ];
+  if (!clientData || !authenticatorData || !signature) return 'the signature of its approval cannot be read';
+  if (!isHostOf(issuer, rpId)) return `its approval was signed for ${rpId}, which is not the host of ${issuer}`;
+  const problem = clientDataProblem(clientData, digest, rpId);
+  if (problem !== undefined) return problem;
+  if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of its approval cannot be read';
+  const flags = authenticatorData[RP_ID_BYTES] ?? 0;
+  if ((flags & PRESENT) === 0 || (flags & VERIFIED) === 0)
+    return 'the passkey of its approval has not verified its user';
+  return { clientData, authenticatorData, signature, key, rpId };
+}
+
+/** The host that the passkey has signed for is at the beginning, as SHA-256. */
+export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
+  toBase64Url(authenticatorData.slice(0, RP_ID_BYTES)) === toBase64Url(digest);
+
+function clientDataProblem(clientData: Bytes, digest: string, rpId: string): string | undefined {
+  const data = objectIn(clientData);
+  const bytes = digest.slice('sha256:'.length).match(/[0-9a-f]{2}/g) ?? [];
+  const challenge = toBase64Url(Uint8Array.from(bytes, byte => Number.parseInt(byte, 16)));
+  if (data.type !== 'webauthn.get' || data.challenge !== challenge) return 'its approval was signed for another Action';
+  const origin = String(data.origin);
+  const host = URL.canParse(origin) ? new URL(origin).hostname : '';
+  return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'its approval was signed on a page of another host';
+}
+
+/** On a machine of one's own the pages are at localhost, because passkeys belong to a name. */
+function isHostOf(issuer: string, rpId: string): boolean {
+  const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
+  return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');
+}
+
+function objectIn(bytes: Bytes): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    return {};
+  }
+}
+
+function isKey(key: object): boolean {
+  const members = new Map<string, unknown>(Object.entries(key));
+  const needed = MEMBERS[String(members.get('kty'))];
+  return needed?.every(name => typeof members.get(name) === 'string') ?? false;
+}
+
+/** An ECDSA signature in DER, as passkeys make it, in the form that WebCrypto takes: two numbers of 32 bytes. */
+export function rawEcdsaSignature(der: Uint8Array): Bytes | undefined {
+  const raw = new Uint8Array(64);
+  let at = 2;
+  if (der[0] !== 0x30 || der[1] !== der.length - 2) return undefined;
+  for (const end of [32, 64]) {
+    const length = der[at + 1] ?? 0;
+    const number = der.slice(at + 2, at + 2 + length);
+    if (der[at] !== 0x02 || number.length !== length || length === 0) return undefined;
+    const digits = number[0] === 0 ? number.slice(1) : number;
+    if (digits.length > 32) return undefined;
+    raw.set(digits, end - digits.length);
+    at += 2 + length;
+  }
+  return at === der.length ? raw : undefined;
+}
