@@ -53,6 +53,7 @@ const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['cli/berth.ts', '../server/local.ts'],
   ['console/src/api/receipts.ts', '../../../sdk/verify-receipt-in-browser.ts'],
   ['sdk/receipt-rules.ts', './canonical-json.ts'],
+  ['sdk/receipt-rules.ts', './approval-rules.ts'],
   ['server/domain/sessions/create.test.ts', '../../engines/store/open-store.ts'],
   ['tests/engines/store.test.ts', '../../server/engines/store/open-store.ts'],
   ['tests/acceptance/create.test.ts', '../harness/server.ts'],

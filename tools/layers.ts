@@ -125,7 +125,7 @@ const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 /** What the console imports of the SDK, and what that imports: files that run in a browser, without Node. */
-const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|canonical-json|base64url)\.ts$/;
+const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
 
 export function placeOf(path: string): Place {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
