@@ -88,12 +88,19 @@ export const AUDIT_ACTIONS = [
   'topup.opened',
   'topup.cancelled',
   'topup.credited',
+  'handoff.requested',
+  'handoff.claimed',
+  'handoff.renewed',
+  'handoff.returned',
+  'handoff.completed',
+  'handoff.cancelled',
+  'handoff.expired',
   'vault.rotated',
   'signing_key.rotated',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'consumer', 'operator', 'anonymous'] as const;
+export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'consumer', 'operator', 'anonymous', 'service'] as const;
 export const AUDIT_OUTCOMES = ['success', 'refused'] as const;
 
 const Named = (description: string) => Type.Object({ kind: Type.String(), id: Type.String() }, { description });
@@ -107,7 +114,7 @@ export const AuditEntry = Type.Object(
       {
         kind: Type.Enum([...AUDIT_ACTOR_KINDS], {
           description:
-            '`operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid.',
+            '`operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid, or who had a link. `service`: Berth, by a time limit.',
         }),
         id: Type.Optional(Type.String({ description: 'Id of the account, agent key or consumer.' })),
         name: Type.Optional(Type.String({ description: 'Its name at that time.' })),

@@ -355,6 +355,30 @@ export const ERRORS = {
     summary: 'The application would have no owner.',
     whatToDo: 'Make another member an owner first.',
   },
+  handoff_exists: {
+    status: 409,
+    retry: 'no',
+    summary: 'The session has an open hand-off already, or a person controls it in the live view.',
+    whatToDo: 'Wait until it ends, or cancel it. `details.handoffId` names it.',
+  },
+  handoff_claimed: {
+    status: 409,
+    retry: 'no',
+    summary: 'A person has claimed the hand-off, or has control of the session.',
+    whatToDo: 'Wait until it ends: read it with `wait`. `details.handoffId` names it.',
+  },
+  already_claimed: {
+    status: 409,
+    retry: 'no',
+    summary: 'The link was opened in another browser, and works only there.',
+    whatToDo: 'Use that browser, or ask for a new link.',
+  },
+  stale_fence: {
+    status: 409,
+    retry: 'no',
+    summary: 'The lease has ended: control was given back, or went to another person.',
+    whatToDo: 'Claim the hand-off again, if it still waits for a person.',
+  },
   limit_reached: {
     status: 409,
     retry: 'no',

@@ -81,6 +81,13 @@ const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   human: [{ signInCookie: [] }],
   deviceCode: [{ deviceCode: [] }],
   consumer: [{ consumerSession: [] }, { consumerCookie: [] }],
+  agentKeyOrAccount: [{ agentKey: [] }, { agentKeyHeader: [] }, { accessToken: [] }, { signInCookie: [] }],
+  handoffReader: [
+    ...[{ agentKey: [] }, { agentKeyHeader: [] }, { accessToken: [] }, { signInCookie: [] }],
+    ...[{ leaseToken: [] }, { claimSecret: [] }],
+  ],
+  handoffClaimer: [{ signInCookie: [] }, { claimSecret: [] }],
+  handoffLease: [{ leaseToken: [] }],
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
 
@@ -151,6 +158,13 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
           name: '__Host-berth-consumer-APPLICATION',
           description:
             'Set for a consumer who signs in on a page of this service. Ends with the id of the application without dashes; without `__Host-` over plain http.',
+        },
+        leaseToken: { type: 'http', scheme: 'bearer', description: 'The lease token of a hand-off, `bhl_…`.' },
+        claimSecret: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'The secret of the claim link of a hand-off, `bhc_…`. It works in the first browser that sends it.',
         },
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },

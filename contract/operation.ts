@@ -8,9 +8,22 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person who signed
  * in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with browsers:connect.
  * `deviceCode`: the device code of the authorization that the path names. `consumer`: a consumer session (bcs_…) of the
- * application and provider in the path, or its cookie on our own pages.
+ * application and provider in the path, or its cookie on our own pages. `agentKeyOrAccount`: an agent key or an account's. Of one hand-off:
+ * `handoffReader` takes either too, its lease token (bhl_…) or the secret of its claim link (bhc_…); `handoffClaimer` a person's
+ * cookie or that secret; `handoffLease` its lease token.
  */
-export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect' | 'deviceCode' | 'consumer';
+export type Credential =
+  | 'public'
+  | 'agentKey'
+  | 'account'
+  | 'human'
+  | 'connect'
+  | 'deviceCode'
+  | 'consumer'
+  | 'agentKeyOrAccount'
+  | 'handoffReader'
+  | 'handoffClaimer'
+  | 'handoffLease';
 
 /**
  * Native paths are under /v1/browsers. `both`: also under /v1 and /v1/browsers/v1, where official clients send
@@ -23,6 +36,7 @@ export const TAGS = {
   Recordings: 'Replay sessions while they run and after they end.',
   Connect: 'Control a browser over CDP.',
   'Live view': 'Watch a running browser and take control of it.',
+  'Hand-offs': 'Ask a person to take control of a running session.',
   MCP: 'Browsers for agents that speak the Model Context Protocol.',
   Operations: 'Tasks that an agent may have done with one call.',
   Credentials: 'Credentials of other services that operations use. Their values are never returned.',

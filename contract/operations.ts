@@ -20,6 +20,7 @@ import { DEVICE_OPERATIONS } from './operations/device.ts';
 import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
+import { HANDOFF_OPERATIONS } from './operations/handoffs.ts';
 import { HOST_OPERATIONS } from './operations/host.ts';
 import { IDENTITY_OPERATIONS } from './operations/identity.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
@@ -51,6 +52,7 @@ export const OPERATIONS = {
   ...CERTIFICATE_OPERATIONS,
   ...CONTEXT_OPERATIONS,
   ...LIVE_OPERATIONS,
+  ...HANDOFF_OPERATIONS,
   ...MCP_OPERATIONS,
   ...INVOCATION_OPERATIONS,
   ...ACTION_OPERATIONS,
@@ -103,8 +105,15 @@ export interface Asked<Id extends OperationId> {
 /** Whether a request with the same `Idempotency-Key` gets the answer of the first. */
 export function isRepeatable(id: OperationId): boolean {
   const { method, credential, hasOwnIdempotency } = operation(id);
-  return !hasOwnIdempotency && method === 'POST' && (credential === 'agentKey' || credential === 'account');
+  return !hasOwnIdempotency && method === 'POST' && isForCallers(credential);
 }
+
+const isForCallers = (credential: Operation['credential']): boolean =>
+  credential === 'agentKey' || credential === 'account' || credential === 'agentKeyOrAccount';
+
+const WITH_COOKIE: ReadonlySet<Operation['credential']> = new Set<Operation['credential']>([
+  ...(['account', 'human', 'consumer', 'agentKeyOrAccount', 'handoffReader', 'handoffClaimer'] as const),
+]);
 
 /** Headers that any request may have, whatever the operation. */
 export function optionalHeadersOf(id: OperationId): TSchema {
@@ -128,8 +137,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
-  if (method !== 'GET' && (credential === 'account' || credential === 'human' || credential === 'consumer'))
-    codes.add('cross_site_request');
+  if (method !== 'GET' && WITH_COOKIE.has(credential)) codes.add('cross_site_request');
   if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
@@ -172,7 +180,7 @@ export const PLACED: ReadonlySet<OperationId> = new Set([
 /** Whether a request counts against the rate limits of its credential. */
 export function isCounted(id: OperationId): boolean {
   const { credential, isUncounted = false } = operation(id);
-  return !isUncounted && ['agentKey', 'account', 'human', 'consumer'].includes(credential);
+  return !isUncounted && (isForCallers(credential) || WITH_COOKIE.has(credential));
 }
 
 const NATIVE_PREFIX = '/v1/browsers/';

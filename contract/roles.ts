@@ -23,6 +23,8 @@ export const ROLE_NEEDED = {
   approveActions: 'admin',
   /** Decide Actions that an owner must approve. */
   approveAsOwner: 'owner',
+  /** Request and claim hand-offs. */
+  handoffs: 'developer',
   /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',

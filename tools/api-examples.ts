@@ -156,9 +156,13 @@ export function curlOf({ method, path, credential, body, bodyExample, headers, u
   const query = credential === 'connect' ? '?signingKey=$SIGNING_KEY' : '';
   const lines = [
     `curl${method === 'GET' ? '' : ` -X ${method}`} "${url}${query}"`,
-    ...(credential === 'agentKey' ? ['  -H "Authorization: Bearer $BERTH_KEY"'] : []),
+    ...(credential === 'agentKey' || credential === 'agentKeyOrAccount' || credential === 'handoffReader'
+      ? ['  -H "Authorization: Bearer $BERTH_KEY"']
+      : []),
     ...(credential === 'account' ? ['  -H "Authorization: Bearer $BERTH_TOKEN"'] : []),
     ...(credential === 'human' ? ['  -H "Cookie: berth=$BERTH_COOKIE" -H "Origin: $BERTH_URL"'] : []),
+    ...(credential === 'handoffLease' ? ['  -H "Authorization: Bearer $LEASE_TOKEN"'] : []),
+    ...(credential === 'handoffClaimer' ? ['  -H "Authorization: Bearer $CLAIM_SECRET"'] : []),
     ...(credential === 'deviceCode' ? ['  -H "Authorization: Bearer $DEVICE_CODE"'] : []),
     ...(upload ? [`  -F "file=@${upload.example}"`] : []),
     ...(headers ? [`  -H 'If-Match: "1"'`] : []),

@@ -25,6 +25,11 @@ const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
   human: 'sign-in cookie of a person',
   deviceCode: 'device code',
   consumer: 'consumer session',
+  agentKeyOrAccount: 'agent key, personal access token, developer token or sign-in cookie',
+  handoffReader:
+    'agent key, personal access token, developer token, sign-in cookie, lease token or secret of the claim link',
+  handoffClaimer: 'sign-in cookie of a person, or secret of the claim link',
+  handoffLease: 'lease token of the hand-off',
   connect: "the session's signing key, or an agent key",
 };
 

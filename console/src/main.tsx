@@ -7,6 +7,7 @@ import { lookForPerson, onSignedIn, signInState, takeTokenFromAddress } from './
 import { queryClient } from './api/queries.ts';
 import { ApprovePage, approvalIn } from './people/approve.tsx';
 import { DevicePage } from './people/device.tsx';
+import { HandoffPage } from './people/handoff-page.tsx';
 import { InvitationPage } from './people/invitation-page.tsx';
 import { SignInPage } from './people/sign-in-page.tsx';
 import { router } from './router.tsx';
@@ -37,6 +38,7 @@ createRoot(root).render(
 function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
   if (path === '/device') return <DevicePage />;
+  if (path.startsWith('/handoffs/')) return <HandoffPage />;
   if (path === '/console/invitation') return <InvitationPage />;
   const jobId = approvalIn(path);
   if (jobId !== undefined) return <ApprovePage jobId={jobId} />;

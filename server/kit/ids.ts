@@ -33,6 +33,7 @@ export type ConsumerSessionId = string & { readonly kind: 'consumer_session' };
 export type ConsumerSignInId = string & { readonly kind: 'consumer_sign_in' };
 export type ConsumerTicketId = string & { readonly kind: 'consumer_ticket' };
 export type ConsentId = string & { readonly kind: 'consent' };
+export type HandoffId = string & { readonly kind: 'handoff' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

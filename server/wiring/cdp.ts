@@ -18,16 +18,18 @@ export interface CdpDeps {
   readonly identity: Identity;
   readonly waiting: WaitingBytes;
   readonly live: Families['live'];
+  readonly handoffs: Families['handoffs'];
   readonly forwarding: Forwarding;
 }
 
 export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Foundation, deps: CdpDeps): CdpEntry {
-  const { connect, endings, identity, waiting, live, forwarding } = deps;
+  const { connect, endings, identity, waiting, live, handoffs, forwarding } = deps;
   return new CdpEntry({
     connect,
     trustedProxies: config.trustedProxies,
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
-    takeoverOf: id => live.service.takeoverOf(id),
+    requestHandoff: (...asked) => handoffs.cdp.request(...asked),
+    leaseOf: id => live.service.leaseOf(id),
     keyUses: identity.keyUses,
     people: live.service,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),

@@ -22,6 +22,7 @@ import { openEvents } from './events.ts';
 import { openExtensions } from './extensions.ts';
 import { openDownloads, openFiles } from './files.ts';
 import type { Foundation } from './foundation.ts';
+import { openHandoffs } from './handoffs.ts';
 import { openIdempotency } from './idempotency.ts';
 import { openInvocationFiles } from './invocations.ts';
 import { openLastPages } from './last-page.ts';
@@ -75,6 +76,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),
+    live, // Before what records, which must know from the first moment on that a person has control.
     recordings,
     invocations: { files: invocationFiles, tasks: [] },
     storedCredentials,
@@ -86,7 +88,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
       ...{ lives, limits: admission.limits, downloads },
       downloaded: (download, frame) => void live.service.offer(download, frame),
     }),
-    live,
+    handoffs: openHandoffs(runtime, foundation, { applications, admission, live: live.service, lives }),
     events: await openEvents(runtime, foundation),
     webhooks: await openWebhooks(runtime, foundation, applications),
     audit: openAudit(runtime, foundation, applications),

@@ -94,6 +94,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       logs: families.logs.service,
       files: families.files.service,
       live: families.live.service,
+      handoffs: families.handoffs.service,
       mcp: mcp.service,
       invocations: invocations.service,
       applicationInvocations: invocations.ofApplication,

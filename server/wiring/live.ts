@@ -18,14 +18,29 @@ export interface LiveDeps {
   readonly waiting: WaitingBytes;
 }
 
-export function openLive({ clock, log }: Runtime, { config, store, secret }: Foundation, deps: LiveDeps) {
+export function openLive({ clock, log }: Runtime, { config, store, secret, audit }: Foundation, deps: LiveDeps) {
   const { lives, keyUses, pictures, linkTo, waiting } = deps;
-  const { controls, sessions, events } = store;
+  const { controls, handoffs, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
   const watchPage: WatchPage = (...wanted) => pictures.watch(...wanted);
   const view = new LiveView({
-    ...{ rows: controls, sessions, events, lives, links, keyUses, publicUrl, watchPage, linkTo, clock, log },
+    ...{
+      rows: controls,
+      handoffs,
+      leases: { store, events, audit, clock, log },
+      sessions,
+      events,
+      lives,
+      links,
+      keyUses,
+      publicUrl,
+      watchPage,
+      linkTo,
+      coverPictures: (session, on) => pictures.cover(session, on),
+      clock,
+      log,
+    },
   });
   return { service: view, watcher: view, entry: new LiveEntry({ live: view, keyUses, waiting, clock, log }) };
 }

@@ -35,7 +35,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   const addresses = new Addresses({ artifacts, keys, links });
   const storage = new RecordingStorage({ rows, sessions, artifacts, keys });
   const recorder = await openRecorder(runtime, foundation, storage);
-  const pictures = new Pictures(recorder, clock);
+  const pictures = new Pictures(recorder, clock, foundation.workers);
   const { ffmpeg } = recorder;
   const assembler = new Assembler({ rows, artifacts, keys, storage, ffmpeg, mp4Head, host, clock, log });
   return {

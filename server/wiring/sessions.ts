@@ -85,7 +85,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
   const forwarding = openForwarding(runtime, foundation, { lives, isStarting: id => starting.ids.includes(id) });
-  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live, forwarding });
+  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const pool = new WarmPool({
     ...{ size: config.warm, usual: defaultLaunch(config.engine), browserHost, claims, clock, log },

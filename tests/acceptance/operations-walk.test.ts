@@ -23,6 +23,8 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const server = await startServer();
 const token = await ownerToken(server);
 const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+/** Well formed, and of no lease. */
+const leaseToken = 'bhl_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4hZsxK';
 const person = await Person.owner(server);
 const lab = await ConsumerLab.of(server, person);
 const consumer = await lab.signIn('kim@example.com');
@@ -40,7 +42,8 @@ interface Sent {
 
 function keyFor({ credential, ownPageOnly }: Operation): string | null {
   if (credential === 'consumer') return consumer.accessToken;
-  if (credential === 'human' || ownPageOnly) return null;
+  if (credential === 'human' || credential === 'handoffClaimer' || ownPageOnly) return null;
+  if (credential === 'handoffLease') return leaseToken;
   if (credential === 'deviceCode') return started.body.device_code;
   return credential === 'account' ? token : agentKey;
 }
@@ -52,7 +55,7 @@ function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }:
     key: keyFor(operation(id)),
     headers: {
       ...(body === undefined ? {} : JSON_TYPE),
-      ...(credential === 'human' || ownPageOnly ? person.headers : {}),
+      ...(credential === 'human' || credential === 'handoffClaimer' || ownPageOnly ? person.headers : {}),
       ...headers,
     },
     body,

@@ -36,6 +36,11 @@ const TAKES: Readonly<Record<Credential, readonly Kind[]>> = {
   human: ['cookie'],
   deviceCode: ['device code'],
   consumer: ['consumer session'],
+  agentKeyOrAccount: ['agent key', 'personal token', 'developer token', 'cookie'],
+  handoffReader: ['agent key', 'personal token', 'developer token', 'cookie'],
+  handoffClaimer: ['cookie'],
+  // Tests of hand-offs have the tokens of leases.
+  handoffLease: [],
 };
 
 const sent = new Map<Kind, Headers>();

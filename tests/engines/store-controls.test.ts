@@ -1,11 +1,20 @@
-// Control of a session is decided in the database: one of many concurrent requests gets it, with a fence that only grows.
+// Control of a session is decided in the database: a session has one open hand-off, and a fence that one transaction changes at a time.
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type { HandoffRow } from '../../server/engines/store/rows/handoffs.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
-import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HandoffId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
@@ -58,64 +67,106 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       await store.sessions.run(id, NOW);
       return id;
     };
-    const take = (session: SessionId, holder: string, now = NOW, until = LATER) =>
-      store.controls.take(application, session, holder, now, until);
-
-    it('is given to one of fifty concurrent requests', async () => {
-      const session = await running();
-      const taken = await Promise.all(Array.from({ length: 50 }, () => take(session, randomUUID())));
-      assert.equal(taken.filter(row => row !== undefined).length, 1);
+    const asked = (session: SessionId): HandoffRow => ({
+      ...{
+        id: newId<HandoffId>(NOW),
+        applicationId: application,
+        sessionId: session,
+        origin: 'api',
+        status: 'requested',
+      },
+      ...{ instructions: 'x', reason: 'otp', claimableBy: 'link', record: 'mask', leaseSeconds: 120, fence: 0 },
+      ...{ requesterKind: 'account', createdAt: NOW, expiresAt: LATER, claimTries: 0, claimHash: randomBytes(32) },
     });
 
-    it('increments its fence each time the holder changes', async () => {
+    it('keeps one open hand-off of a session, of fifty that are requested at once', async () => {
       const session = await running();
-      const [anna, ben] = [randomUUID(), randomUUID()];
-      const first = await take(session, anna);
-      const again = await take(session, anna);
-      assert.ok(first && again);
-      assert.equal(again.fence, first.fence + 1);
-      assert.equal(await store.controls.end(session, first.fence), false, 'the old fence ends nothing');
-      assert.equal(await store.controls.end(session, again.fence), true);
-      const next = await take(session, ben);
-      assert.equal(next?.fence, again.fence + 2);
-      assert.equal(next?.holder, ben);
+      const inserted = await Promise.allSettled(
+        Array.from({ length: 50 }, () => store.handoffs.insert(asked(session))),
+      );
+      assert.equal(inserted.filter(({ status }) => status === 'fulfilled').length, 1);
     });
 
-    it('is renewed only by its holder with the current fence', async () => {
+    it('makes transactions on the same fence wait for each other', async () => {
       const session = await running();
-      const anna = randomUUID();
-      const { fence = 0 } = (await take(session, anna)) ?? {};
-      assert.equal(await store.controls.renew(session, anna, fence, NOW, LATER), true);
-      assert.equal(await store.controls.renew(session, randomUUID(), fence, NOW, LATER), false);
-      assert.equal(await store.controls.renew(session, anna, fence - 1, NOW, LATER), false);
-      assert.equal(await store.controls.renew(session, anna, fence, plus(LATER, 1), plus(LATER, 30_000)), false);
+      const next = () =>
+        store.atomically(async within => {
+          const { fence } = (await within.controls.lockFence(application, session)) ?? assert.fail();
+          await within.controls.setFence(session, fence + 1);
+        });
+      await Promise.all(Array.from({ length: 20 }, next));
+      assert.equal((await store.controls.of(session))?.fence, 20);
     });
 
-    it('can be taken by another exactly when it has expired', async () => {
+    it('locks no fence of another application, and says when a session is ending', async () => {
       const session = await running();
-      await take(session, randomUUID());
-      assert.equal(await take(session, randomUUID(), plus(LATER, -1)), undefined);
-      assert.ok(await take(session, randomUUID(), LATER));
-    });
-
-    it('is refused for another application and for an ended session', async () => {
-      const session = await running();
-      const foreign = newId<ApplicationId>(NOW);
-      assert.equal(await store.controls.take(foreign, session, randomUUID(), NOW, LATER), undefined);
-      assert.equal(await store.controls.revokeLinks(foreign, session), undefined);
+      const locked = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
+      assert.equal(await locked(newId<ApplicationId>(NOW)), undefined);
+      assert.deepEqual(await locked(application), { fence: 0, runs: true });
       await store.sessions.decideEnd(session, { status: 'COMPLETED', reason: 'released' }, NOW);
-      assert.equal(await take(session, randomUUID()), undefined);
+      assert.equal((await locked(application))?.runs, false);
+      assert.equal(await store.controls.revokeLinks(newId<ApplicationId>(NOW), session), undefined);
+    });
+
+    it('changes a hand-off, finds it by its lease, and lists it by session, key and status', async () => {
+      const session = await running();
+      const row = {
+        ...asked(session),
+        keyId: newId<KeyId>(NOW),
+        allowedOrigins: ['https://a.example'],
+        evidence: { a: 1 },
+      };
+      await store.handoffs.insert(row);
+      assert.deepEqual(await store.handoffs.get(application, row.id), row);
+      assert.equal(await store.handoffs.get(newId<ApplicationId>(NOW), row.id), undefined);
+      const lease = {
+        status: 'claimed',
+        leaseHash: randomBytes(32),
+        leaseExpiresAt: LATER,
+        holder: randomUUID(),
+      } as const;
+      const claimed = await store.handoffs.change(row.id, lease);
+      assert.deepEqual(claimed, { ...row, ...lease });
+      assert.deepEqual(await store.handoffs.byLease(lease.leaseHash), claimed);
+      const filters = [{ session }, { key: row.keyId }, { session, status: 'claimed' }] as const;
+      for (const filter of filters)
+        assert.deepEqual(await store.handoffs.list(application, { limit: 9, ...filter }), [claimed]);
+      assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
+    });
+
+    it('binds a link to the first browser, and forgets its secret after too many wrong ones', async () => {
+      const row = asked(await running());
+      await store.handoffs.insert(row);
+      const browsers = await Promise.all(
+        Array.from({ length: 5 }, () => store.handoffs.bindBrowser(application, row.id, randomBytes(32))),
+      );
+      assert.equal(browsers.filter(isFirst => isFirst).length, 1);
+      for (let tries = 0; tries < 9; tries++) await store.handoffs.triedWrong(application, row.id, 10);
+      assert.ok((await store.handoffs.get(application, row.id))?.claimHash);
+      await store.handoffs.triedWrong(application, row.id, 10);
+      assert.equal((await store.handoffs.get(application, row.id))?.claimHash, undefined);
+    });
+
+    it('ends what is open of ended sessions, and forgets it later', async () => {
+      const session = await running();
+      const row = asked(session);
+      await store.handoffs.insert(row);
+      await store.sessions.decideEnd(session, { status: 'COMPLETED', reason: 'released' }, NOW);
+      await store.sessions.finish(session, NOW, 0);
+      assert.ok((await store.handoffs.endOfEndedSessions(NOW)) >= 1);
+      assert.equal((await store.handoffs.get(application, row.id))?.status, 'session_ended');
+      assert.equal(await store.handoffs.forget(NOW, 100), 0);
+      assert.ok((await store.handoffs.forget(LATER, 100)) >= 1);
     });
 
     it('counts revoked links', async () => {
       const session = await running();
       assert.equal(await store.controls.of(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);
-      await take(session, randomUUID());
       assert.equal(await store.controls.revokeLinks(application, session), 2);
       const row = await store.controls.of(session);
       assert.equal(row?.linkEpoch, 2);
-      assert.equal(row?.fence, 1);
+      assert.equal(row?.fence, 0);
     });
   });
 }

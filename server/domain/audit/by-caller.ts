@@ -1,5 +1,5 @@
 // The actor of an audit entry: the caller of a request, or the operator at the command line.
-import type { AccountCaller, ConsumerCaller } from '../identity/caller.ts';
+import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
 import type { AuditSource } from './audit.ts';
 
 export const byCaller = ({ accountId, via, source }: AccountCaller): AuditSource => ({
@@ -16,3 +16,12 @@ export const byConsumer = ({ applicationId, consumerId, via, source }: ConsumerC
 });
 
 export const BY_OPERATOR: AuditSource = { actor: { kind: 'operator' } };
+
+export const byAgent = ({ keyId, source }: AgentCaller): AuditSource => ({
+  actor: { kind: 'agent_key', id: keyId },
+  via: { kind: 'agent_key', id: keyId },
+  ...source,
+});
+
+/** Who has a link and no account. */
+export const ANONYMOUS: AuditSource = { actor: { kind: 'anonymous' } };

@@ -57,6 +57,7 @@ interface CallerOf {
   account: AccountCaller;
   human: HumanCaller;
   consumer: ConsumerCaller;
+  agentKeyOrAccount: AgentCaller | AccountCaller;
 }
 
 const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
@@ -64,6 +65,7 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   account: ['personal_token', 'developer_token', 'human_session'],
   human: ['human_session'],
   consumer: ['consumer_session'],
+  agentKeyOrAccount: ['agent_key', 'personal_token', 'developer_token', 'human_session'],
 };
 
 /** What is written down of credentials. */

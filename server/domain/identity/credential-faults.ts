@@ -2,13 +2,14 @@
 import { fault } from '../faults.ts';
 
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */
-export type Accepted = 'agentKey' | 'account' | 'human' | 'consumer';
+export type Accepted = 'agentKey' | 'account' | 'human' | 'consumer' | 'agentKeyOrAccount';
 
 const EXPECTED = {
   agentKey: 'agent_key',
   account: 'personal_access_token',
   human: 'human_session',
   consumer: 'consumer_session',
+  agentKeyOrAccount: 'agent_key or personal_access_token',
 } as const satisfies Record<Accepted, string>;
 
 const NAMES = {
@@ -16,6 +17,7 @@ const NAMES = {
   account: 'a personal access token (bpt_…) or a developer token (bdt_…)',
   human: 'the cookie of a person who signed in to the console',
   consumer: 'the token of a consumer session (bcs_…)',
+  agentKeyOrAccount: 'an agent key (bak_…), a personal access token (bpt_…) or a developer token (bdt_…)',
 } as const satisfies Record<Accepted, string>;
 
 const ADVICE = {
@@ -23,6 +25,7 @@ const ADVICE = {
   account: `Send the header Authorization: Bearer with ${NAMES.account}.`,
   human: 'Sign in at /signin with a browser. No token can call this operation.',
   consumer: `Sign in with session.start, and send the header Authorization: Bearer with ${NAMES.consumer}.`,
+  agentKeyOrAccount: `Send the header Authorization: Bearer with ${NAMES.agentKeyOrAccount}.`,
 } as const satisfies Record<Accepted, string>;
 
 export const missing = (expected: Accepted): Error =>

@@ -5,7 +5,14 @@ import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session' | 'consumer_session';
 /** Secrets of the same format that are used once and authenticate nobody. */
-export type SecretKind = 'invitation' | 'device_code' | 'consumer_refresh' | 'consumer_code';
+export type SecretKind =
+  | 'invitation'
+  | 'device_code'
+  | 'consumer_refresh'
+  | 'consumer_code'
+  | 'handoff_claim'
+  | 'handoff_lease'
+  | 'handoff_browser';
 
 const PREFIXES = {
   agent_key: 'bak',
@@ -17,6 +24,9 @@ const PREFIXES = {
   consumer_session: 'bcs',
   consumer_refresh: 'bcr',
   consumer_code: 'bxc',
+  handoff_claim: 'bhc',
+  handoff_lease: 'bhl',
+  handoff_browser: 'bhb',
 } as const satisfies Record<CredentialKind | SecretKind, string>;
 /** Of those that authenticate a caller. */
 const KINDS: ReadonlyMap<string, CredentialKind> = new Map([

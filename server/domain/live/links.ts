@@ -3,7 +3,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
-import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
+import { type HandoffId, isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
@@ -16,10 +16,13 @@ export interface LinkClaims {
   readonly page?: string;
   readonly expiresAt: Date;
   readonly epoch: number;
-  /** The agent key that the address was issued to. */
-  readonly keyId: KeyId;
+  /** The agent key that the address was issued to. Absent: it was issued to a person. */
+  readonly keyId?: KeyId;
+  /** The address works only while this lease lasts. */
+  readonly lease?: { readonly handoffId: HandoffId; readonly fence: number };
 }
 
+const NO_KEY = '';
 const TOKEN = /^lv_([\w-]{1,512})\.([\w-]{43})$/;
 
 export class LiveLinks {
@@ -31,8 +34,17 @@ export class LiveLinks {
     this.#clock = clock;
   }
 
-  tokenOf({ session, right, page = '', expiresAt, epoch, keyId }: LinkClaims): string {
-    const claims = JSON.stringify([session, right, page, Math.floor(expiresAt.getTime() / 1000), epoch, keyId]);
+  tokenOf({ session, right, page = '', expiresAt, epoch, keyId, lease }: LinkClaims): string {
+    const leased = lease ? [lease.handoffId, lease.fence] : [];
+    const claims = JSON.stringify([
+      session,
+      right,
+      page,
+      Math.floor(expiresAt.getTime() / 1000),
+      epoch,
+      keyId ?? NO_KEY,
+      ...leased,
+    ]);
     const body = Buffer.from(claims).toString('base64url');
     return `lv_${body}.${this.#sign(body)}`;
   }
@@ -64,12 +76,16 @@ export class LiveLinks {
 
 /** The content is authentic, so anything unexpected comes from another version of Berth. */
 function claimsOf(value: unknown): LinkClaims | undefined {
-  const [session, right, page, expires, epoch, keyId]: unknown[] = Array.isArray(value) ? value : [];
+  const [session, right, page, expires, epoch, keyId, handoffId, fence]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof session !== 'string' || !isUuid(session) || (right !== 'view' && right !== 'control')) return undefined;
   if (typeof page !== 'string' || typeof expires !== 'number' || typeof epoch !== 'number') return undefined;
-  if (typeof keyId !== 'string' || !isUuid(keyId)) return undefined;
+  if (typeof keyId !== 'string' || !(keyId === NO_KEY || isUuid(keyId))) return undefined;
+  if (handoffId !== undefined && (typeof handoffId !== 'string' || typeof fence !== 'number')) return undefined;
+  const lease = { handoffId: handoffId as HandoffId, fence: Number(fence) };
   return {
-    ...{ session: session as SessionId, right, expiresAt: new Date(1000 * expires), epoch, keyId: keyId as KeyId },
+    ...{ session: session as SessionId, right, expiresAt: new Date(1000 * expires), epoch },
+    ...(keyId === NO_KEY ? {} : { keyId: keyId as KeyId }),
+    ...(handoffId === undefined ? {} : { lease }),
     ...(page === '' ? {} : { page }),
   };
 }

@@ -3,12 +3,14 @@ import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
 import type { ControlRows } from '../../engines/store/rows/controls.ts';
 import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
 import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
+import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
+import { Lease, type LeaseParts } from '../handoffs/lease.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { KeyUses, UsedKey } from '../identity/key-uses.ts';
 import type { Attendance } from '../sessions/attendance.ts';
@@ -18,7 +20,6 @@ import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { expired, invalid, type LinkClaims, type LiveLinks, type LiveRight } from './links.ts';
-import { Takeover } from './takeover.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
 const LIFE_MAX_MS = 21_600_000;
@@ -35,6 +36,8 @@ export interface DirectClient {
 
 export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ControlRows;
+  readonly handoffs: Pick<HandoffRows, 'openOf'>;
+  readonly leases: LeaseParts;
   readonly sessions: Pick<SessionRows, 'get' | 'byId'>;
   readonly events: Pick<EventRows, 'append'>;
   readonly lives: Pick<LiveSessions, 'get'>;
@@ -42,6 +45,8 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
+  /** Shows the pages of the session in black, or again. */
+  readonly coverPictures: (session: SessionId, on: boolean) => Promise<void>;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
 }
@@ -58,7 +63,7 @@ export interface Offer {
 export class LiveView implements Watcher {
   readonly name = 'live';
   readonly #parts: LiveViewParts;
-  readonly #takeovers = new Map<SessionId, Takeover>();
+  readonly #leases = new Map<SessionId, Lease>();
   readonly #epochs = new Map<SessionId, number>();
   readonly #revoked = new Map<SessionId, Set<() => void>>();
   readonly #left = new Map<SessionId, Set<(ended: boolean) => void>>();
@@ -72,21 +77,28 @@ export class LiveView implements Watcher {
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
     const stored = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(live.id);
     const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
-    const takeover = new Takeover(this.#parts, live, agentInput, stored);
-    this.#takeovers.set(live.id, takeover);
+    const lease = new Lease(this.#parts.leases, live, agentInput, row.keyId);
+    this.#leases.set(live.id, lease);
+    const covering = live.onCover(cover => {
+      this.#parts
+        .coverPictures(live.id, cover !== undefined)
+        .catch(error => this.#parts.log.warn('live.cover_failed', { sessionId: live.id, reason: reason(error) }));
+    });
+    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.openOf(live.id));
     this.#epochs.set(live.id, stored?.linkEpoch ?? 0);
     return {
       leave: async end => {
         for (const leave of [...(this.#left.get(live.id) ?? [])]) leave(end !== undefined);
-        takeover.close();
+        covering.close();
+        await lease.close(end !== undefined);
         await this.#viewings.get(live.id)?.viewing.close();
         for (const all of this.#perSession) all.delete(live.id);
       },
     };
   }
 
-  takeoverOf(session: SessionId): Takeover | undefined {
-    return this.#takeovers.get(session);
+  leaseOf(session: SessionId): Lease | undefined {
+    return this.#leases.get(session);
   }
 
   /** New addresses for viewers. */
@@ -104,6 +116,21 @@ export class LiveView implements Watcher {
     };
   }
 
+  /** The address for the person who has this lease. */
+  leasedUrl(row: HandoffRow, until: Date): string {
+    const epoch = this.#epochs.get(row.sessionId) ?? 0;
+    const lease = { handoffId: row.id, fence: row.fence };
+    const token = this.#parts.links.tokenOf({
+      session: row.sessionId,
+      right: 'control',
+      expiresAt: until,
+      epoch,
+      lease,
+    });
+    const page = row.pageId === undefined ? '' : `&page=${encodeURIComponent(row.pageId)}`;
+    return `${this.#parts.publicUrl}/v1/browsers/live/${row.sessionId}?token=${token}${page}`;
+  }
+
   /** Revokes every address issued so far. */
   async revoke(caller: AgentCaller, id: string): Promise<void> {
     const { live } = await this.#running(caller, id);
@@ -119,14 +146,16 @@ export class LiveView implements Watcher {
   }
 
   /** Resolves an address: 403 if it is not valid, 404 if the session does not run on this host. */
-  async resolve(token: string, id: string): Promise<{ live: LiveSession; takeover: Takeover; claims: LinkClaims }> {
+  async resolve(token: string, id: string): Promise<{ live: LiveSession; lease: Lease; claims: LinkClaims }> {
     const claims = this.#parts.links.read(token, id);
     const live = this.#parts.lives.get(claims.session);
-    const takeover = this.#takeovers.get(claims.session);
-    if (!live?.isOpen || !takeover) throw notFound('Session', id);
+    const lease = this.#leases.get(claims.session);
+    if (!live?.isOpen || !lease) throw notFound('Session', id);
     if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
-    await this.#assertKeyActive({ applicationId: live.applicationId, keyId: claims.keyId });
-    return { live, takeover, claims };
+    const { keyId } = claims;
+    if (keyId) await this.#assertKeyActive({ applicationId: live.applicationId, keyId });
+    if (claims.lease && !isCurrent(lease, claims.lease)) throw expired('belongs to a hand-off that has ended');
+    return { live, lease, claims };
   }
 
   /** Resolves an address for a CDP client. 410 if the session has ended, as on the agent's endpoint. */
@@ -136,8 +165,9 @@ export class LiveView implements Watcher {
     const row = await sessions.byId(session);
     if (row && (hasEnded(row) || row.end)) throw sessionEnded(row);
     const { live, claims } = await this.resolve(token, id);
-    if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
-    return { live, keyId: claims.keyId, expiresAt: claims.expiresAt };
+    const { keyId } = claims;
+    if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalid();
+    return { live, keyId, expiresAt: claims.expiresAt };
   }
 
   /** Resolves an address for DevTools. The page is the address's own, or `named` if the address is for every page. */
@@ -148,8 +178,9 @@ export class LiveView implements Watcher {
   ): Promise<DirectClient & { readonly page: string }> {
     const { live, claims } = await this.resolve(token, id);
     const page = claims.page ?? named;
-    if (claims.right !== 'control' || page === undefined || (named ?? page) !== page) throw invalid();
-    return { live, keyId: claims.keyId, page, expiresAt: claims.expiresAt };
+    const { keyId } = claims;
+    if (claims.right !== 'control' || page === undefined || (named ?? page) !== page || !keyId) throw invalid();
+    return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
   /** DevTools was opened on a page, or closed. */
@@ -159,8 +190,8 @@ export class LiveView implements Watcher {
 
   /** Resolves an address for an upload, which requires the right to control while a viewer has control. */
   async resolveUploader(token: string, id: string): Promise<LiveSession> {
-    const { live, takeover, claims } = await this.resolve(token, id);
-    if (claims.right !== 'control' || !takeover.control) throw invalid();
+    const { live, lease, claims } = await this.resolve(token, id);
+    if (claims.right !== 'control' || !lease.control) throw invalid();
     return live;
   }
 
@@ -223,7 +254,7 @@ export class LiveView implements Watcher {
   }
 
   get #perSession(): ReadonlyArray<Map<SessionId, unknown>> {
-    return [this.#takeovers, this.#epochs, this.#revoked, this.#left, this.#offers, this.#viewings];
+    return [this.#leases, this.#epochs, this.#revoked, this.#left, this.#offers, this.#viewings];
   }
 
   #liveUrls(claims: LinkClaims): { debuggerUrl: string; debuggerFullscreenUrl: string } {
@@ -252,6 +283,9 @@ export class LiveView implements Watcher {
     return `${origin}/v1/browsers/sessions/${claims.session}/debug?token=${this.#parts.links.tokenOf(claims)}`;
   }
 }
+
+const isCurrent = ({ control }: Lease, { handoffId, fence }: NonNullable<LinkClaims['lease']>): boolean =>
+  control?.handoffId === handoffId && control.fence === fence;
 
 function listen<Key, Listener>(all: Map<Key, Set<Listener>>, key: Key, listener: Listener): { close(): void } {
   const listeners = all.get(key) ?? new Set();

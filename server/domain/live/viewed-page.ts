@@ -77,10 +77,21 @@ export class ViewedPage implements Closeable {
     void this.#listening.close();
   }
 
+  /** Resolves when the input so far was sent to the browser. */
+  async inputSent(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#inOrder(resolve)) await promise;
+    await this.#moved;
+  }
+
   /** A viewer takes or gives back control. During control, file choosers are intercepted and shown to the viewer. */
   setControlled(on: boolean): void {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: on });
-    if (!on) this.#update({ select: null, files: null });
+    if (on) return;
+    // What is still queued is not sent any more: the page belongs to the agent.
+    this.#waiting?.splice(0);
+    this.#nextMove = undefined;
+    this.#update({ select: null, files: null });
   }
 
   toFront(): void {

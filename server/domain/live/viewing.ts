@@ -16,6 +16,8 @@ export interface Picture {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
+  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  readonly isCovered: boolean;
   /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
   readonly height: number;

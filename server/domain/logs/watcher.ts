@@ -11,6 +11,7 @@ import { BrowserEntries, kindOf } from './browser-entries.ts';
 import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';
 import type { SessionLog } from './session-log.ts';
+import { TypedRequests, withoutTyped } from './typed-by-person.ts';
 import type { UntrustedObject } from './values.ts';
 
 /** Bodies are not logged, so Chromium need not buffer them. */
@@ -28,6 +29,8 @@ export interface LogWatcherParts {
 export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
+  /** What is hidden while a person has control. */
+  readonly cover: LiveSession['cover'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
   readonly secrets: LiveSession['secrets'];
 }
@@ -42,7 +45,7 @@ export const logWatcher =
 async function listen(parts: LogWatcherParts, live: ObservedSession, row: SessionRow): Promise<Attendance> {
   const pages = await parts.pages.of(live, row);
   const log = await parts.book.begin(row);
-  const recorder = new Recorder(parts, pages, log, live.responseTypes);
+  const recorder = new Recorder(parts, pages, log, live);
   const pageOf = (targetId: string): number | undefined => recorder.pageOf(targetId);
   log.pageOf = pageOf;
   log.secrets = live.secrets;
@@ -61,17 +64,23 @@ class Recorder {
   readonly #parts: LogWatcherParts;
   readonly #pages: SessionPages;
   readonly #log: SessionLog;
-  readonly #types: ObservedSession['responseTypes'];
+  readonly #live: Pick<ObservedSession, 'responseTypes' | 'cover'>;
+  readonly #typed = new TypedRequests();
   readonly #entries = new BrowserEntries();
   #isRecording = true;
   /** Page number by target id, for pages and for the frames and workers in them. */
   readonly #pageOf = new Map<string, number>();
 
-  constructor(parts: LogWatcherParts, pages: SessionPages, log: SessionLog, types: ObservedSession['responseTypes']) {
+  constructor(
+    parts: LogWatcherParts,
+    pages: SessionPages,
+    log: SessionLog,
+    live: Pick<ObservedSession, 'responseTypes' | 'cover'>,
+  ) {
     this.#parts = parts;
     this.#pages = pages;
     this.#log = log;
-    this.#types = types;
+    this.#live = live;
   }
 
   pageOf(targetId: string): number | undefined {
@@ -97,7 +106,8 @@ class Recorder {
 
   #handle(target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
     const kind = this.#isRecording ? kindOf(method) : undefined;
-    if (kind === 'network') this.#types.heard(method, params);
+    if (kind === 'network') this.#live.responseTypes.heard(method, params);
+    if (kind === 'console' && this.#live.cover) return;
     // Frequent events are checked against the limits before they are parsed.
     if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
     try {
@@ -113,6 +123,9 @@ class Recorder {
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
-    if (entry) this.#log.add({ ...entry, ...(page === undefined ? {} : { page }) });
+    if (!entry) return;
+    const isTyped = this.#typed.isTyped(params, this.#live.cover !== undefined);
+    const kept = isTyped ? { ...entry, params: withoutTyped(entry.params) } : entry;
+    this.#log.add({ ...kept, ...(page === undefined ? {} : { page }) });
   }
 }

@@ -45,6 +45,10 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   const shortfalls = new Shortfalls(parts, row.id);
   const { secrets } = live;
   const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
+  // Before the first picture: an adopted session may be in a hand-off.
+  const covering = live.onCover(cover => {
+    recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
+  });
   const present = new Set<string>();
   const observing = await live.browser.observe({
     target: target => {
@@ -60,6 +64,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   await recording.settle(present);
   return {
     leave: async () => {
+      covering.close();
       recording.pause();
       await Promise.resolve(observing.close()).catch(error =>
         log.warn('recording.leave_failed', { reason: reason(error) }),

@@ -21,18 +21,19 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   const now = parts.clock.now();
   const due = await parts.rows.due(parts.host, now, BATCH);
   const ends = due.flatMap(row => {
-    const end = endOf(row, now, parts.lives.get(row.id)?.presence.count ?? 0);
+    const live = parts.lives.get(row.id);
+    const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });
   await Promise.all(ends);
   return { ended: ends.length + settled };
 }
 
-/** The end that is due, if any. An attached client counts more than the row, which may be older. */
-export function endOf(row: SessionRow, now: Date, clients: number): SessionEnd | undefined {
+/** The end that is due, if any. An attached client counts more than the row, which may be older, and so does a hold. */
+export function endOf(row: SessionRow, now: Date, clients: number, isHeld = false): SessionEnd | undefined {
   if (row.end) return row.end;
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };
-  if (clients > 0) return undefined;
+  if (clients > 0 || isHeld) return undefined;
   if (row.connectBy && row.connectBy <= now) return { status: 'TIMED_OUT', reason: 'connect_timeout' };
   if (row.releaseAt && row.releaseAt <= now) return { status: 'COMPLETED', reason: 'client_disconnected' };
   return undefined;

@@ -44,6 +44,9 @@ export function clientCloseOf(end: SessionEnd): ClientClose {
   return { ...CLIENT_CLOSES.failed, words: `session ended: ${end.reason}` };
 }
 
+/** What is hidden of a session while a person has it: nothing is shown of its pages, or nothing is recorded at all. */
+export type Cover = 'mask' | 'pause';
+
 interface Attending {
   readonly name: string;
   readonly attendance: Attendance;
@@ -72,6 +75,10 @@ export class LiveSession {
   readonly secrets = new SecretTexts();
   /** Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
+  #cover: Cover | undefined;
+  readonly #coverListeners = new Set<(cover: Cover | undefined) => void>();
+  #holds = 0;
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
   readonly #log: Log;
   readonly #scope: Scope;
   readonly #trace: Tracer;
@@ -104,6 +111,42 @@ export class LiveSession {
   /** False once the session is being closed: the end of its browser is then expected. */
   get isOpen(): boolean {
     return !this.#leaving;
+  }
+
+  /** Undefined: nothing is hidden. */
+  get cover(): Cover | undefined {
+    return this.#cover;
+  }
+
+  setCover(cover: Cover | undefined): void {
+    if (cover === this.#cover) return;
+    this.#cover = cover;
+    for (const listener of [...this.#coverListeners]) listener(cover);
+  }
+
+  /** Calls the listener at once, and when it changes. */
+  onCover(listener: (cover: Cover | undefined) => void): { close(): void } {
+    this.#coverListeners.add(listener);
+    listener(this.#cover);
+    return { close: () => void this.#coverListeners.delete(listener) };
+  }
+
+  /** Until this is closed, and for the grace after it, the session does not end for want of a client. */
+  hold(): { close(): void } {
+    this.#holds++;
+    let isHeld = true;
+    return {
+      close: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#holds--;
+        this.#heldUntilMs = this.presence.graceFromNow();
+      },
+    };
+  }
+
+  isHeldAt(now: Date): boolean {
+    return this.#holds > 0 || now.getTime() < this.#heldUntilMs;
   }
 
   attach(client: AttachedClient): void {

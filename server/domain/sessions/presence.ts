@@ -48,6 +48,13 @@ export class Presence {
     if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
   }
 
+  /** When a session without clients ends that was held until now, in milliseconds of the calendar clock. */
+  graceFromNow(): number {
+    const { clock, graceMs, lookIn } = this.#parts;
+    if (!this.#keepAlive && this.#count === 0) lookIn(graceMs);
+    return clock.now().getTime() + graceMs;
+  }
+
   /** Resolves when all changes so far are written. */
   settled(): Promise<void> {
     return this.#written;

@@ -71,6 +71,8 @@ export interface BrowserClient {
   receive(message: Buffer): void;
   /** Whether the browser reads too slowly. If so, `drained` is called once it has caught up. */
   isBackpressured(drained: () => void): boolean;
+  /** Sends the client an event of ours. */
+  announce(method: string, params: JsonObject): void;
   /** Bytes of messages that are buffered here, in both directions. */
   readonly bufferedBytes: number;
   close(): Promise<void>;
@@ -285,6 +287,17 @@ export class Browser implements Closeable {
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
   }
 
+  /** The same for a while: until the result is closed. */
+  async guardNavigationsForNow(rule: NavigationRule): Promise<Closeable> {
+    const guard = new NavigationGuard(this.#mux, rule);
+    await guard.open(id => this.#appendNote(`+${id}`));
+    return {
+      close: async () => {
+        if (guard.channelId && !this.#mux.isClosed) await this.#detach(guard.channelId);
+      },
+    };
+  }
+
   /** While true, clients may not enable Fetch on the browser: they could redirect a request after the guard checked it. */
   get guardsNavigations(): boolean {
     return this.#guardsNavigations;
@@ -374,6 +387,7 @@ export class Browser implements Closeable {
   #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
+      announce: (method, params) => client.announce(method, params),
       get bufferedBytes() {
         return client.bufferedBytes;
       },

@@ -57,6 +57,8 @@ export function withoutProxyHeader(message: Buffer): Buffer {
   return message.subarray(0, message.length - PROXY_PREFIX.length);
 }
 
+export const isScreencastFrame = (message: Buffer): boolean => matchesAt(message, 0, FRAME_HEAD);
+
 export const isTargetEvent = (message: Buffer): boolean => matchesAt(message, 0, TARGET_EVENT_HEAD);
 
 export interface ProtocolError {

@@ -13,8 +13,10 @@ import {
   encode,
   INVALID_REQUEST,
   type Incoming,
+  isScreencastFrame,
   isTargetEvent,
   PARSE_ERROR,
+  parseEvent,
   parseIncoming,
   SERVER_ERROR,
 } from './messages.ts';
@@ -68,6 +70,8 @@ export interface Policy {
   judge(command: Command): Verdict | Promise<Verdict>;
   /** Called with every event that is sent to the client. */
   onEvent?(event: Buffer): void;
+  /** What the client gets of an event at the moment. Undefined: nothing. The result ends with the same channel. */
+  filterEvent?(event: Buffer): Buffer | undefined;
 }
 
 export interface ClientListener {
@@ -217,14 +221,32 @@ export class MuxClient implements ChannelOwner {
     const id = answerId(message);
     if (id === undefined) {
       if (isTargetEvent(message)) return this.#targetEvent(channel, message);
-      this.#policy.onEvent?.(message);
-      return this.#deliver(channel, message, channel.targetId);
+      const shown = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
+      if (!shown) return this.#dropEvent(channel, message);
+      this.#policy.onEvent?.(shown);
+      return this.#deliver(channel, shown, channel.targetId);
     }
     const onAnswer = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
     if (channel.answerTaps) this.#tapAnswer(channel, id, message);
     if (onAnswer) void this.#transformAnswer(channel, id, message, onAnswer);
     else this.#deliver(channel, message, undefined);
+  }
+
+  /** Sends an event of ours on every channel, because clients listen on the one that they opened. */
+  announce(method: string, params: JsonObject): void {
+    for (const channel of this.#channels.values())
+      this.#listener.message(encode({ method, params, ...sessionOf(channel) }));
+    this.#listener.rest();
+  }
+
+  /** Chromium sends no more frames of a screencast until one is acknowledged, so that of a dropped one is sent for the client. */
+  #dropEvent(channel: Channel, message: Buffer): void {
+    if (!isScreencastFrame(message)) return;
+    const params = { sessionId: Number(parseEvent(message).params?.sessionId) };
+    const ack = { id: --this.#ownId, method: 'Page.screencastFrameAck', params, ...sessionOf(channel) };
+    if (channel.parent) this.#mux.pipe.send([encode(ack)]);
+    else this.#mux.pipe.send([this.#rootPrefix, encode(ack).subarray(1)]);
   }
 
   fail(channel: Channel, id: number, message: string): void {

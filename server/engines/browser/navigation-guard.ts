@@ -15,7 +15,7 @@ export interface NavigationAttempt {
 
 export interface NavigationRule {
   /** Whether a document of this host may be loaded in a main frame or in an inner frame. */
-  allows(hostname: string, frame: 'main' | 'inner'): boolean;
+  allows(hostname: string, frame: 'main' | 'inner', url: string): boolean;
   /** Must not throw. */
   onRefused(hostname: string, attempt: NavigationAttempt): void;
 }
@@ -48,6 +48,10 @@ export class NavigationGuard implements ChannelOwner {
     await this.#asker.send(root, 'Target.setDiscoverTargets', { discover: true });
   }
 
+  get channelId(): string | undefined {
+    return this.#root?.id;
+  }
+
   incoming(channel: Channel, message: Buffer): void {
     const event = this.#asker.receive(channel, message);
     if (event) this.#event(channel, event);
@@ -77,7 +81,7 @@ export class NavigationGuard implements ChannelOwner {
     const frameId = textAt(params, 'frameId') ?? '';
     const hostname = hostOf(url);
     const isAllowed = (frame: 'main' | 'inner'): boolean =>
-      hostname === undefined || this.#rule.allows(hostname, frame);
+      hostname === undefined || this.#rule.allows(hostname, frame, url);
     // Nothing is sent until the request is continued. If that fails, the request or the browser is gone.
     try {
       const allowed =
@@ -139,7 +143,7 @@ export class NavigationGuard implements ChannelOwner {
   /** The host of a URL that a main frame may not load; undefined if it may. */
   #refusedHost(url: string | undefined): string | undefined {
     const hostname = hostOf(url);
-    return hostname === undefined || this.#rule.allows(hostname, 'main') ? undefined : hostname;
+    return hostname === undefined || this.#rule.allows(hostname, 'main', url ?? '') ? undefined : hostname;
   }
 }
 

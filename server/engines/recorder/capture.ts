@@ -128,6 +128,11 @@ export class Capture implements Closeable {
     this.#start();
   }
 
+  /** Resolves when the frames that have come so far are handled. */
+  async handled(): Promise<void> {
+    await this.#taking;
+  }
+
   #start(): void {
     this.#running = true;
     this.#acknowledgedMs = this.#options.clock.monotonicMs();

@@ -5,6 +5,8 @@ export interface Frame {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
+  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  readonly isCovered: boolean;
   /** When it was painted, by the calendar clock. */
   readonly at: Date;
   readonly width: number;

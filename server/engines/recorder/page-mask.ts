@@ -48,6 +48,8 @@ export interface PageMaskOptions {
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Threads in which pictures are masked. */
   readonly workers: Workers;
+  /** While true, everything is black. */
+  readonly isCovered: () => boolean;
 }
 
 export class PageMask {
@@ -70,6 +72,10 @@ export class PageMask {
   }
 
   readonly mask: Mask = async frame => {
+    if (this.#options.isCovered()) {
+      const jpeg = await blacked(frame.jpeg, this.#options.workers, this.#options.session);
+      return jpeg && { jpeg, isOvermasked: false };
+    }
     const unchanged = { jpeg: frame.jpeg, isOvermasked: false };
     if (this.#options.kind === 'none') return unchanged;
     const after = await this.#fields().catch(() => undefined);
@@ -84,6 +90,11 @@ export class PageMask {
 
   /** Takes a picture and masks it. Undefined if it must not be shown. */
   async still(take: () => Promise<Still>): Promise<MaskedStill | undefined> {
+    if (this.#options.isCovered()) {
+      const still = await take();
+      const jpeg = await blacked(still.jpeg, this.#options.workers, this.#options.session);
+      return jpeg && { ...still, jpeg, unmasked: still.jpeg };
+    }
     if (this.#options.kind === 'none') return unmasked(await take());
     const before = await this.#fields();
     const still = await take();
@@ -268,6 +279,13 @@ class MaskedTarget {
       this.channel.post('Runtime.releaseObject', { objectId });
     }
   }
+}
+
+/** The picture in black. Undefined if the workers are overloaded: it must not be kept then. */
+export async function blacked(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
+  const input = { jpeg, rects: [EVERYTHING] };
+  const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
+  return black && Buffer.from(black.buffer);
 }
 
 export const unmasked = (still: Still): MaskedStill => ({ ...still, unmasked: still.jpeg });

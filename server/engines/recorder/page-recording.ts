@@ -41,7 +41,7 @@ const UNPAINTED_MS = 1_000;
 const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 
 /** Why recording of the page pauses. */
-export type NoRoom = 'disk_full' | 'backlog';
+export type NoRoom = 'disk_full' | 'backlog' | 'handoff';
 
 export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
@@ -52,6 +52,8 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly sink: RecordingSink;
   /** Undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
+  /** While true, all pictures are black. */
+  readonly isCovered: () => boolean;
   /** Called with the change in bytes that wait to be stored. */
   readonly grown: (bytes: number) => void;
   /** All recordings with data that is not stored yet. */
@@ -148,6 +150,16 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
+  /** Resolves when no picture from before is handled any more. */
+  async renewed(): Promise<void> {
+    this.#capture?.refresh();
+    await this.#capture?.handled();
+  }
+
+  refresh(): void {
+    this.#capture?.refresh();
+  }
+
   get id(): RecordedPage {
     return this.#options.id;
   }
@@ -209,6 +221,7 @@ export class PageRecording {
   async #handleFrame(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<FrameResult> {
     const original = jpegSize(frame.jpeg);
     if (original && isTooLarge(original)) return this.#tooLarge();
+    const isCovered = this.#options.isCovered();
     const masked = await mask(frame);
     const size = masked && jpegSize(masked.jpeg);
     if (!masked || !size) return 'rejected';
@@ -216,7 +229,7 @@ export class PageRecording {
     const result = isOvermasked ? 'overmasked' : 'kept';
     if (this.#ending) return result;
     const shown = { ...frame, jpeg };
-    this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, ...size, metadata: frame.metadata });
+    this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
     const why = this.#options.noRoom();
     if (why) this.#pause(why);
     if (this.#pausedFor) return result;

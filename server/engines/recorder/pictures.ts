@@ -3,10 +3,11 @@
 import type { Clock } from '../../kit/clock.ts';
 import { isObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { Workers } from '../../kit/worker-pool.ts';
 import { Capture } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import { Hub } from './hub.ts';
-import { type PageMask, type Still, unmasked } from './page-mask.ts';
+import { blacked, type PageMask, type Still, unmasked } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
 /** A background tab paints no frames, so one screenshot is taken. */
@@ -16,6 +17,8 @@ export interface Picture {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
+  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  readonly isCovered: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -32,9 +35,26 @@ export class Pictures {
   readonly #clock: Clock;
   readonly #own = new Map<string, OwnCapture>();
 
-  constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock) {
+  readonly #workers: Workers;
+  /** Sessions whose pictures are black. */
+  readonly #covered = new Set<string>();
+
+  constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
     this.#recorder = recorder;
     this.#clock = clock;
+    this.#workers = workers;
+  }
+
+  /** A person has the session: its pictures are black. At the end, pictures from before stay so. */
+  async cover(session: string, on: boolean): Promise<void> {
+    const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
+    if (on) this.#covered.add(session);
+    else {
+      for (const capture of captures) capture.refresh();
+      await Promise.all(captures.map(capture => capture.handled()));
+      this.#covered.delete(session);
+    }
+    for (const capture of captures) capture.refresh();
   }
 
   /** Calls `seen` with the newest picture at once, and with each new one. */
@@ -44,10 +64,16 @@ export class Pictures {
     // A picture of its own would show what the recording of the other pages masks.
     if (!recorded && recording?.hasSecrets) return { close: () => {} };
     const hub = recorded ?? this.#ownOf(session, target).hub;
-    const watching = hub.watch(({ jpeg, unmasked, width, height, metadata }) =>
-      seen({ jpeg, unmasked, width: metadata.deviceWidth || width, height: metadata.deviceHeight || height }),
+    const watching = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
+      seen({
+        jpeg,
+        unmasked,
+        isCovered,
+        width: metadata.deviceWidth || width,
+        height: metadata.deviceHeight || height,
+      }),
     );
-    if (!hub.newest) void this.#screenshot(target, hub, recording?.maskOfTarget(target.id), seen);
+    if (!hub.newest) void this.#screenshot(session, target, hub, recording?.maskOfTarget(target.id), seen);
     return {
       close: () => {
         void watching.close();
@@ -73,7 +99,11 @@ export class Pictures {
       clock: this.#clock,
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
-        hub.show({ jpeg, unmasked: jpeg, at, metadata, width: metadata.deviceWidth, height: metadata.deviceHeight });
+        const isCovered = this.#covered.has(session);
+        const shown = isCovered ? await blacked(jpeg, this.#workers, session) : jpeg;
+        if (!shown) return 'rejected';
+        const { deviceWidth: width, deviceHeight: height } = metadata;
+        hub.show({ jpeg: shown, unmasked: jpeg, isCovered, at, metadata, width, height });
         return 'kept';
       },
       onVisibility: () => {},
@@ -90,6 +120,7 @@ export class Pictures {
   }
 
   async #screenshot(
+    session: string,
     target: TargetChannel,
     hub: Hub,
     mask: PageMask | undefined,
@@ -97,10 +128,13 @@ export class Pictures {
   ): Promise<void> {
     try {
       const take = (): Promise<Still> => screenshotOf(target);
-      const still = mask ? await mask.still(take) : unmasked(await take());
-      if (!still || hub.newest) return;
+      const isCovered = this.#covered.has(session);
+      const taken = mask ? await mask.still(take) : unmasked(await take());
+      const black = taken && isCovered && !mask ? await blacked(taken.jpeg, this.#workers, session) : taken?.jpeg;
+      if (!taken || !black || hub.newest) return;
+      const still = { ...taken, jpeg: black };
       const { deviceWidth: width, deviceHeight: height } = still.metadata;
-      seen({ jpeg: still.jpeg, unmasked: still.unmasked, width, height });
+      seen({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, width, height });
     } catch {
       // A page that does not answer gets no picture.
     }

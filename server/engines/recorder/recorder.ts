@@ -48,7 +48,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /** Why a part of a session is not recorded. */
-export type Shortfall = 'too_many_at_once' | NoRoom;
+export type Shortfall = 'too_many_at_once' | Exclude<NoRoom, 'handoff'>;
 
 export interface RecordingOptions {
   readonly session: string;
@@ -180,7 +180,7 @@ export class Recorder implements Closeable {
     await this.#alive.write(String(clock.now().getTime()), 0);
   }
 
-  #noRoomFor(session: string): NoRoom | undefined {
+  #noRoomFor(session: string): Exclude<NoRoom, 'handoff'> | undefined {
     if (this.#diskIsFull) return 'disk_full';
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
@@ -206,7 +206,9 @@ export class Recorder implements Closeable {
       sink,
       clock,
       log,
+      isCovered: () => this.#sessions.get(session)?.isCovered ?? false,
       noRoom: () => {
+        if (this.#sessions.get(session)?.isPausedForHandoff) return 'handoff';
         const why = this.#noRoomFor(session);
         if (why) short(why);
         return why;
@@ -229,6 +231,9 @@ export class SessionRecording {
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
+  #cover: 'mask' | 'pause' | undefined;
+  /** Changes of the cover; the last one counts. */
+  #covers = 0;
 
   constructor(
     options: RecordingOptions & { readonly workers: Workers },
@@ -269,13 +274,33 @@ export class SessionRecording {
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
     const { masks, session, secrets, workers } = this.#options;
-    const mask = new PageMask({ kind: masks, session, secrets, workers });
+    const mask = new PageMask({ kind: masks, session, secrets, workers, isCovered: () => this.isCovered });
     mask.add(target);
     this.#masks.set(target.id, mask);
     recording.capture(target, mask.mask);
     target.whenGone(() => {
       if (!this.#paused) void this.#ended(target.id, recording);
     });
+  }
+
+  get isCovered(): boolean {
+    return this.#cover !== undefined;
+  }
+
+  get isPausedForHandoff(): boolean {
+    return this.#cover === 'pause';
+  }
+
+  /** A person has the session: pictures are black, or are not recorded. At the end, pictures from before stay so. */
+  async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
+    const change = ++this.#covers;
+    if (cover === undefined && this.#cover !== undefined) {
+      await Promise.all([...this.#pages.values()].map(recording => recording.renewed()));
+      if (change !== this.#covers) return;
+    }
+    const changed = cover !== this.#cover;
+    this.#cover = cover;
+    if (changed) for (const recording of this.#pages.values()) recording.refresh();
   }
 
   hubOfTarget(targetId: string): Hub | undefined {

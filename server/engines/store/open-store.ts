@@ -38,6 +38,7 @@ import { downloads } from './tables/downloads.ts';
 import { egressDays } from './tables/egress-days.ts';
 import { applicationEvents, events } from './tables/events.ts';
 import { extensions } from './tables/extensions.ts';
+import { handoffs } from './tables/handoffs.ts';
 import { hosts } from './tables/hosts.ts';
 import { humanSessions } from './tables/human-sessions.ts';
 import { idempotency } from './tables/idempotency.ts';
@@ -204,7 +205,6 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     usageHours: usageHours(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
-    controls: controls(db),
     contexts: contexts(db, announcer),
     contextUses: contextUses(db, announcer),
     checkouts: checkouts(db),
@@ -245,6 +245,8 @@ const atomic = (db: Db, announcer: Announcer): Atomic => ({
   device: device(db),
   limits: limits(db),
   webhooks: webhooks(db),
+  controls: controls(db),
+  handoffs: handoffs(db),
   configuredOperations: configuredOperations(db),
   storedCredentials: storedCredentials(db),
   actions: actions(db),

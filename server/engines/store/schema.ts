@@ -38,6 +38,7 @@ import type { DownloadRow } from './rows/downloads.ts';
 import type { EgressDayRow } from './rows/egress-days.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
+import type { HandoffRow } from './rows/handoffs.ts';
 import type { HostRow, HostState } from './rows/hosts.ts';
 import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
@@ -104,6 +105,10 @@ export interface Tables {
   idempotency: Columns<IdempotencyRow, { kept: JsonbOrNull }>;
   sessionEvents: SessionEventsTable;
   sessionControls: Columns<ControlRow, { fence: Generated<number>; linkEpoch: Generated<number> }>;
+  handoffs: Columns<
+    HandoffRow,
+    { claimTries: Generated<number>; evidence: JsonbOrNull; allowedOrigins: OrNull<string[]> }
+  >;
   contexts: Columns<
     ContextRow,
     { wrappedKey: OrNull<Buffer>; version: Generated<number>; sizeBytes: Generated<number> }

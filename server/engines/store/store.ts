@@ -26,6 +26,7 @@ import type { DownloadRows } from './rows/downloads.ts';
 import type { EgressDays } from './rows/egress-days.ts';
 import type { ApplicationEvents, EventRows } from './rows/events.ts';
 import type { ExtensionRows } from './rows/extensions.ts';
+import type { HandoffRows } from './rows/handoffs.ts';
 import type { Hosts } from './rows/hosts.ts';
 import type { HumanSessions } from './rows/human-sessions.ts';
 import type { IdempotencyRows } from './rows/idempotency.ts';
@@ -78,6 +79,7 @@ export interface Store extends Closeable {
   readonly events: EventRows;
   readonly applicationEvents: ApplicationEvents;
   readonly controls: ControlRows;
+  readonly handoffs: HandoffRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
   readonly checkouts: CheckoutRows;
@@ -135,6 +137,8 @@ export type Atomic = Pick<
   | 'device'
   | 'limits'
   | 'webhooks'
+  | 'controls'
+  | 'handoffs'
   | 'configuredOperations'
   | 'storedCredentials'
   | 'actions'

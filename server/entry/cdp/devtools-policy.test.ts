@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
+import type { HandoffId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
 
@@ -12,13 +13,16 @@ const browser = {
 } as unknown as Browser;
 
 function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
-  const takeover = {
-    control: { holder: 'h', fence: 1, expiresAt: new Date() },
+  const lease = {
+    control: {
+      ...{ handoffId: 'h' as HandoffId, isAsked: false, masks: false, allowedOrigins: undefined },
+      ...{ holder: 'h', fence: 1, expiresAt: new Date() },
+    },
     judgeInput: () => ({ refuse: 'driven' }),
   };
   const policy = devtoolsPolicy({
     ...{ browser, keepAlive: true, closeAsked: () => assert.fail('nothing closes the browser'), page: 'PAGE' },
-    takeover: held ? takeover : undefined,
+    lease: held ? lease : undefined,
   });
   return async (method, params = {}) => policy.judge({ method, params, toBrowser: false });
 }

@@ -2,10 +2,12 @@
 // egress proxy and Chromium's managed policies protect the host without this file. It gives clear errors, keeps files in
 // their session, and adds a second layer of protection.
 
-import type { Takeover } from '../../domain/live/takeover.ts';
+import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
+import { CONTINUE, mayWait, unchangedRequest, waits } from './held-commands.ts';
+import { shownEvent } from './masked-events.ts';
 import { TraceStreams } from './trace-streams.ts';
 
 /** Browser contexts that clients may have open at once in a session. */
@@ -22,24 +24,6 @@ const URL_CHARS_MAX = 2 * 1024 ** 2;
 const QUOTED_CHARS_MAX = 200;
 
 const PASS: Verdict = { pass: true };
-
-/** Commands that a viewer with control performs instead of the agent, besides the Input domain. */
-const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
-  'Page.navigate',
-  'Page.reload',
-  'Page.navigateToHistoryEntry',
-  'Page.close',
-  'Page.bringToFront',
-  'Page.handleJavaScriptDialog',
-  'Target.activateTarget',
-  'Target.closeTarget',
-  'DOM.setFileInputFiles',
-]);
-/** Commands of the Input domain that configure input. */
-const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-
-const isInput = (method: string): boolean =>
-  CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
 const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
@@ -76,7 +60,9 @@ export interface PolicyParts {
   /** Called on Browser.close. The session ends, or with `keepAlive` only the client is closed. */
   readonly closeAsked: () => void;
   /** While a viewer has control, input of the agent is queued or refused. */
-  readonly takeover?: Pick<Takeover, 'control' | 'judgeInput'> | undefined;
+  readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
+  /** Requests a hand-off: `Berth.handoff`. */
+  readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
 }
 
 export function clientPolicy(parts: PolicyParts): Policy {
@@ -104,6 +90,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'IO.read': params => traces.read(params),
     'IO.close': params => traces.close(params),
     'Extensions.loadUnpacked': params => ownExtension(params, browser),
+    ...(parts.requestHandoff ? { 'Berth.handoff': params => asked(parts.requestHandoff, params) } : {}),
     ...Object.fromEntries(BY_EXTENSION_ID.map(method => [method, params => loadedExtension(method, params, browser)])),
   };
   const watched = new Set([...Object.keys(REFUSED), ...Object.keys(rules)]);
@@ -112,17 +99,24 @@ export function clientPolicy(parts: PolicyParts): Policy {
     if (why) return { refuse: `${method} is refused: it ${why}.` };
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
-  const { takeover } = parts;
-  const isWatched = (method: string): boolean => takeover?.control !== undefined && isInput(method);
+  const { lease } = parts;
+  const isWatched = (method: string): boolean => lease?.control !== undefined && mayWait(method, lease.control);
   const judge = (command: Command): Verdict | Promise<Verdict> =>
-    takeover && isWatched(command.method)
-      ? afterTakeover(takeover.judgeInput(command.method), () => judgeAlone(command))
-      : judgeAlone(command);
-  return { watched, isWatched, judge, onEvent: message => traces.heard(message) };
+    lease?.control && waits(command, lease.control)
+      ? afterControl(lease.judgeInput(command.method), () => judgeAlone(command))
+      : lease?.control?.masks && command.method === CONTINUE
+        ? { rewrite: unchangedRequest(command.params) }
+        : judgeAlone(command);
+  const filterEvent = (event: Buffer): Buffer | undefined => (lease?.control?.masks ? shownEvent(event) : event);
+  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent };
 }
 
-function afterTakeover(
-  input: ReturnType<Takeover['judgeInput']>,
+async function asked(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {
+  return request ? { answer: await request(params) } : { refuse: 'Berth.handoff is refused here.' };
+}
+
+function afterControl(
+  input: ReturnType<Lease['judgeInput']>,
   judge: () => Verdict | Promise<Verdict>,
 ): Verdict | Promise<Verdict> {
   if (input === 'pass') return judge();

@@ -2,12 +2,13 @@
 // end. policy.ts decides what may be sent, upgrade.ts who may connect.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
-import type { Takeover } from '../../domain/live/takeover.ts';
 import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
 import { type AttachedClient, CLIENT_CLOSES, type ClientClose, type LiveSession } from '../../domain/sessions/live.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Bound } from '../../kit/totals.ts';
@@ -43,7 +44,8 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The TCP connection of the WebSocket. */
   readonly connection: Duplex;
   readonly counts: boolean;
-  readonly takeover: Takeover | undefined;
+  readonly lease: Lease | undefined;
+  readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
   /** For DevTools: the only page it can access. The idle limit does not apply, because users may only look. */
   readonly page?: string;
   readonly waiting: WaitingBytes;
@@ -105,7 +107,8 @@ export class Relay implements AttachedClient {
       browser: live.browser,
       keepAlive: live.keepAlive,
       closeAsked: () => this.#closeAsked(),
-      takeover: this.#parts.takeover,
+      lease: this.#parts.lease,
+      ...(this.#parts.requestHandoff ? { requestHandoff: this.#parts.requestHandoff } : {}),
     };
     const client =
       page === undefined
@@ -114,6 +117,8 @@ export class Relay implements AttachedClient {
     if (!client) return this.disconnect(PAGE_GONE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
+    const told = this.#parts.lease?.onNotice(({ method, params }) => this.#client?.announce(method, params));
+    socket.once('close', () => told?.close());
     for (const message of this.#early.splice(0)) client.receive(message);
     this.#earlyBytes = 0;
     socket.resume();
@@ -245,6 +250,8 @@ export class Relay implements AttachedClient {
       this.#why = 'it sent nothing for 65 seconds';
       return socket.terminate();
     }
+    // The agent has nothing to do while a person is asked or has control.
+    if (this.#parts.lease?.isAsked) this.#commandMs = now;
     if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping();

@@ -8,11 +8,11 @@ import { limitHeaders } from '../../../contract/limit-headers.ts';
 import { errorBody } from '../../domain/error-body.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
+import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
-import type { Takeover } from '../../domain/live/takeover.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
 import type { Connect, Opened, PresentedToConnect } from '../../domain/sessions/connect.ts';
 import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
@@ -21,7 +21,8 @@ import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import { guarded } from '../../kit/guard.ts';
-import { newRequestId, type SessionId } from '../../kit/ids.ts';
+import { type KeyId, newRequestId, type SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Span } from '../../kit/trace.ts';
 import { Relay } from './relay.ts';
@@ -49,8 +50,10 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
   readonly endSession: (id: SessionId) => Promise<unknown>;
+  /** Requests a hand-off for a client of the session. */
+  readonly requestHandoff: (live: LiveSession, keyId: KeyId | undefined, params: JsonObject) => Promise<JsonObject>;
   /** Control of a session that runs on this host. */
-  readonly takeoverOf: (id: SessionId) => Takeover | undefined;
+  readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
@@ -196,8 +199,10 @@ export class CdpEntry {
       socket,
       connection,
       counts: !inside,
-      takeover: this.#parts.takeoverOf(live.id),
-      ...(page === undefined ? {} : { page }),
+      lease: this.#parts.leaseOf(live.id),
+      ...(page === undefined
+        ? { requestHandoff: (params: JsonObject) => this.#parts.requestHandoff(live, keyId, params) }
+        : { page }),
       waiting,
       readLong,
       clock,

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import { propertiesOf } from '../../../contract/openapi.ts';
+import type { Credential } from '../../../contract/operation.ts';
 import {
   type Asked,
   isCounted,
@@ -25,6 +26,7 @@ import type {
   RequestSource,
 } from '../../domain/identity/caller.ts';
 import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
+import type { Accepted } from '../../domain/identity/credential-faults.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
 import type { RequestRates } from '../../domain/limits/request-rates.ts';
@@ -52,15 +54,20 @@ import { readQuery, validatorOf } from './validate.ts';
 
 export type MountName = 'native' | 'compat';
 
-type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] extends 'agentKey'
-  ? AgentCaller
-  : (typeof OPERATIONS)[Id]['credential'] extends 'account'
-    ? AccountCaller
-    : (typeof OPERATIONS)[Id]['credential'] extends 'human'
-      ? HumanCaller
-      : (typeof OPERATIONS)[Id]['credential'] extends 'consumer'
-        ? ConsumerCaller
-        : undefined;
+/** Callers of operations that also take credentials of one hand-off have one of these, or none. */
+interface CallerBy {
+  agentKey: AgentCaller;
+  account: AccountCaller;
+  human: HumanCaller;
+  consumer: ConsumerCaller;
+  agentKeyOrAccount: AgentCaller | AccountCaller;
+  handoffReader: AgentCaller | AccountCaller | undefined;
+  handoffClaimer: HumanCaller | undefined;
+}
+
+type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] extends infer Kind extends keyof CallerBy
+  ? CallerBy[Kind]
+  : undefined;
 
 type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { readonly upload: object }
   ? UploadedFile
@@ -81,6 +88,10 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   /** For operations that create a session. */
   readonly options: CreateOptions;
   readonly presented: Presented;
+  /** The credential in the Authorization header, if it is a bearer. */
+  readonly bearer: string | undefined;
+  /** A cookie of ours besides the one of a person who signed in. */
+  readonly cookieNamed: (name: string) => string | undefined;
   readonly source: RequestSource;
   /** The body was a form, not JSON. */
   readonly isForm: boolean;
@@ -222,7 +233,9 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (credential === 'public' || credential === 'connect') return;
   if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
   const presented = presentedIn(id, request, parts);
-  const caller = await callers.authenticate(presented, credential);
+  const accepted = acceptedFor(credential, bearerOf(presented.authorization));
+  if (!accepted) return;
+  const caller = await callers.authenticate(presented, accepted);
   tracker.of(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
   // A request that was passed on was counted there.
@@ -258,6 +271,35 @@ function presentedIn(
     cookie: isConsumer ? consumerCookie.read(request.headers, appId) : cookie.read(request.headers),
   };
 }
+
+/** Who can call besides the holders of a hand-off's own credentials, which its handlers check. Undefined: such a one was sent. */
+function acceptedFor(
+  credential: Exclude<Credential, 'public' | 'connect' | 'deviceCode'>,
+  bearer: string | undefined,
+): Accepted | undefined {
+  if (credential === 'handoffLease') {
+    if (bearer === undefined) throw leaseMissing();
+    return undefined;
+  }
+  if (credential !== 'handoffReader' && credential !== 'handoffClaimer') return credential;
+  if (bearer !== undefined && /^bh[cl]_/.test(bearer)) return undefined;
+  return credential === 'handoffReader' ? 'agentKeyOrAccount' : 'human';
+}
+
+const leaseMissing = (): Error =>
+  fault('missing_credentials', 'The request has no credential.', {
+    advice: 'Send the header Authorization: Bearer with the lease token (bhl_…) of the hand-off.',
+    details: { expected: 'handoff_lease' },
+  });
+
+const bearerOf = (authorization: string | undefined): string | undefined =>
+  authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+
+const cookieIn = ({ cookie = '' }: FastifyRequest['headers'], name: string): string | undefined =>
+  cookie
+    .split(/; */)
+    .find(text => text.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
@@ -381,6 +423,8 @@ function requestDetails(
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
     presented,
+    bearer: bearerOf(presented.authorization),
+    cookieNamed: (name: string) => cookieIn(request.headers, name),
     source: sourceOf(presented),
     isForm: isFormType(request.headers['content-type']),
     origin: cookie.originOf(request.headers),

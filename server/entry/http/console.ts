@@ -6,7 +6,7 @@ import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
 /** Pages of the console that people come to from elsewhere. */
-const SURFACES = ['/signin', '/device', '/approve/:jobId'];
+const SURFACES = ['/signin', '/device', '/approve/:jobId', '/handoffs/:id'];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = []): string {

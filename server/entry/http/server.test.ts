@@ -271,6 +271,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     consumers: CONSUMERS,
     consumerActions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
     mcp: { call: unasked },
+    handoffs: {
+      ...{ request: unasked, list: unasked, read: unasked, claim: unasked },
+      ...{ renew: unasked, complete: unasked, cancel: unasked },
+    },
     webhooks: {
       ...{ create: unasked, list: unasked, read: unasked, change: unasked, remove: unasked, rotateKey: unasked },
       ...{ test: unasked, deliveries: unasked, readDelivery: unasked, redeliver: unasked },

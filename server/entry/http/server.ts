@@ -59,6 +59,7 @@ import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
+import { type HandoffVerbs, handoffHandlers } from './handoffs.ts';
 import { hostHandlers } from './host.ts';
 import { identityHandlers } from './identity.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
@@ -146,6 +147,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly certificates: CertificateVerbs;
   readonly extensions: ExtensionVerbs;
   readonly events: Events;
+  readonly handoffs: HandoffVerbs;
   readonly webhooks: WebhookVerbs;
   readonly files: FileVerbs;
   readonly logs: Logs;
@@ -291,6 +293,7 @@ const handlersOf = (
     mcp,
     invocations,
     applicationInvocations,
+    handoffs,
     webhooks,
     configuredOperations,
     storedCredentials,
@@ -314,6 +317,7 @@ const handlersOf = (
   ...liveHandlers(live),
   ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
   ...invocationHandlers(invocations, applicationInvocations),
+  ...handoffHandlers(handoffs, publicUrl),
   ...webhookHandlers(webhooks),
   ...configuredOperationHandlers(configuredOperations),
   ...storedCredentialHandlers(storedCredentials),

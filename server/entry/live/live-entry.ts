@@ -75,7 +75,7 @@ export class LiveEntry {
   async #attach(
     socket: WebSocket,
     connection: Duplex,
-    { live, takeover }: Omit<ResolvedAddress, 'claims'>,
+    { live, lease }: Omit<ResolvedAddress, 'claims'>,
     claims: ResolvedAddress['claims'],
     offers: (frame: string) => boolean,
     holder: string | undefined,
@@ -89,11 +89,18 @@ export class LiveEntry {
       bytes: () => connection.writableLength,
       close: () => viewer.tooSlow(),
     });
-    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, waiting, clock, log });
+    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, lease, waiting, clock, log });
     connection.on('drain', () => waiting.note());
-    const key = { applicationId: live.applicationId, keyId: claims.keyId };
+    const { keyId } = claims;
     const subscriptions = [
-      this.#parts.keyUses.hold(key, () => viewer.end('the agent key of this address has expired or was revoked')),
+      ...(keyId
+        ? [
+            this.#parts.keyUses.hold({ applicationId: live.applicationId, keyId }, () =>
+              viewer.end('the agent key of this address has expired or was revoked'),
+            ),
+          ]
+        : []),
+      ...(claims.lease ? [lease.attached()] : []),
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
         if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);

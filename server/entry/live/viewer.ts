@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
+import type { Control, Lease } from '../../domain/handoffs/lease.ts';
 import type { Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
-import type { Control, Takeover } from '../../domain/live/takeover.ts';
 import type { ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { OpenedPage, Picture, Viewing } from '../../domain/live/viewing.ts';
 import { reason } from '../../kit/fault.ts';
@@ -32,7 +32,7 @@ export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The id that a reconnecting viewer had before, so that it keeps control. */
   readonly holder: string | undefined;
   readonly viewing: Viewing;
-  readonly takeover: Takeover;
+  readonly lease: Lease;
   /** Counts the bytes that this viewer has not read. */
   readonly waiting: Watched;
 }
@@ -59,7 +59,7 @@ export class Viewer {
   constructor(parts: ViewerParts) {
     this.#parts = parts;
     this.#work = { what: 'messages of a viewer', sessionId: parts.claims.session };
-    this.#holder = parts.holder ?? randomUUID();
+    this.#holder = parts.claims.lease ? (parts.lease.control?.holder ?? '') : (parts.holder ?? randomUUID());
     this.#lastByteMs = parts.clock.monotonicMs();
     this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#onClose())));
     const receive = (data: RawData, binary: boolean): void => this.#receive(data, binary);
@@ -70,17 +70,20 @@ export class Viewer {
 
   /** Sends the current state; changes follow. */
   begin(): void {
-    const { viewing, takeover, claims } = this.#parts;
+    const { viewing, lease, claims } = this.#parts;
     this.#owned.push(
       viewing.onChange(page => this.#changed(page)),
       viewing.onOpened(opened => this.#opened(opened)),
-      takeover.onChange(() => this.#sendControl()),
+      lease.onChange(() => this.#leaseChanged()),
+      lease.onSettling(async () => {
+        if (this.#control && this.#watching) await viewing.page(this.#watching.page)?.inputSent();
+      }),
     );
     this.#send({ type: 'welcome', right: claims.right, holder: this.#holder });
     this.#sendTabs();
     this.#sendControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
-    if (takeover.control?.holder === this.#holder) this.#take().catch(this.#failed);
+    if (lease.control?.holder === this.#holder) this.#take().catch(this.#failed);
     this.#ping().catch(this.#failed);
     this.#renew().catch(this.#failed);
   }
@@ -223,17 +226,23 @@ export class Viewer {
     if (!picture || !this.#watching || this.#pictureInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingPicture = undefined;
     this.#pictureInFlight = true;
-    const unmasked = this.#mayDrive;
+    const unmasked = this.#seesUnmasked(picture);
     this.#sent = { picture, unmasked };
     const shown = unmasked ? { ...picture, jpeg: picture.unmasked } : picture;
     socket.send(frameMessage(this.#watching.page, shown), { binary: true });
     this.#parts.waiting.note();
   }
 
+  /** What a person did in a hand-off is not shown to who takes control afterwards. */
+  #seesUnmasked({ isCovered }: Picture): boolean {
+    return this.#mayDrive && (!isCovered || this.#control?.isAsked === true);
+  }
+
   /** Control has changed: what is shown is sent again, with masks or without them. */
   #showAgain(): void {
     const sent = this.#sent;
-    if (!sent || sent.unmasked === this.#mayDrive || sent.picture.jpeg === sent.picture.unmasked) return;
+    if (!sent || sent.unmasked === this.#seesUnmasked(sent.picture) || sent.picture.jpeg === sent.picture.unmasked)
+      return;
     this.#waitingPicture ??= sent.picture;
     this.#sendPicture();
   }
@@ -242,13 +251,13 @@ export class Viewer {
 
   /** Ignored while the viewer has control, or is taking it, so that the fence it was told stays valid. */
   async #take(): Promise<void> {
-    const { takeover, viewing, claims } = this.#parts;
+    const { lease, viewing, claims } = this.#parts;
     if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
-    if (this.#taking || (this.#control && takeover.isFresh(this.#control.fence))) return;
+    if (this.#taking || (this.#control && lease.isFresh(this.#control.fence))) return;
     this.#taking = true;
-    const control = await takeover.take(this.#holder).catch(() => undefined);
+    const control = claims.lease ? this.#leased : await lease.take(this.#holder).catch(() => undefined);
     this.#taking = false;
-    if (!control) return this.#refuse('take', 'Another viewer has control.');
+    if (!control) return this.#refuse('take', this.#whyNot);
     if (this.#closing.signal.aborted) return;
     this.#control = control;
     this.#showAgain();
@@ -258,14 +267,34 @@ export class Viewer {
     this.#sendControl();
   }
 
+  /** The control of the hand-off that this address belongs to, under its fence. */
+  get #leased(): Control | undefined {
+    const { claims, lease } = this.#parts;
+    const { control } = lease;
+    return control?.handoffId === claims.lease?.handoffId && control?.fence === claims.lease?.fence
+      ? control
+      : undefined;
+  }
+
+  get #whyNot(): string {
+    const { control, isAsked } = this.#parts.lease;
+    if (isAsked && !control) return 'A hand-off of this session waits for a person. Claim it instead.';
+    return control?.isAsked ? 'A person has control in a hand-off.' : 'Another viewer has control.';
+  }
+
+  #leaseChanged(): void {
+    this.#sendControl();
+    if (this.#parts.claims.lease && !this.#leased) this.end('the hand-off has ended');
+  }
+
   async #give(fence: number): Promise<void> {
     if (this.#control?.fence !== fence) return;
-    this.#dropControl();
-    await this.#parts.takeover.giveBack(fence);
+    await this.#parts.lease.giveBack(fence);
+    if (this.#control?.fence === fence) this.#dropControl();
   }
 
   get #mayDrive(): boolean {
-    return this.#control !== undefined && this.#parts.takeover.isFresh(this.#control.fence);
+    return this.#control !== undefined && this.#parts.lease.isFresh(this.#control.fence);
   }
 
   #dropControl(): void {
@@ -275,23 +304,24 @@ export class Viewer {
   }
 
   async #renew(): Promise<void> {
-    const { clock, takeover } = this.#parts;
+    const { clock, lease } = this.#parts;
     while (!this.#closing.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
       const control = this.#control;
-      if (!control || this.#closing.signal.aborted) continue;
+      // The page of a hand-off renews its lease itself, so that a page that sleeps loses it.
+      if (!control || control.isAsked || this.#closing.signal.aborted) continue;
       // The database may be unavailable for a moment; the lease lasts until another try.
-      const renewed = await takeover.renew(control).catch(() => takeover.isFresh(control.fence));
+      const renewed = await lease.renewTaken(control).catch(() => lease.isFresh(control.fence));
       if (!renewed && this.#control === control) this.#sendControl();
     }
   }
 
   /** The right is checked here for every message, because the page's own checks can be bypassed. */
   #input(message: DriveMessage): void {
-    const { claims, takeover, viewing } = this.#parts;
+    const { claims, lease, viewing } = this.#parts;
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
       return this.#refuse(message.type, 'You do not have control.');
-    if (!takeover.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
+    if (!lease.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
     if (message.type === 'newTab') return void this.#newTab().catch(this.#failed);
     if (claims.page !== undefined && message.page !== claims.page)
       return this.#refuse(message.type, 'This address is for another page.');
@@ -320,8 +350,7 @@ export class Viewer {
           .then(text => this.#send({ type: 'copied', text }))
           .catch(this.#failed);
       case 'navigate':
-        if (!page.navigate(message.url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
-        return;
+        return this.#navigate(page, message.url);
       case 'history':
         return void page.history(message.action).catch(() => {});
       case 'dialog':
@@ -335,6 +364,13 @@ export class Viewer {
       case 'close':
         return page.closePage();
     }
+  }
+
+  #navigate(page: ViewedPage, url: string): void {
+    const allowed = this.#control?.allowedOrigins;
+    if (allowed && !allowed.includes(URL.parse(url)?.origin ?? ''))
+      return this.#refuse('navigate', `Only these sites can be opened in this hand-off: ${allowed.join(', ')}.`);
+    if (!page.navigate(url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
   }
 
   // ---- sending ---------------------------------------------------------------------------------------------------------
@@ -373,7 +409,7 @@ export class Viewer {
   }
 
   #sendControl(): void {
-    const { control } = this.#parts.takeover;
+    const { control } = this.#parts.lease;
     if (this.#control && control?.fence !== this.#control.fence) this.#dropControl();
     const who = !control ? 'agent' : this.#control ? 'you' : 'other';
     this.#send({ type: 'control', who, fence: this.#control?.fence ?? 0 });

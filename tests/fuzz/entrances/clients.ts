@@ -18,7 +18,7 @@ const WATCHED: ReadonlySet<string> = clientPolicy({
   browser: {} as never,
   keepAlive: true,
   closeAsked: () => {},
-  takeover: undefined,
+  lease: undefined,
 }).watched;
 const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));
 /** Each judged command with each of its parameters. */

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 const STATEMENTS = [
   'alter table audit_entries drop constraint audit_entries_actor_kind_check',
   `alter table audit_entries add constraint audit_entries_actor_kind_check
-    check (actor_kind in ('account', 'agent_key', 'consumer', 'operator', 'anonymous'))`,
+    check (actor_kind in ('account', 'agent_key', 'consumer', 'operator', 'anonymous', 'service'))`,
 
   // How the consumers of an application sign in. An application without a row has none.
   `create table application_identities (

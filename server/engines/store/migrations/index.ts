@@ -35,6 +35,7 @@ import { up as browserOperations } from './0036-browser-operations.ts';
 import { up as invocationsOfApplication } from './0037-invocations-of-application.ts';
 import { up as typedCredentials } from './0040-typed-credentials.ts';
 import { up as applicationEvents } from './0041-application-events.ts';
+import { up as handoffs } from './0042-handoffs.ts';
 import { up as actions } from './0043-actions.ts';
 import { up as consumers } from './0044-consumers.ts';
 import { up as fleet } from './0045-fleet.ts';
@@ -75,6 +76,7 @@ export const migrations: Record<string, Migration> = {
   '0037-invocations-of-application': { up: invocationsOfApplication },
   '0040-typed-credentials': { up: typedCredentials },
   '0041-application-events': { up: applicationEvents },
+  '0042-handoffs': { up: handoffs },
   '0043-actions': { up: actions },
   '0044-consumers': { up: consumers },
   '0045-fleet': { up: fleet },

@@ -16,7 +16,7 @@ export interface NewAuditRow {
   readonly action: string;
   /** If an account has no name here, its name is looked up. */
   readonly actor: {
-    readonly kind: 'account' | 'agent_key' | 'consumer' | 'operator' | 'anonymous';
+    readonly kind: 'account' | 'agent_key' | 'consumer' | 'operator' | 'anonymous' | 'service';
     readonly id?: string;
     readonly name?: string;
   };

@@ -1,4 +1,4 @@
-// Who controls a session, and which of its links are valid.
+// The fence of each session, and which of its links are valid. Who has control is in its hand-offs.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {
@@ -8,25 +8,19 @@ export interface ControlRow {
   readonly fence: number;
   /** Increases each time the links are revoked. */
   readonly linkEpoch: number;
-  /** Identifies the person in control. Set together with the expiry, or both are absent. */
-  readonly holder?: string;
-  readonly expiresAt?: Date;
+}
+
+export interface LockedFence {
+  readonly fence: number;
+  /** Whether the session is running, and no end is decided. */
+  readonly runs: boolean;
 }
 
 export interface ControlRows {
   of(session: SessionId): Promise<ControlRow | undefined>;
-  /** Undefined if another person is in control, or the session is not running. */
-  take(
-    application: ApplicationId,
-    session: SessionId,
-    holder: string,
-    now: Date,
-    expiresAt: Date,
-  ): Promise<ControlRow | undefined>;
-  /** False if this person no longer has control under this fence. */
-  renew(session: SessionId, holder: string, fence: number, now: Date, expiresAt: Date): Promise<boolean>;
-  /** False if control has changed since. */
-  end(session: SessionId, fence: number): Promise<boolean>;
+  /** Locks the session's fence until the transaction ends. Undefined: the application has no such session. */
+  lockFence(application: ApplicationId, session: SessionId): Promise<LockedFence | undefined>;
+  setFence(session: SessionId, fence: number): Promise<void>;
   /** Returns the new epoch; undefined if the session does not exist. */
   revokeLinks(application: ApplicationId, session: SessionId): Promise<number | undefined>;
 }

@@ -1,0 +1,84 @@
+// Requests of the page of a hand-off: with the secret of its link, with its lease, or with the cookie of a member.
+import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
+import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
+
+export class HandoffRefused extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Which hand-off, and the secret of its link if the person came by one. */
+export interface HandoffPlace {
+  readonly id: string;
+  readonly app: string;
+  readonly secret: string | undefined;
+}
+
+/** Takes the secret out of the address, so that it is neither shown nor kept in the history. */
+export function takePlace(): HandoffPlace {
+  const id = location.pathname.split('/')[2] ?? '';
+  const app = new URLSearchParams(location.search).get('app') ?? '';
+  const secret = location.hash.slice(1);
+  const stored = `handoff-link ${id}`;
+  if (secret !== '') {
+    sessionStorage.setItem(stored, secret);
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  return { id, app, secret: sessionStorage.getItem(stored) ?? undefined };
+}
+
+export const readHandoff = (place: HandoffPlace): Promise<Handoff> => send(place, 'GET', '', place.secret);
+
+export const claimHandoff = (place: HandoffPlace): Promise<ClaimedHandoff> =>
+  send(place, 'POST', '/claim', place.secret, {});
+
+export const renewLease = (place: HandoffPlace, token: string): Promise<Handoff> =>
+  send(place, 'POST', '/renew', token, {});
+
+export const completeHandoff = (
+  place: HandoffPlace,
+  token: string,
+  body: { readonly outcome: HandoffOutcome; readonly note?: string },
+): Promise<Handoff> => send(place, 'POST', '/complete', token, body);
+
+export const giveBack = (place: HandoffPlace, token: string): Promise<Handoff> =>
+  send(place, 'POST', '/cancel', token, {});
+
+async function send<T>(
+  place: HandoffPlace,
+  method: string,
+  verb: string,
+  bearer: string | undefined,
+  body?: object,
+): Promise<T> {
+  const attempt = (): Promise<Response> =>
+    fetch(`/v1/applications/${place.app}/handoffs/${place.id}${verb}`, {
+      method,
+      headers: {
+        ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+  let response = await attempt();
+  if (response.status === 401 && (await codeOf(response)) === NEEDS_STEP_UP) {
+    await stepUp();
+    response = await attempt();
+  }
+  if (response.ok) return (await response.json()) as T; // The contract defines the body of a successful answer.
+  const { code, message } = await errorOf(response);
+  throw new HandoffRefused(response.status, code, message);
+}
+
+const errorOf = async (response: Response): Promise<{ code: string; message: string }> => {
+  const { code, message } = Object(await response.json().catch(() => ({})));
+  return { code: String(code ?? ''), message: String(message ?? `The service answered ${response.status}.`) };
+};
+
+const codeOf = async (response: Response): Promise<string> => (await errorOf(response.clone())).code;

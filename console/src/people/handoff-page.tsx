@@ -1,0 +1,286 @@
+// /handoffs/{id}: a person reads what an agent asks for, takes control of its browser, works in the live view, and says how it went.
+// What the agent wrote is shown as plain text, apart from what Berth says.
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
+import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
+import { onSignedIn, signInState } from '../api/credentials.ts';
+import { Button } from '../ui/button.tsx';
+import { FormError } from '../ui/states.tsx';
+import {
+  claimHandoff,
+  completeHandoff,
+  giveBack,
+  type HandoffPlace,
+  HandoffRefused,
+  readHandoff,
+  renewLease,
+  takePlace,
+} from './handoff-calls.ts';
+import { SignInForm } from './sign-in-form.tsx';
+import { StepUpDialog } from './step-up-dialog.tsx';
+import { Surface } from './surface.tsx';
+
+/** As the contract says of text that agents write. */
+const SHOWN_MAX = 280;
+/** They would show a text in another order than it has. */
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const RENEWALS_PER_LEASE = 3;
+const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
+
+const REASONS: Readonly<Record<Handoff['reason'], string>> = {
+  login: 'Sign in',
+  otp: 'Enter a code',
+  captcha: 'Solve a captcha',
+  payment: 'Make a payment',
+  consent: 'Give consent',
+  review: 'Look something over',
+  other: 'Help an agent',
+};
+
+export function HandoffPage() {
+  const [place] = useState(takePlace);
+  const state = useSyncExternalStore(onSignedIn, signInState);
+  if (place.secret === undefined && state === 'unknown') return null;
+  if (place.secret === undefined && state === 'signed_out')
+    return (
+      <Surface title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
+        <SignInForm />
+      </Surface>
+    );
+  return (
+    <>
+      <HandoffCourse place={place} />
+      <StepUpDialog />
+    </>
+  );
+}
+
+function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
+  const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
+  const [over, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
+  const hold = (claimed: ClaimedHandoff | undefined): void => {
+    if (claimed) sessionStorage.setItem(leaseKey(place), JSON.stringify(claimed));
+    else sessionStorage.removeItem(leaseKey(place));
+    setLease(claimed);
+  };
+  if (over) return <Surface title={over.title} about={over.about} />;
+  if (!lease) return <Request place={place} claimed={hold} />;
+  return (
+    <Work
+      place={place}
+      lease={lease}
+      lost={() => hold(undefined)}
+      over={(title, about) => {
+        hold(undefined);
+        setOver({ title, about });
+      }}
+    />
+  );
+}
+
+const leaseKey = ({ id }: HandoffPlace): string => `handoff-lease ${id}`;
+
+/** After a reload of the page. */
+function storedLease(place: HandoffPlace): ClaimedHandoff | undefined {
+  const text = sessionStorage.getItem(leaseKey(place));
+  return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
+}
+
+// ---- before control ----------------------------------------------------------------------------------------------------
+
+function Request({
+  place,
+  claimed,
+}: {
+  readonly place: HandoffPlace;
+  readonly claimed: (lease: ClaimedHandoff) => void;
+}) {
+  const [handoff, setHandoff] = useState<Handoff | undefined>();
+  const [error, setError] = useState<Error | null>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    readHandoff(place).then(setHandoff, setError);
+  }, [place]);
+  if (!handoff && error) return <Surface title="This hand-off cannot be opened" about={error.message} />;
+  if (!handoff) return null;
+  if (handoff.status !== 'requested') return <Surface title="Nothing to do here" about={STATES[handoff.status]} />;
+  const claim = (): void => {
+    setBusy(true);
+    claimHandoff(place)
+      .then(claimed, setError)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <Surface
+      title={REASONS[handoff.reason]}
+      about={
+        <>
+          An agent of <strong>{handoff.applicationName ?? 'an application'}</strong> asks you to take control of its
+          browser.
+        </>
+      }
+    >
+      <div className="grid gap-5">
+        <AgentSays text={handoff.instructions} />
+        <dl className="grid grid-cols-[110px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
+          <Fact name="Page">{handoff.pageOrigin ?? 'No page is open yet'}</Fact>
+          {handoff.allowedOrigins && <Fact name="Only these sites">{handoff.allowedOrigins.join(', ')}</Fact>}
+          <Fact name="Recording">{RECORDS[handoff.record]}</Fact>
+        </dl>
+        <p className="text-sm text-soft">
+          The browser belongs to the application. Type a secret only if you trust the application and the page above.
+        </p>
+        <FormError error={error} />
+        <Button look="primary" busy={busy} onClick={claim}>
+          Take control
+        </Button>
+      </div>
+    </Surface>
+  );
+}
+
+const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> = {
+  claimed: 'Another person has control at the moment.',
+  completed: 'A person has done this already.',
+  declined: 'A person has declined this.',
+  failed: 'A person has tried this, and it was not possible.',
+  cancelled: 'The request was cancelled.',
+  expired: 'Nobody came in time, and the agent waits no longer.',
+  session_ended: 'The browser has been closed.',
+};
+
+const RECORDS: Readonly<Record<Handoff['record'], string>> = {
+  mask: 'What you do is hidden from the recording and from the agent.',
+  pause: 'Nothing is recorded, and the agent cannot read the page.',
+  keep: 'What you do is recorded, and the agent can read the page.',
+};
+
+const AgentSays = ({ text }: { readonly text: string }) => (
+  <section className="rounded-lg border border-line bg-raised p-4">
+    <h2 className="mb-2 text-sm font-semibold">The agent says</h2>
+    <p className="break-words whitespace-pre-line">{text.replace(BIDI, '').slice(0, SHOWN_MAX)}</p>
+  </section>
+);
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
+  <>
+    <dt className="text-soft">{name}</dt>
+    <dd className="min-w-0 break-words">{children}</dd>
+  </>
+);
+
+// ---- in control --------------------------------------------------------------------------------------------------------
+
+function Work({
+  place,
+  lease,
+  lost,
+  over,
+}: {
+  readonly place: HandoffPlace;
+  readonly lease: ClaimedHandoff;
+  readonly lost: () => void;
+  readonly over: (title: string, about: string) => void;
+}) {
+  const [error, setError] = useState<Error | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [note, setNote] = useState('');
+  const { leaseToken } = lease;
+  const failed = useCallback(
+    (reason: Error): void => {
+      // The lease has ended; anything else, such as a service that restarts, passes.
+      if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
+      else setError(reason);
+    },
+    [lost],
+  );
+  const renewed = useCallback(() => setError(null), []);
+  useRenewal(place, lease, failed, renewed);
+  useEffect(() => {
+    document.title = 'You have control · Berth';
+  }, []);
+  const end = (outcome: HandoffOutcome, title: string, about: string): void => {
+    setBusy(true);
+    completeHandoff(place, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
+      .then(() => over(title, about), failed)
+      .finally(() => setBusy(false));
+  };
+  const back = (): void => {
+    setBusy(true);
+    giveBack(place, leaseToken)
+      .then(() => over('Given back', 'The request waits for another person.'), failed)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <main className="grid h-dvh grid-rows-[auto_minmax(0,1fr)_auto]">
+      <header className="border-b border-line bg-raised px-4 py-2.5">
+        <h1 className="text-xs font-semibold text-soft">You have control. The agent says:</h1>
+        <p className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line">
+          {lease.instructions.replace(BIDI, '').slice(0, SHOWN_MAX)}
+        </p>
+      </header>
+      <iframe
+        title="The browser"
+        src={lease.liveViewUrl}
+        className="size-full border-0"
+        allow="clipboard-read; clipboard-write"
+      />
+      <footer className="grid gap-2 border-t border-line bg-raised px-4 py-3 md:grid-cols-[minmax(0,1fr)_auto] md:items-center">
+        <FormError error={error} />
+        <input
+          aria-label="Message for the agent"
+          placeholder="Message for the agent (optional)"
+          maxLength={1000}
+          value={note}
+          onChange={event => setNote(event.target.value)}
+          className="h-9 min-w-0 rounded-md border border-line-strong bg-raised px-3 text-sm md:col-start-1 md:h-8"
+        />
+        <div className="flex flex-wrap gap-2 md:col-start-2">
+          <Button
+            look="primary"
+            className="flex-1"
+            busy={busy}
+            onClick={() => end('completed', 'Thank you', 'The agent has control again. You can close this page.')}
+          >
+            Done
+          </Button>
+          <Button
+            busy={busy}
+            onClick={() => end('failed', 'The agent was told', 'It has control again. You can close this page.')}
+          >
+            Could not do it
+          </Button>
+          <Button look="quiet" busy={busy} onClick={back}>
+            Give it back
+          </Button>
+        </div>
+      </footer>
+    </main>
+  );
+}
+
+/** While this page runs. One that sleeps loses its lease. */
+function useRenewal(
+  place: HandoffPlace,
+  { leaseToken, leaseExpiresAt }: ClaimedHandoff,
+  failed: (reason: Error) => void,
+  renewed: () => void,
+): void {
+  const [everyMs] = useState(() => Math.max(5_000, (Date.parse(leaseExpiresAt) - Date.now()) / RENEWALS_PER_LEASE));
+  useEffect(() => {
+    const renew = (): void => void renewLease(place, leaseToken).then(renewed, failed);
+    const timer = setInterval(renew, Math.min(everyMs, 30_000));
+    const woken = (): void => {
+      if (!document.hidden) renew();
+    };
+    const ended = ({ data, origin }: MessageEvent): void => {
+      if (origin === location.origin && data === 'browserbase-disconnected') renew();
+    };
+    document.addEventListener('visibilitychange', woken);
+    addEventListener('message', ended);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', woken);
+      removeEventListener('message', ended);
+    };
+  }, [place, leaseToken, everyMs, failed, renewed]);
+}

@@ -1,0 +1,219 @@
+// Hand-offs: a person gets control of a session for a while, under a lease with a fence.
+import { type Static, Type } from 'typebox';
+import { AnyObject, PageQuery, Page as PageSchema, Time, Uuid, Warning } from './common.ts';
+
+export const INSTRUCTIONS_MAX = 1_000;
+/** What people are shown of the instructions before they take control. */
+export const INSTRUCTIONS_SHOWN_MAX = 280;
+export const TTL_SECONDS_MIN = 30;
+export const TTL_SECONDS_MAX = 3_600;
+export const TTL_SECONDS_DEFAULT = 600;
+export const LEASE_SECONDS_MIN = 30;
+export const LEASE_SECONDS_MAX = 900;
+export const LEASE_SECONDS_DEFAULT = 120;
+export const NOTE_MAX = 1_000;
+const ORIGINS_MAX = 20;
+export const HANDOFF_WAIT_SECONDS_MAX = 55;
+/** Hand-offs stay readable this long after their end. */
+export const HANDOFF_DAYS = 90;
+
+export const HANDOFF_STATUSES = [
+  'requested',
+  'claimed',
+  'completed',
+  'declined',
+  'failed',
+  'cancelled',
+  'expired',
+  'session_ended',
+] as const;
+export type HandoffStatus = (typeof HANDOFF_STATUSES)[number];
+
+export const HANDOFF_REASONS = ['login', 'otp', 'captcha', 'payment', 'consent', 'review', 'other'] as const;
+export const HANDOFF_ORIGINS = ['api', 'cdp', 'operation', 'viewer'] as const;
+export const HANDOFF_RECORDS = ['mask', 'keep', 'pause'] as const;
+export const HANDOFF_OUTCOMES = ['completed', 'declined', 'failed'] as const;
+export type HandoffOutcome = (typeof HANDOFF_OUTCOMES)[number];
+
+const Status = Type.Enum([...HANDOFF_STATUSES], {
+  description:
+    '`requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
+});
+const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page asks for.' });
+const RECORD =
+  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.';
+const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
+
+/** What a request says besides the session. */
+export const HandoffTerms = Type.Object(
+  {
+    instructions: Type.String({
+      minLength: 1,
+      maxLength: INSTRUCTIONS_MAX,
+      description: `What the person is asked to do, as plain text. The first ${INSTRUCTIONS_SHOWN_MAX} characters are shown before the person takes control.`,
+    }),
+    reason: Type.Optional(Reason),
+    ttlSeconds: Seconds(
+      TTL_SECONDS_MIN,
+      TTL_SECONDS_MAX,
+      TTL_SECONDS_DEFAULT,
+      'Seconds for which it waits for a person. Cut at the end of the session, with a warning.',
+    ),
+    leaseSeconds: Seconds(
+      LEASE_SECONDS_MIN,
+      LEASE_SECONDS_MAX,
+      LEASE_SECONDS_DEFAULT,
+      'Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.',
+    ),
+    claimableBy: Type.Optional(
+      Type.Array(Type.Enum(['members', 'link']), {
+        minItems: 1,
+        maxItems: 1,
+        default: ['members'],
+        description:
+          '`members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.',
+      }),
+    ),
+    pageId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'The page that is shown first: a CDP target id.' }),
+    ),
+    allowedOrigins: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: '^https?://[^/?#@]+$',
+          maxLength: 300,
+          description: 'For example `https://example.com`.',
+        }),
+        {
+          minItems: 1,
+          maxItems: ORIGINS_MAX,
+          description:
+            'Documents of other origins are not loaded while the person has control. Default: no restriction.',
+        },
+      ),
+    ),
+    record: Type.Optional(Type.Enum([...HANDOFF_RECORDS], { default: 'mask', description: RECORD })),
+    extendSession: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Prolong a session that would end first, as far as the limits of the application allow.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type HandoffTerms = Static<typeof HandoffTerms>;
+
+export const RequestHandoff = Type.Object(
+  { sessionId: Uuid('The running session.'), ...HandoffTerms.properties },
+  { additionalProperties: false },
+);
+export type RequestHandoff = Static<typeof RequestHandoff>;
+
+const Who = Type.Object(
+  {
+    kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'viewer'], {
+      description:
+        '`client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.',
+    }),
+    id: Type.Optional(Type.String({ description: 'Id of the agent key or account.' })),
+  },
+  { description: 'A program or a person.' },
+);
+
+export const Handoff = Type.Object(
+  {
+    id: Uuid('Id of the hand-off.'),
+    applicationId: Uuid('Id of the application.'),
+    sessionId: Uuid('Id of the session.'),
+    origin: Type.Enum([...HANDOFF_ORIGINS], {
+      description:
+        '`api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.',
+    }),
+    status: Status,
+    instructions: Type.String({ description: 'What the person is asked to do. Empty if a viewer took control.' }),
+    reason: Reason,
+    claimableBy: Type.Array(Type.String(), { description: 'Who may claim it.' }),
+    record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD }),
+    pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
+    allowedOrigins: Type.Optional(
+      Type.Array(Type.String(), { description: 'Origins of the documents that may be loaded meanwhile.' }),
+    ),
+    leaseSeconds: Type.Integer({ description: 'Seconds of a lease.' }),
+    fence: Type.Integer({ description: 'Counts the changes of control of the session.' }),
+    requestedBy: Who,
+    holder: Type.Optional(Who),
+    createdAt: Time('When it was requested.'),
+    expiresAt: Time('Until when it waits for a person.'),
+    claimedAt: Type.Optional(Time('When the person who has control, or had it last, got it.')),
+    leaseExpiresAt: Type.Optional(Time('When control ends unless it is renewed.')),
+    endedAt: Type.Optional(Time('When it ended.')),
+    note: Type.Optional(Type.String({ description: 'What the person wrote. Untrusted text.' })),
+    evidence: Type.Optional(AnyObject('What the person, or the page of the hand-off, added. Untrusted.')),
+    url: Type.Optional(Type.String({ description: 'Address of the page at the end, without its query and fragment.' })),
+    claimUrl: Type.Optional(
+      Type.String({
+        description:
+          'Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once.',
+      }),
+    ),
+    applicationName: Type.Optional(Type.String({ description: 'To people who read one: name of the application.' })),
+    pageOrigin: Type.Optional(
+      Type.String({ description: 'To people who read an open one: origin of the page that is shown first.' }),
+    ),
+    warnings: Type.Optional(Type.Array(Warning, { description: 'What was changed in the request.' })),
+  },
+  { description: 'A hand-off of a session to a person.' },
+);
+export type Handoff = Static<typeof Handoff>;
+
+export const HandoffPage = PageSchema(Handoff, 'Newest first.');
+export type HandoffPage = Static<typeof HandoffPage>;
+
+export const HandoffsQuery = Type.Object({
+  ...PageQuery.properties,
+  status: Type.Optional(Status),
+  sessionId: Type.Optional(Uuid('Only those of this session.')),
+});
+export type HandoffsQuery = Static<typeof HandoffsQuery>;
+
+export const HandoffQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: HANDOFF_WAIT_SECONDS_MAX,
+      default: 0,
+      description: 'Seconds to wait until its status changes.',
+    }),
+  ),
+});
+export type HandoffQuery = Static<typeof HandoffQuery>;
+
+export const HandoffParams = Type.Object({ appId: Uuid('Id of the application.'), id: Uuid('Id of the hand-off.') });
+
+export const ClaimedHandoff = Type.Object(
+  {
+    handoffId: Uuid('Id of the hand-off.'),
+    leaseToken: Type.String({ description: 'Credential of the person in control, `bhl_…`. Shown once.' }),
+    fence: Type.Integer({ description: 'Fence of this lease.' }),
+    leaseExpiresAt: Time('When control ends unless it is renewed.'),
+    liveViewUrl: Type.String({ description: 'Live view with control. It works while the lease lasts.' }),
+    instructions: Type.String({ description: 'What the person is asked to do.' }),
+    allowedOrigins: Type.Optional(Type.Array(Type.String(), { description: 'Origins that may be opened.' })),
+  },
+  { description: 'The lease of a hand-off.' },
+);
+export type ClaimedHandoff = Static<typeof ClaimedHandoff>;
+
+export const CompleteHandoff = Type.Object(
+  {
+    outcome: Type.Enum([...HANDOFF_OUTCOMES], {
+      description: '`completed`: done. `declined`: the person did not want to. `failed`: it was not possible.',
+    }),
+    note: Type.Optional(Type.String({ maxLength: NOTE_MAX, description: 'A message for the agent.' })),
+    evidence: Type.Optional(AnyObject('Facts for the agent. At most 4 KiB.')),
+  },
+  { additionalProperties: false },
+);
+export type CompleteHandoff = Static<typeof CompleteHandoff>;

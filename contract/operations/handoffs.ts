@@ -1,0 +1,146 @@
+// Hand-offs of sessions to people.
+import { ApplicationParams } from '../applications.ts';
+import {
+  ClaimedHandoff,
+  CompleteHandoff,
+  Handoff,
+  HandoffPage,
+  HandoffParams,
+  HandoffQuery,
+  HandoffsQuery,
+  RequestHandoff,
+} from '../handoffs.ts';
+import type { Operation } from '../operation.ts';
+
+const HANDOFFS = '/v1/applications/{appId}/handoffs';
+const COMMON = { tag: 'Hand-offs', mount: 'native' } as const;
+const READ_SCOPES = [
+  'handoffs:write',
+  'browsers:read',
+  'applications:read',
+  'applications:write',
+  'keys:write',
+] as const;
+const BROWSER = {
+  'set-cookie': 'With the secret of a claim link: binds the link to this browser, the first that opened it.',
+} as const;
+const THE_HANDOFF = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
+
+export const HANDOFF_OPERATIONS = {
+  requestHandoff: {
+    ...COMMON,
+    method: 'POST',
+    path: HANDOFFS,
+    summary: 'Request a hand-off',
+    description:
+      'Asks for a person to take control of a running session. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.',
+    credential: 'agentKeyOrAccount',
+    scopes: ['handoffs:write'],
+    isWrite: true,
+    unknownFields: 'refuse',
+    secretFields: ['claimUrl'],
+    params: ApplicationParams,
+    body: RequestHandoff,
+    bodyExample: {
+      sessionId: '3f0c8f5e-0000-7000-8000-000000000000',
+      instructions: 'Enter the code from your bank app.',
+      reason: 'otp',
+      ttlSeconds: 600,
+    },
+    responses: { 201: { description: 'The hand-off.', schema: Handoff } },
+    errors: ['not_found', 'session_not_running', 'handoff_exists', 'limit_reached'],
+  },
+  listHandoffs: {
+    ...COMMON,
+    method: 'GET',
+    path: HANDOFFS,
+    summary: 'List hand-offs',
+    description:
+      'Returns hand-offs, newest first: to an agent key those of the sessions that it created, to a member all of the application.',
+    credential: 'agentKeyOrAccount',
+    scopes: READ_SCOPES,
+    isWrite: false,
+    params: ApplicationParams,
+    query: HandoffsQuery,
+    responses: { 200: { description: 'A page of hand-offs.', schema: HandoffPage } },
+    errors: ['not_found'],
+  },
+  readHandoff: {
+    ...COMMON,
+    method: 'GET',
+    path: `${HANDOFFS}/{id}`,
+    summary: 'Read a hand-off',
+    description:
+      'Returns one hand-off; with `wait`, when its status has changed or the time is over. Also with the lease token, or the secret of the claim link.',
+    credential: 'handoffReader',
+    scopes: READ_SCOPES,
+    isWrite: false,
+    params: HandoffParams,
+    query: HandoffQuery,
+    responses: { 200: { description: 'The hand-off.', schema: Handoff, headers: BROWSER } },
+    errors: ['not_found', 'already_claimed'],
+  },
+  claimHandoff: {
+    ...COMMON,
+    method: 'POST',
+    path: `${HANDOFFS}/{id}/claim`,
+    summary: 'Claim a hand-off',
+    description:
+      'Gives the caller control of the session. For a signed-in person with the role developer, or for who has the secret of the claim link. One of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.',
+    credential: 'handoffClaimer',
+    isWrite: true,
+    params: HandoffParams,
+    responses: { 200: { description: 'The lease.', schema: ClaimedHandoff, headers: BROWSER } },
+    errors: [
+      'not_found',
+      'permission_denied',
+      'insufficient_user_authentication',
+      'handoff_claimed',
+      'already_claimed',
+      'already_decided',
+      'session_not_running',
+    ],
+  },
+  renewHandoff: {
+    ...COMMON,
+    method: 'POST',
+    path: `${HANDOFFS}/{id}/renew`,
+    summary: 'Renew a lease',
+    description: 'Prolongs control by the seconds of a lease, counted from now.',
+    credential: 'handoffLease',
+    isWrite: true,
+    params: HandoffParams,
+    responses: THE_HANDOFF,
+    errors: ['not_found', 'stale_fence'],
+  },
+  completeHandoff: {
+    ...COMMON,
+    method: 'POST',
+    path: `${HANDOFFS}/{id}/complete`,
+    summary: 'Complete a hand-off',
+    description:
+      'Ends control, and lets the input of the agent continue. Only the person who has control can: not the agent.',
+    credential: 'handoffLease',
+    isWrite: true,
+    unknownFields: 'refuse',
+    params: HandoffParams,
+    body: CompleteHandoff,
+    bodyExample: { outcome: 'completed', note: 'Signed in.' },
+    responses: THE_HANDOFF,
+    errors: ['not_found', 'stale_fence'],
+  },
+  cancelHandoff: {
+    ...COMMON,
+    method: 'POST',
+    path: `${HANDOFFS}/{id}/cancel`,
+    summary: 'Cancel a hand-off',
+    description:
+      'Cancels a hand-off that has not ended: for who requested it, and for members with the role admin. With the lease token it gives control back instead, and the hand-off waits for another person.',
+    credential: 'handoffReader',
+    scopes: ['handoffs:write'],
+    isWrite: true,
+    params: HandoffParams,
+    responses: THE_HANDOFF,
+    errors: ['not_found', 'permission_denied', 'already_decided', 'stale_fence'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,58 @@
+// Commands of the agent while a person has control: queued in order, within limits, or refused.
+import type { Clock } from '../../kit/clock.ts';
+
+/** Limits on the agent's queued commands: number, and time. */
+export const WAITING_COMMANDS_MAX = 100;
+export const WAITING_MS = 30_000;
+
+export type AgentInput = 'queue' | 'refuse';
+
+/** What the relay does with a command of the agent. */
+export type InputVerdict =
+  | 'pass'
+  | { readonly refuse: string }
+  | { readonly wait: Promise<'pass' | { refuse: string }> };
+
+export class AgentQueue {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `handoff`: its id, if the person was asked. */
+  judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
+    if (mode === 'refuse') return { refuse: refusal(method, 'the session is set to refuse input meanwhile', handoff) };
+    if (this.#waiting.size >= WAITING_COMMANDS_MAX)
+      return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are queued already`, handoff) };
+    return { wait: this.#queued(refusal(method, `it was queued for ${WAITING_MS / 1000} seconds`, handoff)) };
+  }
+
+  /** Lets the queued commands go, in their order. */
+  release(): void {
+    for (const pass of [...this.#waiting]) pass();
+  }
+
+  #queued(late: string): Promise<'pass' | { refuse: string }> {
+    const free = Promise.withResolvers<'pass' | { refuse: string }>();
+    const settled = new AbortController();
+    const settle = (verdict: 'pass' | { refuse: string }): void => {
+      settled.abort();
+      this.#waiting.delete(pass);
+      free.resolve(verdict);
+    };
+    const pass = (): void => settle('pass');
+    this.#waiting.add(pass);
+    this.#clock.sleep(WAITING_MS, settled.signal).then(
+      () => settle({ refuse: late }),
+      () => {},
+    );
+    return free.promise;
+  }
+}
+
+const refusal = (method: string, why: string, handoff: string | undefined): string =>
+  handoff === undefined
+    ? `${method} is refused: a person controls this session in its live view, and ${why}. Try again when control is given back.`
+    : `${method} is refused: a person controls this session in hand-off ${handoff}, and ${why}. Wait for Berth.handoffComplete, then try again.`;

@@ -1,0 +1,56 @@
+// `Berth.handoff`: a CDP client of a session asks for a person. Its parameters come from a client, so they are validated as a body is.
+import type { HandoffTerms } from '../../../contract/handoffs.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { ApplicationId, KeyId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { HandoffRequests, Requester } from './requests.ts';
+
+export interface CdpHandoffsParts {
+  readonly requests: Pick<HandoffRequests, 'request'>;
+  /** Lists what is wrong with the parameters. */
+  readonly issuesOf: (params: unknown) => ReadonlyArray<{ readonly path: string; readonly message: string }>;
+}
+
+export class CdpHandoffs {
+  readonly #parts: CdpHandoffsParts;
+
+  constructor(parts: CdpHandoffsParts) {
+    this.#parts = parts;
+  }
+
+  /** The answer to the command. Rejects with the message of a CDP error. */
+  async request(
+    session: { readonly id: SessionId; readonly applicationId: ApplicationId },
+    keyId: KeyId | undefined,
+    given: JsonObject,
+  ): Promise<JsonObject> {
+    const { mask, ...params } = given;
+    const terms = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep', ...params } : params;
+    const issues = this.#parts.issuesOf(terms);
+    if (issues.length > 0)
+      throw new Error(`Berth.handoff: ${issues.map(({ path, message }) => `${path} ${message}`).join('; ')}`);
+    try {
+      const by = requesterOf(keyId);
+      const { requests } = this.#parts;
+      const handoff = await requests.request(session.applicationId, session.id, terms as HandoffTerms, by); // Validated above.
+      const { id, status, expiresAt, fence, claimUrl, warnings } = handoff;
+      const said = warnings?.map(({ code, path, message }) => ({ code, path: path ?? null, message }));
+      return {
+        ...{ handoffId: id, status, expiresAt, fence },
+        ...(claimUrl === undefined ? {} : { claimUrl }),
+        ...(said ? { warnings: said } : {}),
+      };
+    } catch (error) {
+      if (!isFault(error)) throw error;
+      throw new Error(`Berth.handoff (${error.code}): ${error.message}`);
+    }
+  }
+}
+
+/** A client has been let in by a signing key or an agent key. */
+const requesterOf = (keyId: KeyId | undefined): Requester => ({
+  ...{ kind: keyId ? 'agent_key' : 'client', origin: 'cdp' },
+  ...(keyId ? { id: keyId } : {}),
+  source: { actor: keyId ? { kind: 'agent_key', id: keyId } : { kind: 'anonymous' } },
+  actor: keyId ? { kind: 'agentKey', id: keyId } : { kind: 'client' },
+});

@@ -1,0 +1,29 @@
+// The refusals of hand-offs.
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import { fault } from '../faults.ts';
+
+export const handoffExists = ({ id, origin, sessionId }: HandoffRow): Error =>
+  fault(
+    'handoff_exists',
+    origin === 'viewer'
+      ? `A person controls session ${sessionId} in its live view.`
+      : `Session ${sessionId} has an open hand-off already.`,
+    { advice: 'Wait until it ends, or cancel it.', details: { handoffId: id } },
+  );
+
+export const handoffClaimed = ({ id, sessionId }: Pick<HandoffRow, 'id' | 'sessionId'>): Error =>
+  fault('handoff_claimed', `A person has control of session ${sessionId}.`, {
+    advice: 'Wait until the hand-off ends.',
+    details: { handoffId: id },
+  });
+
+export const handoffEnded = ({ id, status }: Pick<HandoffRow, 'id' | 'status'>): Error =>
+  fault('already_decided', `Hand-off ${id} has ended (status ${status}).`, {
+    advice: 'Request another hand-off.',
+    details: { status },
+  });
+
+export const staleFence = (id: string): Error =>
+  fault('stale_fence', `This lease of hand-off ${id} has ended.`, {
+    advice: 'Claim the hand-off again, if it still waits for a person.',
+  });

@@ -1,0 +1,353 @@
+// Hand-offs as callers use them: who may list, read, claim, renew, complete and cancel which. The lease of the session decides
+// whether it is possible.
+import type { PageQuery } from '../../../contract/common.ts';
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import type {
+  ClaimedHandoff,
+  CompleteHandoff,
+  Handoff,
+  HandoffPage,
+  HandoffsQuery,
+  RequestHandoff,
+} from '../../../contract/handoffs.ts';
+import { hasRight, isAtLeast } from '../../../contract/roles.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type ApplicationId, type HandoffId, isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { ANONYMOUS, byAgent, byCaller } from '../audit/by-caller.ts';
+import { fault, invalidRequest, notFound, roleMissing, scopeMissing } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller, AgentCaller, RequestSource } from '../identity/caller.ts';
+import { mint, recogniseSecret } from '../identity/credentials.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import type { LiveSessions } from '../sessions/live.ts';
+import { handoffEnded, staleFence } from './faults.ts';
+import type { Claimer, Lease } from './lease.ts';
+import type { HandoffRequests, Requester } from './requests.ts';
+import { handoffView, isOpen } from './view.ts';
+
+const WRONG_TRIES_MAX = 10;
+const EVIDENCE_BYTES_MAX = 4_096;
+const POLL_MS = 2_000;
+const URL_CHARS_MAX = 1_000;
+
+type ApiCaller = AgentCaller | AccountCaller;
+
+/** What a request about one hand-off shows besides a caller. */
+export interface Shown {
+  readonly caller: ApiCaller | undefined;
+  /** The bearer credential. */
+  readonly bearer: string | undefined;
+  /** The cookie of the browser that opened the claim link. */
+  readonly browser: string | undefined;
+  readonly source: RequestSource;
+}
+
+/** `browser`: a cookie that the answer sets, because this browser opened the link first. */
+export interface Opened<T> {
+  readonly value: T;
+  readonly browser?: { readonly secret: Secret; readonly until: Date };
+}
+
+export interface HandoffsParts {
+  readonly store: Pick<Store, 'handoffs' | 'sessions' | 'applications'>;
+  readonly requests: HandoffRequests;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly leaseOf: (session: SessionId) => Lease | undefined;
+  readonly lives: Pick<LiveSessions, 'get'>;
+  readonly leasedUrl: (row: HandoffRow, until: Date) => string;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export class Handoffs {
+  readonly #parts: HandoffsParts;
+
+  constructor(parts: HandoffsParts) {
+    this.#parts = parts;
+  }
+
+  async request(caller: ApiCaller, appId: string, { sessionId, ...terms }: RequestHandoff): Promise<Handoff> {
+    const application = await this.#application(caller, appId, 'handoffs');
+    return this.#parts.requests.request(application, sessionId, terms, requesterOf(caller));
+  }
+
+  async list(
+    caller: ApiCaller,
+    appId: string,
+    { limit = PAGE_LIMIT_DEFAULT, cursor, status, sessionId }: HandoffsQuery & PageQuery,
+  ): Promise<HandoffPage> {
+    const { store, cursors } = this.#parts;
+    const application = await this.#application(caller, appId, 'read');
+    const name: ListName = { list: `handoffs ${status ?? ''} ${sessionId ?? ''}`, owner: ownerOf(caller) };
+    const rows = await store.handoffs.list(application, {
+      limit: limit + 1,
+      ...(cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) }),
+      ...(status === undefined ? {} : { status }),
+      ...(sessionId === undefined ? {} : { session: sessionId.toLowerCase() as SessionId }), // A uuid by its schema.
+      ...(caller.kind === 'agentKey' ? { key: caller.keyId } : {}),
+    });
+    return pageOf(
+      rows,
+      limit,
+      row => handoffView(row),
+      last => cursors.after(name, last),
+    );
+  }
+
+  async read(
+    shown: Shown,
+    appId: string,
+    id: string,
+    waitSeconds: number,
+    signal: AbortSignal,
+  ): Promise<Opened<Handoff>> {
+    const { row, browser } = await this.#readable(shown, appId, id);
+    const seen = waitSeconds > 0 ? await this.#changed(row, waitSeconds, signal) : row;
+    const about = shown.caller?.kind === 'agentKey' ? {} : await this.#about(seen);
+    return { value: { ...handoffView(seen), ...about }, ...(browser ? { browser } : {}) };
+  }
+
+  async claim(shown: Shown, appId: string, id: string): Promise<Opened<ClaimedHandoff>> {
+    const { row, browser, claimer } = await this.#claimable(shown, appId, id);
+    const lease = this.#leaseOf(row);
+    const { row: claimed, token } = await lease.claim(row.id, claimer);
+    const session = await this.#parts.store.sessions.byId(row.sessionId);
+    const value: ClaimedHandoff = {
+      handoffId: row.id,
+      leaseToken: token.reveal(),
+      fence: claimed.fence,
+      leaseExpiresAt: (claimed.leaseExpiresAt ?? claimed.expiresAt).toISOString(),
+      liveViewUrl: this.#parts.leasedUrl(claimed, session?.expiresAt ?? claimed.expiresAt),
+      instructions: claimed.instructions,
+      ...(claimed.allowedOrigins ? { allowedOrigins: [...claimed.allowedOrigins] } : {}),
+    };
+    return { value, ...(browser ? { browser } : {}) };
+  }
+
+  async renew(shown: Shown, appId: string, id: string): Promise<Handoff> {
+    const row = await this.#leased(shown, appId, id);
+    return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, shown)));
+  }
+
+  async complete(shown: Shown, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
+    const row = await this.#leased(shown, appId, id);
+    const { evidence, ...said } = body;
+    if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
+      throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
+    const url = await this.#addressOf(row);
+    const done = {
+      ...said,
+      ...(evidence ? { evidence: evidence as JsonObject } : {}), // Parsed from JSON.
+      ...(url === undefined ? {} : { url }),
+    };
+    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, shown)));
+  }
+
+  /** With the lease token: control is given back. */
+  async cancel(shown: Shown, appId: string, id: string): Promise<Handoff> {
+    if (hasLease(shown)) {
+      const row = await this.#leased(shown, appId, id);
+      await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, shown));
+      return handoffView((await this.#parts.store.handoffs.get(row.applicationId, row.id)) ?? row);
+    }
+    const { caller } = shown;
+    if (!caller) throw invalidSecret();
+    const { row } = await this.#readable(shown, appId, id);
+    if (!isRequester(row, caller)) await this.#assertAdmin(caller, appId);
+    if (!isOpen(row)) throw handoffEnded(row);
+    const { source, actor } = requesterOf(caller);
+    return handoffView(await this.#leaseOf(row).cancel(row.id, source, actor));
+  }
+
+  // ---- who may ---------------------------------------------------------------------------------------------------------
+
+  async #application(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
+    if (caller.kind === 'account') return (await this.#parts.applications.require(caller, appId, right)).id;
+    if (caller.applicationId !== appId) throw notFound('Application', appId);
+    return caller.applicationId;
+  }
+
+  async #readable(
+    shown: Shown,
+    appId: string,
+    id: string,
+  ): Promise<{ row: HandoffRow } & Pick<Opened<unknown>, 'browser'>> {
+    const { caller } = shown;
+    if (!caller)
+      return hasLease(shown) ? { row: await this.#leased(shown, appId, id) } : this.#linked(shown, appId, id);
+    const application = await this.#application(caller, appId, 'read');
+    const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
+    if (!row || (caller.kind === 'agentKey' && !isOfKey(row, caller))) throw notFound('Hand-off', id);
+    return { row };
+  }
+
+  async #claimable(
+    shown: Shown,
+    appId: string,
+    id: string,
+  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<Opened<unknown>, 'browser'>> {
+    const { caller, source } = shown;
+    if (caller?.kind === 'agentKey') throw onlyPeople();
+    if (!caller) {
+      const { row, browser } = await this.#linked(shown, appId, id);
+      const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
+      return { row, claimer, ...(browser ? { browser } : {}) };
+    }
+    await this.#application(caller, appId, 'handoffs');
+    const { row } = await this.#readable(shown, appId, id);
+    if (row.claimableBy !== 'members') throw notForMembers(row);
+    if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
+    return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
+  }
+
+  /** By the secret of the claim link, in the one browser that opened it. */
+  async #linked(
+    { bearer = '', browser: cookie, source: _ }: Shown,
+    appId: string,
+    id: string,
+  ): Promise<{ row: HandoffRow } & Pick<Opened<unknown>, 'browser'>> {
+    const { handoffs } = this.#parts.store;
+    const application = appId as ApplicationId; // Its form was checked.
+    const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
+    const hash = recogniseSecret('handoff_claim', bearer);
+    if (!row || !hash || !row.claimHash?.equals(hash)) {
+      if (row?.claimHash) await handoffs.triedWrong(application, row.id, WRONG_TRIES_MAX);
+      throw invalidSecret();
+    }
+    const known = cookie === undefined ? undefined : recogniseSecret('handoff_browser', cookie);
+    if (row.claimBrowser) {
+      if (!known || !row.claimBrowser.equals(known)) throw otherBrowser(row);
+      return { row };
+    }
+    const secret = mint('handoff_browser');
+    if (!(await handoffs.bindBrowser(application, row.id, secret.hash))) throw otherBrowser(row);
+    return { row, browser: { secret: secret.text, until: row.expiresAt } };
+  }
+
+  async #leased({ bearer = '' }: Shown, appId: string, id: string): Promise<HandoffRow> {
+    const hash = recogniseSecret('handoff_lease', bearer);
+    if (!hash) throw onlyHolder();
+    const row = await this.#parts.store.handoffs.byLease(hash);
+    if (row && row.id === id && row.applicationId === appId) return row;
+    const other = isUuid(id)
+      ? await this.#parts.store.handoffs.get(appId as ApplicationId, id as HandoffId)
+      : undefined;
+    // A lease token that was right once, or never: the answer is the same.
+    throw other ? staleFence(id) : notFound('Hand-off', id);
+  }
+
+  async #assertAdmin(caller: ApiCaller, appId: string): Promise<void> {
+    if (caller.kind === 'agentKey') throw fault('permission_denied', 'Only who requested a hand-off can cancel it.');
+    const { role } = await this.#parts.applications.require(caller, appId, 'read');
+    if (!isAtLeast(role, 'admin')) throw roleMissing('admin');
+    if (!hasRight(role, 'handoffs') || !caller.scopes.has('handoffs:write')) throw scopeMissing(['handoffs:write']);
+  }
+
+  #leaseOf(row: HandoffRow): Lease {
+    const lease = this.#parts.leaseOf(row.sessionId);
+    if (!lease) throw handoffEnded(row);
+    return lease;
+  }
+
+  /** What a person is shown before they take control: whose session it is, and where it stands. */
+  async #about(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
+    const application = await this.#parts.store.applications.byId(row.applicationId);
+    const url = isOpen(row) ? await this.#pageOf(row) : undefined;
+    return {
+      ...(application ? { applicationName: application.name } : {}),
+      ...(url ? { pageOrigin: url.origin } : {}),
+    };
+  }
+
+  // ---- what changes ----------------------------------------------------------------------------------------------------
+
+  /** The row when its status has changed, or as it is when the time is over. */
+  async #changed(row: HandoffRow, waitSeconds: number, signal: AbortSignal): Promise<HandoffRow> {
+    const { store, clock } = this.#parts;
+    const untilMs = clock.monotonicMs() + 1000 * waitSeconds;
+    for (let now = row; ; ) {
+      const leftMs = untilMs - clock.monotonicMs();
+      if (!isOpen(now) || now.status !== row.status || leftMs <= 0 || signal.aborted) return now;
+      await this.#wake(now, Math.min(leftMs, POLL_MS), signal);
+      now = (await store.handoffs.get(row.applicationId, row.id)) ?? now;
+    }
+  }
+
+  async #wake({ sessionId }: HandoffRow, ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const listening = this.#parts.leaseOf(sessionId)?.onChange(() => woken.abort());
+    await this.#parts.clock.sleep(ms, AbortSignal.any([woken.signal, signal])).catch(() => {});
+    listening?.close();
+  }
+
+  /** Without query and fragment, which may contain what the person typed. */
+  async #addressOf(row: HandoffRow): Promise<string | undefined> {
+    const url = await this.#pageOf(row);
+    return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARS_MAX);
+  }
+
+  /** The address of the page that is shown first, if it is one of the web. */
+  async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
+    const { browser } = this.#parts.lives.get(sessionId) ?? {};
+    const pages = (await browser?.listPages().catch(() => undefined)) ?? [];
+    const url = URL.parse((pages.find(({ id }) => id === pageId) ?? pages.at(-1))?.url ?? '');
+    return url && url.origin !== 'null' ? url : undefined;
+  }
+}
+
+const hasLease = ({ bearer }: Shown): boolean => bearer?.startsWith('bhl_') === true;
+
+const isOfKey = ({ keyId, requesterId }: HandoffRow, caller: AgentCaller): boolean =>
+  keyId === caller.keyId || requesterId === caller.keyId;
+
+const isRequester = ({ requesterId }: HandoffRow, caller: ApiCaller): boolean =>
+  requesterId === (caller.kind === 'agentKey' ? caller.keyId : caller.accountId);
+
+const ownerOf = (caller: ApiCaller): KeyId | string => (caller.kind === 'agentKey' ? caller.keyId : caller.via.id);
+
+const requesterOf = (caller: AgentCaller | AccountCaller): Requester =>
+  caller.kind === 'agentKey'
+    ? {
+        ...{ kind: 'agent_key', id: caller.keyId, origin: 'api', source: byAgent(caller) },
+        actor: { kind: 'agentKey', id: caller.keyId },
+      }
+    : {
+        ...{ kind: 'account', id: caller.accountId, origin: 'api', source: byCaller(caller) },
+        actor: { kind: 'viewer', id: caller.accountId },
+      };
+
+const holderSource = ({ holderKind, holderId }: HandoffRow, { source }: Shown) => ({
+  actor: holderKind === 'account' && holderId ? ({ kind: 'account', id: holderId } as const) : ANONYMOUS.actor,
+  ...source,
+});
+
+const invalidSecret = (): Error =>
+  fault('invalid_credentials', 'The credential is not valid for this hand-off.', {
+    advice: 'Open the link as it was given to you, or ask for a new one.',
+  });
+
+const onlyHolder = (): Error =>
+  fault('invalid_credentials', 'This operation requires the lease token (bhl_…) of the person in control.', {
+    details: { expected: 'handoff_lease' },
+  });
+
+const onlyPeople = (): Error =>
+  fault('invalid_credentials', 'This operation requires a person: a sign-in cookie, or the secret of a claim link.', {
+    details: { expected: 'human_session' },
+  });
+
+const notForMembers = ({ id }: HandoffRow): Error =>
+  fault('permission_denied', `Hand-off ${id} can be claimed only by who has its link.`, {
+    advice: 'Open the link that the agent got.',
+  });
+
+const otherBrowser = ({ id }: HandoffRow): Error =>
+  fault('already_claimed', 'The link was opened in another browser, and works only there.', {
+    advice: 'Use that browser, or ask for a new link.',
+    details: { handoffId: id },
+  });

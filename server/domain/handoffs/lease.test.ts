@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { Atomic } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { until } from '../../kit/wait.ts';
+import type { Cover } from '../sessions/live.ts';
+import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
+import { BY_CLOCK, GONE_MS, LEASE_MS, Lease } from './lease.ts';
+
+const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
+const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
+const handoffId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d30' as HandoffId;
+const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
+
+/** The SQL statements are tested in tests/engines/store-controls.test.ts; this tests how Lease uses their results. */
+async function setup(agentInput: AgentInput = 'queue', stored?: HandoffRow) {
+  const clock = new TestClock();
+  const events: string[] = [];
+  const covers: Array<Cover | undefined> = [];
+  const rows = new Map<HandoffId, HandoffRow>(stored ? [[stored.id, stored]] : []);
+  let fence = stored?.fence ?? 0;
+  const openOf = async () => [...rows.values()].find(({ status }) => status === 'requested' || status === 'claimed');
+  const within = {
+    controls: {
+      lockFence: async () => ({ fence, runs: true }),
+      setFence: async (_session: SessionId, next: number) => {
+        fence = next;
+      },
+    },
+    handoffs: {
+      openOf,
+      get: async (_application: ApplicationId, one: HandoffId) => rows.get(one),
+      insert: async (row: HandoffRow) => void rows.set(row.id, row),
+      change: async (one: HandoffId, change: object) => {
+        const changed = { ...rows.get(one), ...change };
+        const row = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) as never;
+        rows.set(one, row);
+        return row;
+      },
+    },
+    audit: { insert: async () => {} },
+  } as unknown as Atomic;
+  const append: EventRows['append'] = async (_session, { type }) => void events.push(type);
+  const lease = new Lease(
+    {
+      store: { atomically: work => work(within) },
+      events: { append },
+      audit: { record: async () => {} },
+      ...{ clock, log: silentLog },
+    },
+    {
+      ...{ id, applicationId, hold: () => ({ close: () => {} }), setCover: cover => void covers.push(cover) },
+      browser: { guardNavigationsForNow: async () => ({ close: () => {} }) },
+    },
+    agentInput,
+  );
+  await lease.adopt(stored);
+  return { clock, lease, events, covers, row: (one: HandoffId) => rows.get(one) };
+}
+
+function asked(now: Date): HandoffRow {
+  return {
+    ...{ id: handoffId, applicationId, sessionId: id, origin: 'api', status: 'requested', instructions: 'x' },
+    ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 0 },
+    ...{ requesterKind: 'account', createdAt: now, expiresAt: plus(now, 600_000), claimTries: 0 },
+  };
+}
+
+const CLAIMER = { kind: 'account', id: 'a', source: BY_CLOCK } as const;
+const ACTOR = { kind: 'viewer' } as const;
+
+const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
+  assert.ok(typeof verdict === 'object' && 'wait' in verdict);
+  return verdict.wait;
+};
+
+describe('control that a viewer took', () => {
+  test('passes input of the agent while no viewer has control', async () => {
+    assert.equal((await setup()).lease.judgeInput('Input.insertText'), 'pass');
+  });
+
+  test('is refused to a second viewer; the first may take it again under a new fence', async () => {
+    const { lease, events } = await setup();
+    const first = await lease.take(ANNA);
+    assert.equal(await lease.take(BEN), undefined);
+    const again = await lease.take(ANNA);
+    assert.ok(first && again && again.fence > first.fence);
+    assert.equal(lease.isFresh(first.fence), false);
+    assert.equal(lease.isFresh(again.fence), true);
+    assert.deepEqual(events, ['control.taken', 'control.refused']);
+    await lease.close(false);
+  });
+
+  test('queues input in order and passes it when control is given back', async () => {
+    const { lease, events } = await setup();
+    const control = await lease.take(ANNA);
+    const passed: string[] = [];
+    for (const name of ['one', 'two', 'three'])
+      void waitOf(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict => passed.push(`${name} ${verdict}`));
+    await lease.giveBack(control?.fence ?? 0);
+    await until(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
+    assert.deepEqual(passed, ['one pass', 'two pass', 'three pass']);
+    assert.equal(lease.judgeInput('Input.dispatchKeyEvent'), 'pass');
+    assert.deepEqual(events, ['control.taken', 'control.given_back']);
+    await lease.close(false);
+  });
+
+  test('stays given back if it is being renewed at the same time', async () => {
+    const { lease } = await setup();
+    const control = await lease.take(ANNA);
+    assert.ok(control);
+    const renewed = lease.renewTaken(control);
+    await lease.giveBack(control.fence);
+    assert.equal(await renewed, false);
+    assert.equal(lease.control, undefined);
+    await lease.close(false);
+  });
+
+  test('refuses input that waited too long, and names the command', async () => {
+    const { lease, clock } = await setup();
+    let control = await lease.take(ANNA);
+    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    for (let passedMs = 0; passedMs < WAITING_MS; passedMs += LEASE_MS / 2) {
+      if (control) await lease.renewTaken(control);
+      clock.advance(LEASE_MS / 2);
+      control = lease.control;
+    }
+    const verdict = await waiting;
+    assert.match(JSON.stringify(verdict), /Input\.insertText is refused: a person controls this session/);
+    await lease.close(false);
+  });
+
+  test('refuses input when the queue is full', async () => {
+    const { lease } = await setup();
+    await lease.take(ANNA);
+    for (let count = 0; count < WAITING_COMMANDS_MAX; count++) void waitOf(lease.judgeInput('Input.insertText'));
+    assert.match(JSON.stringify(lease.judgeInput('Input.insertText')), /100 commands are queued/);
+    await lease.close(false);
+  });
+
+  test('refuses input at once if the session is configured so', async () => {
+    const { lease } = await setup('refuse');
+    await lease.take(ANNA);
+    assert.match(JSON.stringify(lease.judgeInput('Page.navigate')), /Page\.navigate is refused/);
+    await lease.close(false);
+  });
+
+  test('expires if its holder does not renew it, and then passes the agent input', async () => {
+    const { lease, clock, events } = await setup();
+    const control = await lease.take(ANNA);
+    clock.advance(LEASE_MS / 2);
+    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    clock.advance(LEASE_MS / 2);
+    assert.equal(await waiting, 'pass');
+    assert.equal(lease.control, undefined);
+    assert.equal(control && (await lease.renewTaken(control)), false);
+    assert.deepEqual(events, ['control.taken', 'control.expired']);
+    await lease.close(false);
+  });
+
+  test('survives a restart, for its holder only', async () => {
+    const now = new TestClock().now();
+    const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
+    const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: plus(now, LEASE_MS) };
+    const { lease } = await setup('queue', stored);
+    assert.equal(lease.control?.fence, 7);
+    assert.notEqual(lease.judgeInput('Input.insertText'), 'pass');
+    assert.equal(await lease.take(BEN), undefined);
+    assert.equal((await lease.take(ANNA))?.fence, 8);
+    await lease.close(false);
+  });
+
+  test('passes all queued input when the session leaves', async () => {
+    const { lease } = await setup();
+    await lease.take(ANNA);
+    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    await lease.close(false);
+    assert.equal(await waiting, 'pass');
+  });
+});
+
+describe('a hand-off', () => {
+  const requested = async () => {
+    const all = await setup();
+    await all.lease.request(asked(all.clock.now()), BY_CLOCK, ACTOR);
+    return all;
+  };
+
+  test('is claimed by one of two, holds the agent back, and hides the pages until it is completed', async () => {
+    const { lease, covers, events } = await requested();
+    assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
+    const claims = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
+    assert.deepEqual(claims.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    assert.equal(covers.at(-1), 'mask');
+    const { fence = 0 } = lease.control ?? {};
+    await assert.rejects(lease.complete(handoffId, fence - 1, { outcome: 'completed' }, BY_CLOCK), /has ended/);
+    await lease.complete(handoffId, fence, { outcome: 'completed' }, BY_CLOCK);
+    assert.equal(await waiting, 'pass');
+    assert.equal(covers.at(-1), undefined);
+    assert.deepEqual(events, ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
+    await lease.close(false);
+  });
+
+  test('waits for another person when its lease ends, with a higher fence, and expires when its time is over', async () => {
+    const { lease, clock, events, row } = await requested();
+    const { row: claimed } = await lease.claim(handoffId, CLAIMER);
+    clock.advance(120_000);
+    await until(30_000, 'the lease to end', () => (lease.control ? undefined : true));
+    assert.equal(lease.open?.status, 'requested');
+    assert.equal(lease.open?.fence, claimed.fence + 1);
+    clock.advance(480_000);
+    await until(30_000, 'the hand-off to expire', () => (lease.open ? undefined : true));
+    assert.equal(row(handoffId)?.status, 'expired');
+    await until(30_000, 'the events', () => (events.length === 4 ? true : undefined));
+    assert.deepEqual(events.slice(2), ['handoff.returned', 'handoff.expired']);
+    await lease.close(false);
+  });
+
+  test('is left by a person whose live view is closed for a minute, whatever the lease', async () => {
+    const { lease, clock } = await requested();
+    await lease.claim(handoffId, CLAIMER);
+    const view = lease.attached();
+    clock.advance(GONE_MS + 1_000);
+    assert.ok(lease.control, 'the live view is open');
+    view.close();
+    clock.advance(GONE_MS / 2);
+    lease.attached().close();
+    clock.advance(GONE_MS / 2 - 2_000);
+    assert.ok(lease.control, 'the live view was opened again');
+    clock.advance(GONE_MS);
+    await until(30_000, 'the person to have left', () => (lease.control ? undefined : true));
+    await lease.close(false);
+  });
+
+  test('keeps out a viewer who wants control, as control keeps out a hand-off', async () => {
+    const { lease, clock } = await requested();
+    assert.equal(await lease.take(ANNA), undefined);
+    await lease.cancel(handoffId, BY_CLOCK, ACTOR);
+    assert.ok(await lease.take(ANNA));
+    await assert.rejects(lease.request(asked(clock.now()), BY_CLOCK, ACTOR), /controls session/);
+    await lease.close(false);
+  });
+
+  test('ends with its session', async () => {
+    const { lease, row } = await requested();
+    await lease.claim(handoffId, CLAIMER);
+    await lease.close(true);
+    assert.equal(row(handoffId)?.status, 'session_ended');
+  });
+});

@@ -1,0 +1,114 @@
+// Requests of hand-offs, whoever sends them: over the API, over CDP, or by an operation. Checks what a schema cannot, cuts the time
+// at the end of the session, and asks the lease of the session.
+import type { Warning } from '../../../contract/common.ts';
+import {
+  type Handoff,
+  type HandoffTerms,
+  LEASE_SECONDS_DEFAULT,
+  TTL_SECONDS_DEFAULT,
+} from '../../../contract/handoffs.ts';
+import type { KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { Actor } from '../../engines/store/rows/events.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ApplicationId, type HandoffId, type KeyId, newId, type SessionId } from '../../kit/ids.ts';
+import type { AuditSource } from '../audit/audit.ts';
+import { invalidRequest, limitReached, scopeMissing, sessionNotRunning } from '../faults.ts';
+import { mint } from '../identity/credentials.ts';
+import { isExclusive, sessionExclusive } from '../sessions/exclusive.ts';
+import { requireSession } from '../sessions/session.ts';
+import type { Lease } from './lease.ts';
+import { handoffView } from './view.ts';
+
+const OPEN_PER_APPLICATION_MAX = 100;
+
+/** Who asks, verified by the caller. */
+export interface Requester {
+  readonly kind: 'agent_key' | 'account' | 'client';
+  readonly id?: string;
+  readonly origin: 'api' | 'cdp' | 'operation';
+  readonly source: AuditSource;
+  readonly actor: Actor;
+}
+
+export interface RequestsParts {
+  readonly store: Pick<Store, 'sessions' | 'handoffs' | 'keys'>;
+  readonly leaseOf: (session: SessionId) => Lease | undefined;
+  /** Prolongs the session up to this time, as far as its limits allow. Returns its new end. */
+  readonly extend: (row: SessionRow, until: Date) => Promise<Date>;
+  readonly publicUrl: string;
+  readonly clock: Clock;
+}
+
+export class HandoffRequests {
+  readonly #parts: RequestsParts;
+
+  constructor(parts: RequestsParts) {
+    this.#parts = parts;
+  }
+
+  async request(application: ApplicationId, sessionId: string, terms: HandoffTerms, by: Requester): Promise<Handoff> {
+    const { store, clock } = this.#parts;
+    const session = await requireSession(store.sessions, application, sessionId);
+    // What was typed into its pages is hidden from everybody.
+    if (isExclusive(session)) throw sessionExclusive(session.id);
+    const lease = this.#parts.leaseOf(session.id);
+    if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
+    const origins = terms.allowedOrigins?.map(originOf);
+    if (terms.record === 'keep') await this.#assertMayKeep(session);
+    if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
+      throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
+    const now = clock.now();
+    const { expiresAt, warnings } = await this.#expiryOf(session, terms, now);
+    const claimableBy = terms.claimableBy?.[0] ?? 'members';
+    const secret = claimableBy === 'link' ? mint('handoff_claim') : undefined;
+    const row: HandoffRow = {
+      ...{ id: newId<HandoffId>(now), applicationId: application, sessionId: session.id, status: 'requested' },
+      ...{ origin: by.origin, instructions: terms.instructions, reason: terms.reason ?? 'other', claimableBy },
+      ...{ record: terms.record ?? 'mask', leaseSeconds: terms.leaseSeconds ?? LEASE_SECONDS_DEFAULT, fence: 0 },
+      ...{ requesterKind: by.kind, createdAt: now, expiresAt, claimTries: 0 },
+      ...(session.keyId ? { keyId: session.keyId } : {}),
+      ...(by.id === undefined ? {} : { requesterId: by.id }),
+      ...(terms.pageId === undefined ? {} : { pageId: terms.pageId }),
+      ...(origins ? { allowedOrigins: origins } : {}),
+      ...(secret ? { claimHash: secret.hash } : {}),
+    };
+    const asked = await lease.request(row, by.source, by.actor);
+    const view = handoffView(asked, warnings);
+    return secret ? { ...view, claimUrl: this.#claimUrl(asked, secret.text.reveal()) } : view;
+  }
+
+  /** The secret is in the fragment, which browsers send to nobody. */
+  #claimUrl({ id, applicationId }: HandoffRow, secret: string): string {
+    return `${this.#parts.publicUrl}/handoffs/${id}?app=${applicationId}#${secret}`;
+  }
+
+  async #expiryOf(
+    session: SessionRow,
+    { ttlSeconds = TTL_SECONDS_DEFAULT, extendSession = false }: HandoffTerms,
+    now: Date,
+  ): Promise<{ expiresAt: Date; warnings: readonly Warning[] }> {
+    const wanted = plus(now, 1000 * ttlSeconds);
+    if (wanted <= session.expiresAt) return { expiresAt: wanted, warnings: [] };
+    const end = extendSession ? await this.#parts.extend(session, wanted) : session.expiresAt;
+    if (wanted <= end) return { expiresAt: wanted, warnings: [] };
+    const message = `The session ends at ${end.toISOString()}, so the hand-off waits until then and no longer.`;
+    return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
+  }
+
+  /** A recording of what a person types is a file of the session. */
+  async #assertMayKeep({ applicationId, keyId }: SessionRow): Promise<void> {
+    const key: KeyRow | undefined = keyId && (await this.#parts.store.keys.get(applicationId, keyId as KeyId));
+    if (!key?.scopes.includes('browsers:files')) throw scopeMissing(['browsers:files']);
+  }
+}
+
+function originOf(text: string, index: number): string {
+  const url = URL.parse(text);
+  if (url && (url.protocol === 'https:' || url.protocol === 'http:') && url.pathname === '/') return url.origin;
+  throw invalidRequest([
+    { path: `allowedOrigins.${index}`, message: 'is not an origin; expected scheme, host and port only' },
+  ]);
+}

@@ -1,0 +1,40 @@
+// What is left out of the log while a person has control in a masked hand-off, and of requests that began then: what they typed may
+// be in the query of an address, or in what a page says.
+import type { Json, JsonObject } from '../../kit/json.ts';
+import { isObject } from '../../kit/json.ts';
+import { textAt, type UntrustedObject } from './values.ts';
+
+/** Requests that began in a hand-off and are remembered. */
+const REMEMBERED_MAX = 10_000;
+const REQUEST_ID_CHARS_MAX = 200;
+const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
+const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
+
+export class TypedRequests {
+  readonly #ids = new Set<string>();
+
+  /** `isCovered`: the hand-off lasts. */
+  isTyped(params: UntrustedObject, isCovered: boolean): boolean {
+    const id = textAt(params, 'requestId')?.slice(0, REQUEST_ID_CHARS_MAX);
+    if (isCovered && id !== undefined) this.#remember(id);
+    return isCovered || (id !== undefined && this.#ids.has(id));
+  }
+
+  #remember(id: string): void {
+    this.#ids.add(id);
+    const [oldest] = this.#ids;
+    if (this.#ids.size > REMEMBERED_MAX && oldest !== undefined) this.#ids.delete(oldest);
+  }
+}
+
+/** Addresses end before their query; texts of the page are absent. */
+export const withoutTyped = (params: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(params).flatMap(([name, value]) => (TEXTS.has(name) ? [] : [[name, cleared(value)]])),
+  );
+
+function cleared(value: Json): Json {
+  if (typeof value === 'string') return ADDRESS.test(value) ? (value.split(/[?#]/, 1)[0] ?? '') : value;
+  if (Array.isArray(value)) return value.map(cleared);
+  return isObject(value) ? withoutTyped(value) : value;
+}

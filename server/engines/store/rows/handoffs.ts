@@ -1,0 +1,89 @@
+// Hand-offs: who has control of a session, or is asked to take it. At most one of a session is open.
+import type { ApplicationId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
+
+export type HandoffStatus =
+  | 'requested'
+  | 'claimed'
+  | 'completed'
+  | 'declined'
+  | 'failed'
+  | 'cancelled'
+  | 'expired'
+  | 'session_ended';
+
+export interface HandoffRow {
+  readonly id: HandoffId;
+  readonly applicationId: ApplicationId;
+  readonly sessionId: SessionId;
+  /** The agent key that created the session. */
+  readonly keyId?: KeyId;
+  readonly origin: 'api' | 'cdp' | 'operation' | 'viewer';
+  readonly status: HandoffStatus;
+  readonly instructions: string;
+  readonly reason: 'login' | 'otp' | 'captcha' | 'payment' | 'consent' | 'review' | 'other';
+  readonly claimableBy: 'members' | 'link' | 'viewer';
+  readonly record: 'mask' | 'keep' | 'pause';
+  readonly pageId?: string;
+  readonly allowedOrigins?: readonly string[];
+  readonly leaseSeconds: number;
+  /** The fence of the session when this last changed. */
+  readonly fence: number;
+  readonly requesterKind: 'agent_key' | 'account' | 'client' | 'viewer';
+  readonly requesterId?: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  /** Of the secret of the claim link. Absent once too many wrong ones were tried. */
+  readonly claimHash?: Buffer;
+  readonly claimTries: number;
+  /** Of the cookie of the browser that opened the link. */
+  readonly claimBrowser?: Buffer;
+  /** Identifies the live view of the person in control. */
+  readonly holder?: string;
+  readonly holderKind?: 'account' | 'link' | 'viewer';
+  readonly holderId?: string;
+  readonly leaseHash?: Buffer;
+  readonly leaseExpiresAt?: Date;
+  readonly claimedAt?: Date;
+  readonly endedAt?: Date;
+  readonly note?: string;
+  readonly evidence?: JsonObject;
+  readonly url?: string;
+}
+
+/** Null removes a value. */
+export type HandoffChange = Partial<
+  Pick<HandoffRow, 'status' | 'fence' | 'claimedAt' | 'endedAt' | 'note' | 'evidence' | 'url' | 'holderKind'> & {
+    readonly [Name in 'claimHash' | 'holder' | 'holderId' | 'leaseHash' | 'leaseExpiresAt']: HandoffRow[Name] | null;
+  }
+>;
+
+export interface HandoffFilter {
+  readonly limit: number;
+  readonly before?: HandoffId;
+  readonly status?: HandoffStatus;
+  readonly session?: SessionId;
+  readonly key?: KeyId;
+}
+
+export interface HandoffRows {
+  get(application: ApplicationId, id: HandoffId): Promise<HandoffRow | undefined>;
+  /** For the live view and for CDP clients, whose session is known. */
+  openOf(session: SessionId): Promise<HandoffRow | undefined>;
+  byLease(hash: Buffer): Promise<HandoffRow | undefined>;
+  /** Newest first. */
+  list(application: ApplicationId, filter: HandoffFilter): Promise<HandoffRow[]>;
+  /** Oldest first. */
+  ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
+  countOpen(application: ApplicationId): Promise<number>;
+  /** Counts a wrong secret of a claim link. From the limit on, no secret is right. */
+  triedWrong(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
+  /** The first browser that opens the link, by the hash of its cookie. False if another was first. */
+  bindBrowser(application: ApplicationId, id: HandoffId, browser: Buffer): Promise<boolean>;
+  insert(row: HandoffRow): Promise<void>;
+  change(id: HandoffId, change: HandoffChange): Promise<HandoffRow | undefined>;
+  /** Ends open hand-offs whose session has ended. Returns their number. */
+  endOfEndedSessions(now: Date): Promise<number>;
+  /** Deletes those that ended before. */
+  forget(endedBefore: Date, batch: number): Promise<number>;
+}

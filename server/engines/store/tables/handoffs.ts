@@ -1,0 +1,102 @@
+// Hand-offs of sessions. Whoever changes one in a transaction has locked the fence of its session first (controls.ts).
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { HandoffRow, HandoffRows, HandoffStatus } from '../rows/handoffs.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const OPEN: readonly HandoffStatus[] = ['requested', 'claimed'];
+
+export const handoffs = (db: Db): HandoffRows => {
+  const all = db.selectFrom('handoffs').selectAll();
+  return {
+    get: async (application, id) =>
+      first(await all.where('applicationId', '=', application).where('id', '=', id).execute()),
+
+    openOf: async session => first(await all.where('sessionId', '=', session).where('status', 'in', OPEN).execute()),
+
+    byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
+
+    list: async (application, { limit, before, status, session, key }) => {
+      let query = all.where('applicationId', '=', application);
+      if (before) query = query.where('id', '<', before);
+      if (status) query = query.where('status', '=', status);
+      if (session) query = query.where('sessionId', '=', session);
+      if (key) query = query.where('keyId', '=', key);
+      return (await query.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
+    },
+
+    ofSession: async (application, session) => {
+      const found = all.where('applicationId', '=', application).where('sessionId', '=', session);
+      return (await found.orderBy('id').execute()).map(withoutNulls);
+    },
+
+    countOpen: async application => {
+      const { count } = await db
+        .selectFrom('handoffs')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('applicationId', '=', application)
+        .where('status', 'in', OPEN)
+        .where('origin', '<>', 'viewer')
+        .executeTakeFirstOrThrow();
+      return Number(count);
+    },
+
+    triedWrong: async (application, id, limit) => {
+      await sql`update handoffs set claim_tries = claim_tries + 1,
+          claim_hash = case when claim_tries + 1 >= ${limit} then null else claim_hash end
+        where application_id = ${application} and id = ${id} and claim_hash is not null`.execute(db);
+    },
+
+    bindBrowser: async (application, id, browser) => {
+      const bound = await db
+        .updateTable('handoffs')
+        .set({ claimBrowser: browser })
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('claimBrowser', 'is', null)
+        .returning('id')
+        .execute();
+      return bound.length > 0;
+    },
+
+    insert: async row => {
+      const { allowedOrigins, evidence, ...rest } = row;
+      await db
+        .insertInto('handoffs')
+        .values({
+          ...rest,
+          ...(allowedOrigins ? { allowedOrigins: [...allowedOrigins] } : {}),
+          ...(evidence ? { evidence: JSON.stringify(evidence) } : {}),
+        })
+        .execute();
+    },
+
+    change: async (id, { evidence, ...change }) => {
+      const set = { ...change, ...(evidence ? { evidence: JSON.stringify(evidence) } : {}) };
+      return first(await db.updateTable('handoffs').set(set).where('id', '=', id).returningAll().execute());
+    },
+
+    endOfEndedSessions: async now => {
+      const ended = await sql<{ id: string }>`
+        update handoffs set status = 'session_ended', ended_at = ${now}, lease_expires_at = null, lease_hash = null,
+            claim_hash = null
+          from sessions
+          where sessions.id = handoffs.session_id and handoffs.status in ('requested', 'claimed')
+            and sessions.status not in ('PENDING', 'RUNNING')
+          returning handoffs.id`.execute(db);
+      return ended.rows.length;
+    },
+
+    forget: async (endedBefore, batch) => {
+      const { rows } = await sql<{ id: string }>`
+        delete from handoffs where id in
+          (select id from handoffs where ended_at < ${endedBefore} limit ${batch}) returning id`.execute(db);
+      return rows.length;
+    },
+  };
+};
+
+const first = (rows: readonly object[]): HandoffRow | undefined => {
+  const [row] = rows;
+  return row && (withoutNulls(row) as HandoffRow); // The columns have the types of the row.
+};

@@ -1,0 +1,71 @@
+// Which commands of the agent wait while a person has control: those that act on pages, and in a masked hand-off all that could
+// read them.
+import type { Control } from '../../domain/handoffs/lease.ts';
+import type { Command } from '../../domain/sessions/browser-host.ts';
+import type { JsonObject } from '../../kit/json.ts';
+
+/** Commands that a person with control performs instead of the agent, besides the Input domain. */
+const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
+  'Page.navigate',
+  'Page.reload',
+  'Page.navigateToHistoryEntry',
+  'Page.close',
+  'Page.bringToFront',
+  'Page.handleJavaScriptDialog',
+  'Target.activateTarget',
+  'Target.closeTarget',
+  'DOM.setFileInputFiles',
+]);
+/** Commands of the Input domain that configure input. */
+const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
+/** Waits with a user gesture, which lets a script act as a click does. */
+const EVALUATE = 'Runtime.evaluate';
+/** Passes in a masked hand-off, because the person's page would hang; nothing of the request may be changed. */
+export const CONTINUE = 'Fetch.continueRequest';
+
+/**
+ * What passes in a masked hand-off: it tells nothing of the content of pages, and clients send it by themselves when pages open.
+ * All other commands wait, unknown ones too.
+ */
+const PASSING: ReadonlySet<string> = new Set([
+  ...['Berth.handoff', 'Browser.close', 'Browser.getVersion', 'Browser.setDownloadBehavior', 'Schema.getDomains'],
+  ...['Target.setAutoAttach', 'Target.setDiscoverTargets', 'Target.attachToTarget', 'Target.attachToBrowserTarget'],
+  ...['Target.detachFromTarget', 'Target.getTargets', 'Target.getTargetInfo', 'Target.getBrowserContexts'],
+  ...['Page.enable', 'Page.getFrameTree', 'Page.setLifecycleEventsEnabled', 'Page.screencastFrameAck'],
+  ...['Page.createIsolatedWorld', 'Page.setInterceptFileChooserDialog', 'Page.getLayoutMetrics', 'Page.stopScreencast'],
+  ...['Runtime.enable', 'Runtime.disable', 'Runtime.runIfWaitingForDebugger', 'Runtime.releaseObject'],
+  ...[
+    'Runtime.releaseObjectGroup',
+    'Log.enable',
+    'Log.disable',
+    'Network.enable',
+    'Network.disable',
+    'Inspector.enable',
+  ],
+  ...['Performance.enable', 'Performance.disable', 'Security.enable', 'Fetch.disable', 'Fetch.failRequest', CONTINUE],
+  ...['Fetch.continueResponse', 'Fetch.continueWithAuth', 'ServiceWorker.enable'],
+]);
+const PASSING_DOMAIN = 'Emulation.';
+/** Passes if it has no script: clients make their isolated world with it. */
+const NEW_DOCUMENT = 'Page.addScriptToEvaluateOnNewDocument';
+
+const isInput = (method: string): boolean =>
+  CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
+
+/** Whether a command with this method may have to wait, or to be changed. */
+export const mayWait = (method: string, { isAsked, masks }: Control): boolean =>
+  isInput(method) ||
+  (isAsked && method === EVALUATE) ||
+  (masks && (method === CONTINUE || !(PASSING.has(method) || method.startsWith(PASSING_DOMAIN))));
+
+export function waits({ method, params }: Command, { isAsked, masks }: Control): boolean {
+  if (isInput(method) || (isAsked && method === EVALUATE && params.userGesture === true)) return true;
+  if (!masks || PASSING.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
+  return method !== NEW_DOCUMENT || params.source !== '';
+}
+
+/** Of a request that the agent intercepts: it goes on as the page sent it. */
+export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({
+  requestId,
+  ...(interceptResponse === undefined ? {} : { interceptResponse }),
+});

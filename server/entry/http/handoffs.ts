@@ -1,0 +1,53 @@
+// HTTP handlers of hand-offs.
+import type { Handoffs, Opened, Shown } from '../../domain/handoffs/handoffs.ts';
+import { type Answer, answer } from './answer.ts';
+import type { In } from './bind.ts';
+
+export type HandoffVerbs = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
+
+type AboutOne = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
+
+const cookieOf = (id: string): string => `berth-handoff-${id}`;
+
+const shown = ({ caller, bearer, cookieNamed, source, params }: AboutOne): Shown => ({
+  ...{ caller, source },
+  ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
+});
+
+export const handoffHandlers = (handoffs: HandoffVerbs, publicUrl: string) => ({
+  requestHandoff: async ({ caller, params, body }: In<'requestHandoff'>): Promise<Answer> =>
+    answer(await handoffs.request(caller, params.appId, body)),
+
+  listHandoffs: async ({ caller, params, query }: In<'listHandoffs'>): Promise<Answer> =>
+    answer(await handoffs.list(caller, params.appId, query)),
+
+  readHandoff: async (asked: In<'readHandoff'>): Promise<Answer> => {
+    const { params, query, signal } = asked;
+    return opened(
+      asked,
+      await handoffs.read(shown(asked), params.appId, params.id, query.wait ?? 0, signal),
+      publicUrl,
+    );
+  },
+
+  claimHandoff: async (asked: In<'claimHandoff'>): Promise<Answer> =>
+    opened(asked, await handoffs.claim(shown(asked), asked.params.appId, asked.params.id), publicUrl),
+
+  renewHandoff: async (asked: In<'renewHandoff'>): Promise<Answer> =>
+    answer(await handoffs.renew(shown(asked), asked.params.appId, asked.params.id)),
+
+  completeHandoff: async (asked: In<'completeHandoff'>): Promise<Answer> =>
+    answer(await handoffs.complete(shown(asked), asked.params.appId, asked.params.id, asked.body)),
+
+  cancelHandoff: async (asked: In<'cancelHandoff'>): Promise<Answer> =>
+    answer(await handoffs.cancel(shown(asked), asked.params.appId, asked.params.id)),
+});
+
+/** The first browser that opens a claim link gets a cookie, without which the link does not work again. */
+function opened({ params: { appId, id } }: AboutOne, { value, browser }: Opened<unknown>, publicUrl: string): Answer {
+  if (!browser) return answer(value);
+  const path = `/v1/applications/${appId}/handoffs/${id}`;
+  const secure = publicUrl.startsWith('https:') ? '; Secure' : '';
+  const attributes = `Path=${path}; HttpOnly; SameSite=Strict${secure}; Expires=${browser.until.toUTCString()}`;
+  return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
+}

@@ -1,0 +1,62 @@
+// The wiring of hand-offs: who may ask for a person, and what becomes of hand-offs whose session has ended.
+import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
+import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
+import { Handoffs } from '../domain/handoffs/handoffs.ts';
+import { HandoffRequests } from '../domain/handoffs/requests.ts';
+import type { Applications } from '../domain/identity/applications.ts';
+import { Cursors } from '../domain/identity/cursors.ts';
+import type { Limits } from '../domain/limits/limits.ts';
+import type { LiveView } from '../domain/live/live-view.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import { validatorOf } from '../entry/http/validate.ts';
+import { plus } from '../kit/clock.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+const EXPIRE_EVERY_MS = 5_000;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_AT_ONCE = 10_000;
+const DAY_MS = 24 * 3_600_000;
+
+export interface HandoffDeps {
+  readonly applications: Pick<Applications, 'require'>;
+  readonly admission: { readonly limits: Pick<Limits, 'effective'> };
+  readonly live: LiveView;
+  readonly lives: LiveSessions;
+}
+
+export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foundation, deps: HandoffDeps) {
+  const { applications, live, lives } = deps;
+  const { limits } = deps.admission;
+  const leaseOf: LiveView['leaseOf'] = session => live.leaseOf(session);
+  const { publicUrl } = config;
+  const requests = new HandoffRequests({
+    ...{ store, leaseOf, publicUrl, clock },
+    extend: async ({ id, applicationId, createdAt, expiresAt }, until) => {
+      const { maxTimeout } = await limits.effective(applicationId);
+      const latest = plus(createdAt, 1000 * maxTimeout);
+      const wanted = until < latest ? until : latest;
+      if (wanted <= expiresAt) return expiresAt;
+      const changed = await store.sessions.change(applicationId, id, { expiresAt: wanted }, clock.now());
+      return changed?.expiresAt ?? expiresAt;
+    },
+  });
+  const service = new Handoffs({
+    ...{ store, requests, applications, leaseOf, lives, clock },
+    leasedUrl: (row, until) => live.leasedUrl(row, until),
+    cursors: new Cursors(secret, clock),
+  });
+  const expire = async () => ({ ended: await store.handoffs.endOfEndedSessions(clock.now()) });
+  const forget = async () => ({
+    removed: await store.handoffs.forget(plus(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_AT_ONCE),
+  });
+  return {
+    service,
+    requests,
+    cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
+    tasks: [
+      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, run: expire },
+      { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
+    ],
+  };
+}

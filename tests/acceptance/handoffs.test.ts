@@ -1,0 +1,250 @@
+// A session is handed over to a person, who works in the live view and gives it back: with Playwright and Puppeteer as agents.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { SessionEvent } from '../../contract/events.ts';
+import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
+import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages({
+  '/code': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
+    <form><input id="code" name="code" autocomplete="off"></form><a id="out" href="http://localhost:1/">out</a>`,
+});
+const server = await startServer({ pages, clock: 'test' });
+const token = await ownerToken(server);
+const person = await Person.owner(server);
+const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+
+interface Told {
+  readonly handoffId: string;
+  readonly outcome?: string;
+  readonly note?: string;
+}
+
+const onCodePage = async (settings: object = {}) => {
+  const created = await server.createSession({ ...settings }, key);
+  const browser = await chromium.connectOverCDP(created.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
+  await page.goto(`${pages.url}/code`);
+  const cdp = await browser.contexts()[0]?.newCDPSession(page);
+  assert.ok(cdp);
+  return { ...created, browser, page, cdp };
+};
+
+/** Moves the clock, while the client of the agent shows that it is there. */
+async function pass(ms: number, cdp: { send(method: 'Page.getFrameTree'): Promise<unknown> }): Promise<void> {
+  for (let leftMs = ms; leftMs > 0; leftMs -= 20_000) {
+    await cdp.send('Page.getFrameTree');
+    await server.advance(Math.min(leftMs, 20_000));
+  }
+}
+
+const eventsOf = async (id: string): Promise<string[]> => {
+  const { body } = await server.api<{ data: SessionEvent[] }>('GET', `/v1/browsers/sessions/${id}/events`, { key });
+  return body.data.map(({ type }) => type).filter(type => type.startsWith('handoff.'));
+};
+
+/** The person types into the field and waits until the page has it. */
+async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text });
+}
+
+test('Playwright asks over CDP, waits while a member works, and goes on with the same handles', async () => {
+  const { id, browser, page, cdp } = await onCodePage();
+  const field = (await page.$('#code')) ?? assert.fail();
+  const told: Array<[string, Told]> = [];
+  for (const name of ['Berth.handoffRequested', 'Berth.handoffClaimed', 'Berth.handoffComplete'])
+    cdp.on(name as never, (params: Told) => void told.push([name, params]));
+  const ask = (method: string, params: object) => cdp.send(method as never, params as never) as Promise<unknown>;
+  const { handoffId } = (await ask('Berth.handoff', { instructions: 'Enter the code', ttlSeconds: 600 })) as Told;
+  await assert.rejects(ask('Berth.handoff', { instructions: 'Again' }), /handoff_exists/);
+  await assert.rejects(ask('Berth.handoff', { ttlSeconds: 1 }), /instructions/);
+  const claimed = await claimHandoff(server, person, handoffId);
+  const second = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
+  assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  let isTyped = false;
+  const typing = page.keyboard.type(' and the agent').then(() => {
+    isTyped = true;
+  });
+  await typeAs(viewer, 'the person');
+  const waited = readHandoff(server, key, handoffId, '?wait=30');
+  const done = await withLease(server, claimed, 'complete', { outcome: 'completed', note: 'Signed in.' });
+  assert.equal(done.status, 200, done.text);
+  assert.equal((await waited).status, 'completed');
+  await typing;
+  assert.ok(isTyped);
+  assert.equal(await field.inputValue(), 'the person and the agent');
+  await eventually('the events of the agent', () => told.length === 3);
+  assert.deepEqual(
+    told.map(([name]) => name.replace('Berth.handoff', '')),
+    ['Requested', 'Claimed', 'Complete'],
+  );
+  assert.deepEqual([told[2]?.[1].outcome, told[2]?.[1].note], ['completed', 'Signed in.']);
+  assert.ok(viewer.last('ended'), 'the address of the person has ended');
+  await assert.rejects(LiveViewer.open(claimed.liveViewUrl), /refused with 403/);
+  await eventually('the events', async () => (await eventsOf(id)).length === 3);
+  assert.deepEqual(await eventsOf(id), ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
+  await browser.close();
+  await server.release(id);
+});
+
+test('Puppeteer asks over CDP, and its input goes on in order', async () => {
+  const { id, connectUrl } = await server.createSession({}, key);
+  const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
+  const [page = assert.fail()] = await browser.pages();
+  await page.goto(`${pages.url}/code`);
+  const cdp = await page.createCDPSession();
+  const completed = new Promise<Told>(resolve => cdp.on('Berth.handoffComplete', told => resolve(told as Told)));
+  const asked = await (cdp.send as (method: string, params: object) => Promise<Told>).call(cdp, 'Berth.handoff', {
+    instructions: 'Enter the code',
+  });
+  const claimed = await claimHandoff(server, person, asked.handoffId);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const typing = (async () => {
+    await page.keyboard.type('-a');
+    await page.keyboard.type('-b');
+  })();
+  await typeAs(viewer, 'x');
+  await withLease(server, claimed, 'complete', { outcome: 'declined' });
+  await typing;
+  assert.equal((await completed).outcome, 'declined');
+  assert.equal(await page.evaluate('document.getElementById("code").value'), 'x-a-b');
+  await browser.disconnect();
+  await server.release(id);
+});
+
+test('twenty claims at once have one winner, and a lease that was given back opens nothing more', async () => {
+  const { id, browser } = await onCodePage();
+  const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, () => person.post<ClaimedHandoff>(handoffsPath(server, `/${handoff}/claim`), {})),
+  );
+  assert.deepEqual(claims.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 409)]);
+  const first = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
+  assert.equal((await withLease(server, first, 'renew')).status, 200);
+  const before = await LiveViewer.open(first.liveViewUrl);
+  await eventually('control of the person', () => before.last('control')?.who === 'you');
+  assert.equal((await withLease(server, first, 'cancel')).body.status, 'requested');
+  for (const verb of ['renew', 'complete', 'cancel'] as const) {
+    const { status, body } = await withLease<ErrorBody>(
+      server,
+      first,
+      verb,
+      verb === 'complete' ? { outcome: 'failed' } : {},
+    );
+    assert.deepEqual([status, body.code], [409, 'stale_fence'], verb);
+  }
+  const second = await claimHandoff(server, person, handoff);
+  assert.ok(second.fence > first.fence);
+  await assert.rejects(LiveViewer.open(first.liveViewUrl), /refused with 403/);
+  before.drive({ type: 'text', text: 'stale' });
+  await withLease(server, second, 'complete', { outcome: 'completed' });
+  await browser.close();
+  await server.release(id);
+});
+
+test('a lease that nobody renews ends, and so does one whose live view is closed; then it expires', async () => {
+  const { id, browser, page, cdp } = await onCodePage();
+  const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
+  const first = await claimHandoff(server, person, handoff);
+  await pass(91_000, cdp);
+  await eventually('the lease to end', async () => (await readHandoff(server, key, handoff)).status === 'requested');
+  assert.equal((await withLease(server, first, 'renew')).status, 409);
+  const second = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(second.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you');
+  await viewer.close();
+  await pass(61_000, cdp);
+  await eventually(
+    'the person to have left',
+    async () => (await readHandoff(server, key, handoff)).status === 'requested',
+  );
+  await page.keyboard.type('x');
+  await pass(300_000, cdp);
+  await eventually('it to expire', async () => (await readHandoff(server, key, handoff)).status === 'expired');
+  await eventually('the events', async () => (await eventsOf(id)).length === 6);
+  await browser.close();
+  await server.release(id);
+});
+
+test('the session waits for a person although the agent has left, and ends with its grace after the hand-off', async () => {
+  const { id, browser } = await onCodePage();
+  const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 900 });
+  await browser.close();
+  await server.advance(700_000);
+  const { body } = await server.api<{ status: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
+  assert.equal(body.status, 'RUNNING');
+  const cancelled = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key });
+  assert.equal(cancelled.body.status, 'cancelled');
+  await server.advance(120_000);
+  await eventually('the session to end', async () => {
+    const read = await server.api<{ status: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
+    return read.body.status === 'COMPLETED';
+  });
+});
+
+test('waits no longer than the session, and prolongs it if asked', async () => {
+  const { id, expiresAt } = await server.createSession({ keepAlive: true, timeout: 300 }, key);
+  const cut = await requestHandoff(server, key, id, { ttlSeconds: 3600 });
+  assert.equal(cut.expiresAt, expiresAt);
+  assert.deepEqual(
+    cut.warnings?.map(({ code }) => code),
+    ['ttl_cut'],
+  );
+  await server.api('POST', handoffsPath(server, `/${cut.id}/cancel`), { key });
+  const longer = await requestHandoff(server, key, id, { ttlSeconds: 3600, extendSession: true });
+  assert.equal(longer.warnings, undefined);
+  const { body } = await server.api<{ expiresAt: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
+  assert.equal(body.expiresAt, longer.expiresAt);
+  const claimed = await claimHandoff(server, person, longer.id);
+  await server.release(id);
+  await eventually('it to end with its session', async () => {
+    return (await readHandoff(server, key, longer.id)).status === 'session_ended';
+  });
+  assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
+});
+
+test('a viewer who takes control has a hand-off of its own, and none is opened beside it', async () => {
+  const { id, browser } = await onCodePage();
+  const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
+  const viewer = await LiveViewer.open(urls.debuggerUrl);
+  await viewer.take();
+  const { body: listed } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`), {
+    key,
+  });
+  assert.deepEqual(
+    listed.data.map(({ origin, status }) => [origin, status]),
+    [['viewer', 'claimed']],
+  );
+  const beside = await server.api<ErrorBody>('POST', handoffsPath(server), {
+    key,
+    body: { sessionId: id, instructions: 'x' },
+  });
+  assert.deepEqual([beside.status, beside.body.code], [409, 'handoff_exists']);
+  await viewer.give();
+  const { id: handoff } = await requestHandoff(server, key, id);
+  viewer.say({ type: 'take' });
+  await eventually('the refusal', () => viewer.last('refused')?.why.includes('waits for a person'));
+  const stopped = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key: token });
+  assert.equal(stopped.body.status, 'cancelled', 'by the owner of the application');
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+before(async () => {
+  assert.equal((await server.api('GET', handoffsPath(server), { key })).status, 200);
+});

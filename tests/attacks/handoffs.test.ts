@@ -1,0 +1,315 @@
+// What a person does in a masked hand-off stays hidden: from the agent on every connection, from other viewers, from the recording,
+// the log and the HAR file. And what a hand-off gives to whom: its link to one browser, its lease to one person.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { Person } from '../harness/person.ts';
+import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SECRET = 'hunter2hunter2';
+
+/** As soon as something is typed, the page is magenta, says so in the console, and sends it in an address and in a body. */
+const pages = await openPages({
+  '/otp': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
+    <form method="post" action="/done"><input id="code" name="code" autocomplete="off"></form>
+    <script>
+      code.oninput = () => {
+        document.body.style.background = '#f0f';
+        console.log('typed ' + code.value);
+        globalThis.told?.(code.value);
+        fetch('/beacon?typed=' + code.value);
+        fetch('/beacon', { method: 'POST', body: code.value });
+      };
+    </script>`,
+  '/done': '<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>',
+  '/beacon': (_, response) => void response.end('ok'),
+});
+const server = await startServer({ pages });
+const person = await Person.owner(server);
+const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+
+function magenta(picture: Buffer, format: 'mjpeg' | 'mp4'): number {
+  const input = format === 'mjpeg' ? ['-f', 'mjpeg', '-i', 'pipe:0'] : ['-i', 'pipe:0'];
+  const options = ['-v', 'error', ...input, '-vf', 'scale=160:-2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const { stdout } = spawnSync('ffmpeg', options, { input: picture, maxBuffer: 256 * 1024 ** 2 });
+  assert.ok(stdout.length > 0, 'the picture was decoded');
+  let pixels = 0;
+  for (let at = 0; at + 2 < stdout.length; at += 3)
+    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixels++;
+  return pixels;
+}
+
+const sees = ({ newest }: LiveViewer): boolean => newest !== undefined && magenta(newest.jpeg, 'mjpeg') > 500;
+
+async function onOtpPage(settings: object = {}) {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true, ...settings }, key);
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
+  await page.goto(`${pages.url}/otp`);
+  return { id, connectUrl, browser, page };
+}
+
+const debugUrl = async (id: string, query = ''): Promise<string> =>
+  (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`, { key })).body.debuggerUrl;
+
+async function typeSecret(viewer: LiveViewer): Promise<void> {
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text: SECRET });
+  await eventually('the person to see what they typed', () => sees(viewer));
+}
+
+const press = (viewer: LiveViewer, key: string): void => {
+  const common = { key, code: key, keyCode: 13, text: '\r', location: 0, repeats: false, modifiers: 0, mac: false };
+  viewer.drive({ type: 'key', action: 'down', ...common });
+  viewer.drive({ type: 'key', action: 'up', ...common });
+};
+
+/** Whether a promise has settled by the time an unrelated command is answered. */
+async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Promise<boolean> {
+  let isSettled = false;
+  const settle = (): void => {
+    isSettled = true;
+  };
+  work.then(settle, settle);
+  await other();
+  return !isSettled;
+}
+
+test('nothing that is typed in a masked hand-off is in a picture, an answer, an event, the log, the HAR file or the film', async () => {
+  const { id, connectUrl, browser, page } = await onOtpPage();
+  const bound: string[] = [];
+  await page.exposeFunction('told', (text: string) => void bound.push(text));
+  await page.reload();
+  const heard: string[] = [];
+  page.on('console', message => heard.push(message.text()));
+  page.on('request', request => heard.push(request.postData() ?? ''));
+  const second = await CdpClient.connect(connectUrl);
+  const raw: string[] = [];
+  // An address may be read: see docs/decisions/0063-handoffs.md.
+  second.onMessage(message => raw.push(JSON.stringify(message).replaceAll(`typed=${SECRET}`, '')));
+  const { targetInfos } = await second.send('Target.getTargets');
+  const targets = targetInfos as ReadonlyArray<{ type: string; targetId: string }>;
+  const { targetId } = targets.find(({ type }) => type === 'page') ?? assert.fail();
+  const sessionId = String((await second.send('Target.attachToTarget', { targetId, flatten: true })).sessionId);
+  for (const domain of ['Runtime', 'Network', 'DOM', 'Log', 'Page'])
+    await second.send(`${domain}.enable`, {}, sessionId);
+  await second.send('DOM.getDocument', { depth: -1 }, sessionId);
+
+  const { id: handoff } = await requestHandoff(server, key, id);
+  const claimed = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const other = await LiveViewer.open(await debugUrl(id));
+  await typeSecret(viewer);
+
+  const version = () => second.send('Browser.getVersion');
+  const reads = [
+    page.screenshot(),
+    page.content(),
+    page.evaluate('code.value'),
+    second.send('Runtime.evaluate', { expression: 'code.value' }, sessionId),
+    second.send('DOM.getDocument', { depth: -1 }, sessionId),
+    second.send('DOMSnapshot.captureSnapshot', { computedStyles: [] }, sessionId),
+    second.send('Accessibility.getFullAXTree', {}, sessionId),
+    second.send('Page.captureScreenshot', {}, sessionId),
+    second.send('Page.addScriptToEvaluateOnNewDocument', { source: 'alert(1)' }, sessionId),
+    second.send('Runtime.addBinding', { name: 'steal' }, sessionId),
+    second.send('Target.createTarget', { url: 'about:blank' }),
+  ];
+  for (const [number, read] of reads.entries()) assert.ok(await isHeld(read, version), `read ${number}`);
+  const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(picture.status, 200);
+  assert.equal(magenta(Buffer.from(await picture.arrayBuffer()), 'mjpeg'), 0, 'the picture for lists is black');
+  assert.ok(other.frames > 0 && !sees(other), 'another viewer sees black');
+  press(viewer, 'Enter');
+  await eventually('the form to be sent', () => pages.hits('/done') === 1);
+  await eventually('the next page to be shown', () => viewer.newest !== undefined && !sees(viewer));
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await Promise.allSettled(reads);
+  await page.waitForSelector('#done');
+
+  await other.take();
+  other.click(300, 300);
+  assert.equal(sees(other), false, 'who takes control later does not see the picture of before');
+  await eventually(
+    'the page to be shown to others again',
+    () => other.newest !== undefined && brightness(other.newest.jpeg) > 200,
+  );
+  assert.deepEqual(
+    bound.filter(text => text.includes(SECRET)),
+    [],
+    'bindings',
+  );
+  assert.deepEqual(
+    heard.filter(text => text.includes(SECRET)),
+    [],
+    'console and bodies',
+  );
+  assert.deepEqual(
+    raw.filter(text => text.includes(SECRET)),
+    [],
+    'every message of the second connection',
+  );
+
+  await second.close();
+  await viewer.close();
+  await other.close();
+  await browser.close();
+  await server.release(id);
+  const film = await fetchFilm(await playlistWhen(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
+  assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows it');
+  for (const path of ['logs', 'har', 'events', '']) {
+    const { text } = await server.api('GET', `/v1/browsers/sessions/${id}/${path}`.replace(/\/$/, ''), { key });
+    assert.ok(!text.includes(SECRET), `not in ${path}`);
+  }
+  assert.equal(spawnSync('grep', ['-rqa', SECRET, server.dataDir]).status, 1, 'in no file of the data folder');
+});
+
+function brightness(jpeg: Buffer): number {
+  const options = [
+    '-v',
+    'error',
+    '-f',
+    'mjpeg',
+    '-i',
+    'pipe:0',
+    '-vf',
+    'scale=1:1',
+    '-pix_fmt',
+    'gray',
+    '-f',
+    'rawvideo',
+    'pipe:1',
+  ];
+  return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
+}
+
+test('a session that is not recorded is black for others too, and an intercepted request cannot be redirected', async () => {
+  const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
+  const bodies: Array<string | null> = [];
+  await page.route('**/beacon*', async route => {
+    bodies.push(route.request().postData());
+    await route.continue({ url: `${pages.url}/stolen` });
+  });
+  const { id: handoff } = await requestHandoff(server, key, id);
+  const claimed = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const other = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
+  await typeSecret(viewer);
+  await eventually('pictures of the other', () => other.frames > 0);
+  assert.equal(sees(other), false);
+  await eventually('the requests of the page to go on', () => pages.hits('/beacon') >= 2);
+  assert.equal(pages.hits('/stolen'), 0);
+  assert.deepEqual(
+    bodies.filter(body => body?.includes(SECRET)),
+    [],
+  );
+  await withLease(server, claimed, 'complete', { outcome: 'failed' });
+  for (const one of [viewer, other]) await one.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('the person cannot leave the allowed origins, by the address or by a link', async () => {
+  const { id, browser, page } = await onOtpPage();
+  await page.setContent(
+    `<a href="${pages.b}/next" style="position:absolute;left:0;top:0;width:300px;height:200px;background:#cda">out</a>`,
+  );
+  const { id: handoff } = await requestHandoff(server, key, id, { allowedOrigins: [pages.url], record: 'keep' });
+  const claimed = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.drive({ type: 'navigate', url: `${pages.b}/next` });
+  await eventually('the refusal', () => viewer.last('refused')?.why.includes('Only these sites'));
+  viewer.click(100, 100);
+  await eventually('the navigation to have failed', () =>
+    viewer.tabs.some(({ url }) => url.includes('b.test') || url.startsWith('chrome-error')),
+  );
+  assert.equal(pages.hits('/next'), 0);
+  viewer.drive({ type: 'navigate', url: `${pages.url}/done` });
+  await eventually('an allowed page', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await page.goto(`${pages.b}/next`);
+  assert.equal(pages.hits('/next'), 1, 'afterwards the agent goes where it wants');
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('a claim link works in one browser, and dies of wrong secrets; the agent can neither claim nor complete', async () => {
+  const { id, browser } = await onOtpPage();
+  const ask = async () => {
+    const { claimUrl = assert.fail(), ...handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
+    const url = new URL(claimUrl);
+    assert.equal(url.pathname, `/handoffs/${handoff.id}`);
+    return { ...handoff, secret: url.hash.slice(1) };
+  };
+  const send = (method: string, path: string, bearer: string, cookie?: string) =>
+    server.api<ClaimedHandoff & Handoff & ErrorBody>(method, handoffsPath(server, path), {
+      ...{ key: bearer, headers: cookie ? { cookie } : {}, ...(method === 'POST' ? { body: {} } : {}) },
+    });
+  const first = await ask();
+  for (const bearer of [key, `bhl_${first.secret.slice(4)}`]) {
+    assert.equal((await send('POST', `/${first.id}/claim`, bearer)).status, 401, 'the agent cannot claim');
+    assert.equal((await send('POST', `/${first.id}/renew`, bearer)).status, 401, 'nor renew');
+    const complete = { key: bearer, body: { outcome: 'completed' } };
+    const done = await server.api('POST', handoffsPath(server, `/${first.id}/complete`), complete);
+    assert.equal(done.status, 401, 'nor complete');
+  }
+  assert.equal(
+    (await person.post(handoffsPath(server, `/${first.id}/claim`), {})).status,
+    403,
+    'it is not for members',
+  );
+  const opened = await send('GET', `/${first.id}`, first.secret);
+  assert.equal(opened.status, 200, opened.text);
+  assert.equal(opened.body.pageOrigin, pages.url, 'the person sees where the page stands');
+  const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+  assert.match(String(opened.headers['set-cookie']), /HttpOnly; SameSite=Strict/);
+  const elsewhere = await send('POST', `/${first.id}/claim`, first.secret);
+  assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'already_claimed']);
+  const claimed = await send('POST', `/${first.id}/claim`, first.secret, cookie);
+  assert.equal(claimed.status, 200, claimed.text);
+  const again = await send('POST', `/${first.id}/claim`, first.secret, cookie);
+  assert.deepEqual([again.status, again.body.code], [409, 'handoff_claimed']);
+  await withLease(server, claimed.body, 'complete', { outcome: 'completed' });
+  assert.equal((await send('GET', `/${first.id}`, first.secret, cookie)).status, 401, 'a used link opens nothing');
+
+  const second = await ask();
+  const wrong = first.secret;
+  for (let tries = 0; tries < 10; tries++) assert.equal((await send('GET', `/${second.id}`, wrong)).status, 401);
+  assert.equal((await send('GET', `/${second.id}`, second.secret)).status, 401, 'ten wrong tries kill a link');
+  await send('POST', `/${second.id}/cancel`, key);
+
+  const { key: foreign } = await keyWith(server, { scopes: ['browsers:read', 'handoffs:write'] });
+  assert.equal((await send('GET', `/${second.id}`, foreign)).status, 404, 'another key does not see it');
+  assert.equal((await readHandoff(server, key, second.id)).status, 'cancelled');
+  const { key: readOnly } = await keyWith(server, { scopes: ['browsers:read'] });
+  const body = { sessionId: id, instructions: 'x' };
+  assert.equal((await server.api('POST', handoffsPath(server), { key: readOnly, body })).status, 403);
+  const keep = await keyWith(server, {
+    scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'handoffs:write'],
+  });
+  const unfiled = await server.createSession({ keepAlive: true }, keep.key);
+  const kept = { key: keep.key, body: { sessionId: unfiled.id, instructions: 'x', record: 'keep' } };
+  assert.equal((await server.api('POST', handoffsPath(server), kept)).status, 403, 'keep needs browsers:files');
+  const endUser = { key, body: { ...body, claimableBy: { endUser: { providerId: 'hosted', subject: 'u' } } } };
+  assert.equal((await server.api('POST', handoffsPath(server), endUser)).status, 400, 'consumers do not exist yet');
+  await browser.close();
+  await server.release(id);
+  await server.release(unfiled.id);
+});
