@@ -220,7 +220,7 @@ function Work({
       </header>
       <iframe
         title="The browser"
-        src={lease.liveViewUrl}
+        src={here(lease.liveViewUrl)}
         className="size-full border-0"
         allow="clipboard-read; clipboard-write"
       />
@@ -256,6 +256,12 @@ function Work({
       </footer>
     </main>
   );
+}
+
+/** A service on loopback has several names, and only what this origin serves may be framed. */
+function here(url: string): string {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
 }
 
 /** While this page runs. One that sleeps loses its lease. */
