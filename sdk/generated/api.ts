@@ -632,6 +632,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/handoffs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List hand-offs
+         * @description Returns hand-offs, newest first: to an agent key those of the sessions that it created, to a member all of the application.
+         *
+         *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
+         */
+        get: operations["listHandoffs"];
+        put?: never;
+        /**
+         * Request a hand-off
+         * @description Asks for a person to take control of a running session. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.
+         *
+         *     Scope: handoffs:write.
+         */
+        post: operations["requestHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/handoffs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a hand-off
+         * @description Returns one hand-off; with `wait`, when its status has changed or the time is over. Also with the lease token, or the secret of the claim link.
+         *
+         *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
+         */
+        get: operations["readHandoff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/handoffs/{id}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim a hand-off
+         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for who has the secret of the claim link. One of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.
+         */
+        post: operations["claimHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/handoffs/{id}/renew": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew a lease
+         * @description Prolongs control by the seconds of a lease, counted from now.
+         */
+        post: operations["renewHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/handoffs/{id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete a hand-off
+         * @description Ends control, and lets the input of the agent continue. Only the person who has control can: not the agent.
+         */
+        post: operations["completeHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/handoffs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a hand-off
+         * @description Cancels a hand-off that has not ended: for who requested it, and for members with the role admin. With the lease token it gives control back instead, and the hand-off waits for another person.
+         *
+         *     Scope: handoffs:write.
+         */
+        post: operations["cancelHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agent/applications/{appId}/mcp": {
         parameters: {
             query?: never;
@@ -3753,10 +3885,10 @@ export interface components {
              */
             sessionId?: string;
             /**
-             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a client was refused: the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session is still added. `session.credit_low`: the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below what the operator calls low. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it ran were saved. `context.save_failed`: nothing was saved; the earlier version stays the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` says why. `invocation.ambiguous`: the call of an operation has ended, and whether its effect has happened is not known. `invocation.cancelled`: the call of an operation was cancelled before anything was sent.
+             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a client was refused: the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session is still added. `session.credit_low`: the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below what the operator calls low. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it ran were saved. `context.save_failed`: nothing was saved; the earlier version stays the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off waits for another. `handoff.completed`: the person ended the hand-off; `outcome` says how. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` says why. `invocation.ambiguous`: the call of an operation has ended, and whether its effect has happened is not known. `invocation.cancelled`: the call of an operation was cancelled before anything was sent.
              * @enum {unknown}
              */
-            type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled";
+            type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled";
             /**
              * Format: date-time
              * @description When the event happened. ISO 8601, UTC, with milliseconds.
@@ -6671,6 +6803,1000 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listHandoffs: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+                /** @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first. */
+                status?: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                /** @description Only those of this session. */
+                sessionId?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of hand-offs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the hand-off.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the session.
+                             */
+                            sessionId: string;
+                            /**
+                             * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                             * @enum {unknown}
+                             */
+                            origin: "api" | "cdp" | "operation" | "viewer";
+                            /**
+                             * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                             * @enum {unknown}
+                             */
+                            status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                            /** @description What the person is asked to do. Empty if a viewer took control. */
+                            instructions: string;
+                            /**
+                             * @description What the page asks for.
+                             * @enum {unknown}
+                             */
+                            reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                            /** @description Who may claim it. */
+                            claimableBy: string[];
+                            /**
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @enum {unknown}
+                             */
+                            record: "mask" | "keep" | "pause";
+                            /** @description The page that is shown first. */
+                            pageId?: string;
+                            /** @description Origins of the documents that may be loaded meanwhile. */
+                            allowedOrigins?: string[];
+                            /** @description Seconds of a lease. */
+                            leaseSeconds: number;
+                            /** @description Counts the changes of control of the session. */
+                            fence: number;
+                            /** @description A program or a person. */
+                            requestedBy: {
+                                /**
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @enum {unknown}
+                                 */
+                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                                /** @description Id of the agent key or account. */
+                                id?: string;
+                            };
+                            /** @description A program or a person. */
+                            holder?: {
+                                /**
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @enum {unknown}
+                                 */
+                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                                /** @description Id of the agent key or account. */
+                                id?: string;
+                            };
+                            /**
+                             * Format: date-time
+                             * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                             */
+                            claimedAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                             */
+                            leaseExpiresAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                            /** @description What the person wrote. Untrusted text. */
+                            note?: string;
+                            /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                            evidence?: Record<string, unknown>;
+                            /** @description Address of the page at the end, without its query and fragment. */
+                            url?: string;
+                            /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                            claimUrl?: string;
+                            /** @description To people who read one: name of the application. */
+                            applicationName?: string;
+                            /** @description To people who read an open one: origin of the page that is shown first. */
+                            pageOrigin?: string;
+                            /** @description What was changed in the request. */
+                            warnings?: components["schemas"]["Warning"][];
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestHandoff: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "sessionId": "3f0c8f5e-0000-7000-8000-000000000000",
+                 *       "instructions": "Enter the code from your bank app.",
+                 *       "reason": "otp",
+                 *       "ttlSeconds": 600
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The running session.
+                     */
+                    sessionId: string;
+                    /** @description What the person is asked to do, as plain text. The first 280 characters are shown before the person takes control. */
+                    instructions: string;
+                    /**
+                     * @description What the page asks for.
+                     * @enum {unknown}
+                     */
+                    reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                    /**
+                     * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                     * @default 600
+                     */
+                    ttlSeconds?: number;
+                    /**
+                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                     * @default 120
+                     */
+                    leaseSeconds?: number;
+                    /**
+                     * @description `members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.
+                     * @default [
+                     *       "members"
+                     *     ]
+                     */
+                    claimableBy?: ("members" | "link")[];
+                    /** @description The page that is shown first: a CDP target id. */
+                    pageId?: string;
+                    /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                    allowedOrigins?: string[];
+                    /**
+                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                     * @default mask
+                     * @enum {unknown}
+                     */
+                    record?: "mask" | "keep" | "pause";
+                    /**
+                     * @description Prolong a session that would end first, as far as the limits of the application allow.
+                     * @default false
+                     */
+                    extendSession?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The hand-off. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the session.
+                         */
+                        sessionId: string;
+                        /**
+                         * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                         * @enum {unknown}
+                         */
+                        origin: "api" | "cdp" | "operation" | "viewer";
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /** @description What the person is asked to do. Empty if a viewer took control. */
+                        instructions: string;
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description Who may claim it. */
+                        claimableBy: string[];
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description The page that is shown first. */
+                        pageId?: string;
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Seconds of a lease. */
+                        leaseSeconds: number;
+                        /** @description Counts the changes of control of the session. */
+                        fence: number;
+                        /** @description A program or a person. */
+                        requestedBy: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /** @description A program or a person. */
+                        holder?: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         */
+                        claimedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description What the person wrote. Untrusted text. */
+                        note?: string;
+                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        evidence?: Record<string, unknown>;
+                        /** @description Address of the page at the end, without its query and fragment. */
+                        url?: string;
+                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        claimUrl?: string;
+                        /** @description To people who read one: name of the application. */
+                        applicationName?: string;
+                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        pageOrigin?: string;
+                        /** @description What was changed in the request. */
+                        warnings?: components["schemas"]["Warning"][];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readHandoff: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait until its status changes. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the hand-off. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hand-off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the session.
+                         */
+                        sessionId: string;
+                        /**
+                         * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                         * @enum {unknown}
+                         */
+                        origin: "api" | "cdp" | "operation" | "viewer";
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /** @description What the person is asked to do. Empty if a viewer took control. */
+                        instructions: string;
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description Who may claim it. */
+                        claimableBy: string[];
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description The page that is shown first. */
+                        pageId?: string;
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Seconds of a lease. */
+                        leaseSeconds: number;
+                        /** @description Counts the changes of control of the session. */
+                        fence: number;
+                        /** @description A program or a person. */
+                        requestedBy: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /** @description A program or a person. */
+                        holder?: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         */
+                        claimedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description What the person wrote. Untrusted text. */
+                        note?: string;
+                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        evidence?: Record<string, unknown>;
+                        /** @description Address of the page at the end, without its query and fragment. */
+                        url?: string;
+                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        claimUrl?: string;
+                        /** @description To people who read one: name of the application. */
+                        applicationName?: string;
+                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        pageOrigin?: string;
+                        /** @description What was changed in the request. */
+                        warnings?: components["schemas"]["Warning"][];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    claimHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the hand-off. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The lease. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        handoffId: string;
+                        /** @description Credential of the person in control, `bhl_…`. Shown once. */
+                        leaseToken: string;
+                        /** @description Fence of this lease. */
+                        fence: number;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt: string;
+                        /** @description Live view with control. It works while the lease lasts. */
+                        liveViewUrl: string;
+                        /** @description What the person is asked to do. */
+                        instructions: string;
+                        /** @description Origins that may be opened. */
+                        allowedOrigins?: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    renewHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the hand-off. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hand-off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the session.
+                         */
+                        sessionId: string;
+                        /**
+                         * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                         * @enum {unknown}
+                         */
+                        origin: "api" | "cdp" | "operation" | "viewer";
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /** @description What the person is asked to do. Empty if a viewer took control. */
+                        instructions: string;
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description Who may claim it. */
+                        claimableBy: string[];
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description The page that is shown first. */
+                        pageId?: string;
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Seconds of a lease. */
+                        leaseSeconds: number;
+                        /** @description Counts the changes of control of the session. */
+                        fence: number;
+                        /** @description A program or a person. */
+                        requestedBy: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /** @description A program or a person. */
+                        holder?: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         */
+                        claimedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description What the person wrote. Untrusted text. */
+                        note?: string;
+                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        evidence?: Record<string, unknown>;
+                        /** @description Address of the page at the end, without its query and fragment. */
+                        url?: string;
+                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        claimUrl?: string;
+                        /** @description To people who read one: name of the application. */
+                        applicationName?: string;
+                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        pageOrigin?: string;
+                        /** @description What was changed in the request. */
+                        warnings?: components["schemas"]["Warning"][];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    completeHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the hand-off. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "outcome": "completed",
+                 *       "note": "Signed in."
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `completed`: done. `declined`: the person did not want to. `failed`: it was not possible.
+                     * @enum {unknown}
+                     */
+                    outcome: "completed" | "declined" | "failed";
+                    /** @description A message for the agent. */
+                    note?: string;
+                    /** @description Facts for the agent. At most 4 KiB. */
+                    evidence?: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The hand-off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the session.
+                         */
+                        sessionId: string;
+                        /**
+                         * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                         * @enum {unknown}
+                         */
+                        origin: "api" | "cdp" | "operation" | "viewer";
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /** @description What the person is asked to do. Empty if a viewer took control. */
+                        instructions: string;
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description Who may claim it. */
+                        claimableBy: string[];
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description The page that is shown first. */
+                        pageId?: string;
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Seconds of a lease. */
+                        leaseSeconds: number;
+                        /** @description Counts the changes of control of the session. */
+                        fence: number;
+                        /** @description A program or a person. */
+                        requestedBy: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /** @description A program or a person. */
+                        holder?: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         */
+                        claimedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description What the person wrote. Untrusted text. */
+                        note?: string;
+                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        evidence?: Record<string, unknown>;
+                        /** @description Address of the page at the end, without its query and fragment. */
+                        url?: string;
+                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        claimUrl?: string;
+                        /** @description To people who read one: name of the application. */
+                        applicationName?: string;
+                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        pageOrigin?: string;
+                        /** @description What was changed in the request. */
+                        warnings?: components["schemas"]["Warning"][];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancelHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the hand-off. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hand-off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the session.
+                         */
+                        sessionId: string;
+                        /**
+                         * @description `api`: requested over this API. `cdp`: with `Berth.handoff`. `operation`: by an operation. `viewer`: a viewer took control in the live view without being asked.
+                         * @enum {unknown}
+                         */
+                        origin: "api" | "cdp" | "operation" | "viewer";
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /** @description What the person is asked to do. Empty if a viewer took control. */
+                        instructions: string;
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description Who may claim it. */
+                        claimableBy: string[];
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description The page that is shown first. */
+                        pageId?: string;
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Seconds of a lease. */
+                        leaseSeconds: number;
+                        /** @description Counts the changes of control of the session. */
+                        fence: number;
+                        /** @description A program or a person. */
+                        requestedBy: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /** @description A program or a person. */
+                        holder?: {
+                            /**
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @enum {unknown}
+                             */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
+                            id?: string;
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         */
+                        claimedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                        /** @description What the person wrote. Untrusted text. */
+                        note?: string;
+                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        evidence?: Record<string, unknown>;
+                        /** @description Address of the page at the end, without its query and fragment. */
+                        url?: string;
+                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        claimUrl?: string;
+                        /** @description To people who read one: name of the application. */
+                        applicationName?: string;
+                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        pageOrigin?: string;
+                        /** @description What was changed in the request. */
+                        warnings?: components["schemas"]["Warning"][];
+                    };
+                };
             };
             /** @description A failure. */
             default: {
@@ -14335,7 +15461,7 @@ export interface operations {
                     /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
                     url: string;
                     /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
-                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled")[];
+                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled")[];
                 };
             };
         };
@@ -14560,7 +15686,7 @@ export interface operations {
                     /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
                     url?: string;
                     /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
-                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled")[];
+                    eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled")[];
                     /**
                      * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
                      * @enum {unknown}
@@ -20551,7 +21677,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account, agent key or consumer with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -20597,10 +21723,10 @@ export interface operations {
                             /** @description Who did it. */
                             actor: {
                                 /**
-                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid.
+                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid, or who had a link. `service`: Berth, by a time limit.
                                  * @enum {unknown}
                                  */
-                                kind: "account" | "agent_key" | "consumer" | "operator" | "anonymous";
+                                kind: "account" | "agent_key" | "consumer" | "operator" | "anonymous" | "service";
                                 /** @description Id of the account, agent key or consumer. */
                                 id?: string;
                                 /** @description Its name at that time. */
@@ -20615,7 +21741,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;
