@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
+import type { Handoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { handoffsPath } from '../harness/handoffs.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -33,6 +35,16 @@ const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
     },
     told => told === wanted.join(),
   );
+
+/** Between a renewal of control (10 s) and the silence that ends a view (25 s). */
+const STEP_MS = 9_000;
+
+/** Milliseconds from the moment when a viewer took control until it ends unless it is renewed. */
+async function leaseOf(id: string): Promise<number> {
+  const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`));
+  const { claimedAt = '', leaseExpiresAt = '' } = body.data[0] ?? {};
+  return Date.parse(leaseExpiresAt) - Date.parse(claimedAt);
+}
 
 /** How often a viewer of the session has disconnected, from the server's log. */
 const timesLeft = (id: string): number =>
@@ -96,9 +108,14 @@ test('input that waits too long is refused with its name, and later input passes
     /it was queued for 30 seconds/,
   );
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
-  for (let step = 0; step < 4; step++) {
-    await server.advance(9_000);
-    // The viewer's input was received, so the clock can be advanced without a timeout of the viewer.
+  for (let step = 1; step <= 4; step++) {
+    await server.advance(STEP_MS);
+    // The lease was renewed and the viewer's input was received, so the clock can be advanced without a timeout of either.
+    await eventually(
+      'the lease to be renewed',
+      () => leaseOf(id),
+      left => left - step * STEP_MS >= 2 * STEP_MS,
+    );
     const pointers = (): number => viewer.messages.filter(({ type }) => type === 'cursor').length;
     const before = pointers();
     viewer.drive({ type: 'mouse', action: 'move', x: 1, y: 1, button: 'none', buttons: 0, clicks: 0, modifiers: 0 });
