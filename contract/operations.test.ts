@@ -4,7 +4,7 @@ import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
 
 /** Fields of answers that grant access. */
-const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl'];
+const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
 /** Operations that answer a session without its connect fields. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];
 
@@ -21,7 +21,7 @@ test('every write that makes something may have a key, and says what else its he
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait, headers: own } = operation(id);
     const headers = Object.keys({ ...propertiesOf(optionalHeadersOf(id)), ...(own && propertiesOf(own)) });
-    const takesKey = method === 'POST' && (credential === 'agentKey' || credential === 'account');
+    const takesKey = method === 'POST' && ['agentKey', 'account', 'agentKeyOrAccount'].includes(credential);
     assert.equal(headers.includes('idempotency-key'), takesKey, id);
     assert.equal(errorsOf(id).includes('idempotency_conflict'), takesKey, id);
     if (mayWait)

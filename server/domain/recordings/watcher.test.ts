@@ -46,7 +46,8 @@ test('reports pages beyond the limit in one event, and each of them in the list 
     },
   };
   const row = { id: ID, status: 'PENDING', settings: {} } as unknown as SessionRow;
-  await watcher.attend?.({ browser } as unknown as LiveSession, row, new AbortController().signal);
+  const live = { browser, onCover: () => ({ close: () => {} }) };
+  await watcher.attend?.(live as unknown as LiveSession, row, new AbortController().signal);
   for (let n = 0; n < PAGES_MAX + 2; n++) tell({ id: `tab-${n}`, kind: 'page' } as unknown as ObservedTarget);
   assert.deepEqual([recorded.length, recorded.at(-1)], [PAGES_MAX, PAGES_MAX - 1]);
   assert.deepEqual(omitted, [
