@@ -380,7 +380,12 @@ const OPERATIONS = Object.entries(described.paths).flatMap(([path, methods]) =>
 );
 const isGuarded = ({ operation }: { operation: Described }): boolean => (operation.security ?? []).length > 0;
 
+const CONSUMER_SIGN_IN = OPERATIONS.map(({ path }) => path)
+  .sort()
+  .filter(path => /^\/v1\/consumer\/.*\/(session\.(start|exchange|refresh)|hosted\.\w+)$/.test(path));
+
 test('the description states which operations require a credential', () => {
+  assert.ok(CONSUMER_SIGN_IN.length > 5);
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
     OPERATIONS.filter(operation => !isGuarded(operation))
@@ -396,6 +401,8 @@ test('the description states which operations require a credential', () => {
       // A signed link is its own credential.
       '/v1/browsers/files/{token}',
       '/v1/config',
+      // Before a consumer has signed in.
+      ...CONSUMER_SIGN_IN,
       ...['/v1/device/authorizations', '/v1/device/tokens'],
       '/v1/purchases/catalog',
       '/v1/receipts/{jti}/status',
@@ -450,7 +457,14 @@ const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'leaseToken' in one || 'claimSecret' in one) === true &&
   operation.security.every(one => !('accessToken' in one));
 
-for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isOfDevice(one) && !isOfOneHandoff(one)))
+/** A session of a consumer is for one application: attacks/consumers tries it at another one. */
+const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
+  operation.security?.some(one => 'consumerSession' in one) === true;
+const OF_KEYS = OF_OTHERS.filter(
+  one => !isForPeople(one) && !isOfDevice(one) && !isOfOneHandoff(one) && !isOfConsumer(one),
+);
+
+for (const { method, path } of OF_KEYS)
   test(`answers 404 to an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
@@ -518,6 +532,8 @@ function bodyFor(method: string, path: string): object {
   if (path.endsWith('/handoffs')) return { sessionId: UNKNOWN_ID, instructions: 'x' };
   if (path.endsWith('/credentials/{id}'))
     return { type: 'api_key', value: { key: 'long-enough' }, hosts: ['a.example.com'] };
+  if (path.endsWith('/providers/{providerId}'))
+    return { title: 'Mine', issuer: 'https://login.example.com', clientId: 'mine' };
   return method === 'PUT' ? {} : { name: 'mine' };
 }
 

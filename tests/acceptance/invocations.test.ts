@@ -60,7 +60,13 @@ test('lists the granted operations with their schemas', async () => {
   const { status, body, text } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
   assert.equal(status, 200, text);
   const ids = body.data.map(({ id }) => id);
-  assert.deepEqual(ids, ['browser.content', 'browser.extract', 'browser.pdf', 'browser.screenshot']);
+  assert.deepEqual(ids, [
+    'browser.content',
+    'browser.download',
+    'browser.extract',
+    'browser.pdf',
+    'browser.screenshot',
+  ]);
   for (const { inputSchema, outputSchema, digest, effect, revision } of body.data) {
     assert.equal(inputSchema.type, 'object');
     assert.equal(outputSchema.type, 'object');
