@@ -81,7 +81,7 @@ pages.set(
 const { port } = pages;
 const server = await startServer({
   pages,
-  env: { BERTH_SLOTS: '4', BERTH_EGRESS_HOSTS: `${pages.settings.BERTH_EGRESS_HOSTS},sub.a.test=127.0.0.1` },
+  env: { BERTH_SLOTS: '8', BERTH_EGRESS_HOSTS: `${pages.settings.BERTH_EGRESS_HOSTS},sub.a.test=127.0.0.1` },
 });
 await liftLimits(server);
 const owner = await Owner.of(server);
