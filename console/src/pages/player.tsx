@@ -45,16 +45,9 @@ export function Player({
     const element = video.current;
     if (!element) return;
     const gone = new AbortController();
-    play(
-      app,
-      url,
-      () => firstAt.current,
-      element,
-      gone.signal,
-      ms => {
-        startedMs.current = ms;
-      },
-    ).catch(problem => gone.signal.aborted || setError(problem));
+    play(app, url, firstAt.current, element, gone.signal, ms => {
+      startedMs.current = ms;
+    }).catch(problem => gone.signal.aborted || setError(problem));
     return () => gone.abort();
   }, [app, url]);
   const tell = (): void => {
@@ -70,9 +63,7 @@ export function Player({
   newest.current = tell;
   // The new position is told at once: the next step of the slider counts from it.
   useEffect(() => {
-    if (!video.current || !seekTo) return;
-    firstAt.current = seekTo.seconds;
-    if (startedMs.current === 0) return;
+    if (!video.current || !seekTo || startedMs.current === 0) return;
     isOpened.current = true;
     video.current.currentTime = seekTo.seconds;
     newest.current();
@@ -100,7 +91,7 @@ export function Player({
 async function play(
   app: string,
   url: string,
-  openAt: () => number | 'end',
+  openAt: number | 'end',
   element: HTMLVideoElement,
   signal: AbortSignal,
   onStart: (ms: number) => void,
@@ -109,11 +100,10 @@ async function play(
   if (!Hls.isSupported()) throw new Error('This browser cannot play the replay. Save the MP4 files instead.');
   const authorization = `Bearer ${await agentKey(app)}`;
   if (signal.aborted) return;
-  const opened = openAt();
   const hls = new Hls({
     // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
-    startPosition: opened === 'end' ? 0 : opened,
+    startPosition: openAt === 'end' ? 0 : openAt,
     xhrSetup: (request, asked) => {
       if (GUARDED.test(new URL(asked, location.href).pathname))
         request.setRequestHeader('authorization', authorization);
@@ -123,15 +113,9 @@ async function play(
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
-    if (openAt() !== 'end' || element.currentTime > 0) return;
+    if (openAt !== 'end' || element.currentTime > 0) return;
     element.currentTime = Math.max(0, details.totalduration - LAST_PICTURE_SECONDS);
   });
-  // hls.js goes to the start position when the first pictures are there; another moment may have been sought meanwhile.
-  const goToNewest = (): void => {
-    const newest = openAt();
-    if (newest !== opened && newest !== 'end') element.currentTime = newest;
-  };
-  element.addEventListener('canplay', goToNewest, { once: true, signal });
   const failed = new Promise<never>((_, reject) => {
     hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {
       if (fatal) reject(new Error(`The replay cannot be played (${details}). Reload the page to try again.`));

@@ -21,8 +21,6 @@ import { Timeline } from './timeline.tsx';
 const LOOK_MS = 4_000;
 /** After the end of a session, its last pictures are still being encoded for this long. */
 const SETTLES_MS = 60_000;
-/** A player that is this near to a moment stands there. */
-const STANDS_SECONDS = 0.05;
 
 const NOT_RECORDED = {
   too_many_at_once: 'because more than 64 pages were open',
@@ -69,14 +67,6 @@ interface Props {
 interface Moment {
   readonly pageId: string;
   readonly seconds: number;
-}
-
-/** A moment that the player reported. */
-interface Reported extends Moment {
-  /** When the first page of the session was painted, in milliseconds since 1970. */
-  readonly sessionStartedMs: number;
-  /** Of the player. Its last picture may be older than the end of the page. */
-  readonly durationSeconds: number;
 }
 
 export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Props) {
@@ -150,25 +140,25 @@ function SessionReplay({
   const [wanted, setWanted] = useState<Moment | undefined>(
     view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
   );
-  const [reported, setReported] = useState<Reported | undefined>();
+  const [position, setPosition] = useState<Position | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events), [data, events]);
   const names = useMemo(() => pageNames(data?.logs ?? []), [data]);
   const page = pages.find(({ pageId }) => pageId === wanted?.pageId) ?? pages[0];
   if (!page) return null;
   const offset = page.startTimeMs / 1000;
   const durationSeconds = Math.max(...pages.map(({ endTimeMs }) => endTimeMs)) / 1000;
-  const seek = (seconds: number): void => {
-    const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
-    setWanted({ pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) });
+  const choose = (pageId: string): void => {
+    setPosition(undefined);
+    setWanted({ pageId, seconds: 0 });
   };
-  const report = ({ startedMs, ...moment }: Position): void =>
-    setReported({ ...moment, pageId: page.pageId, sessionStartedMs: startedMs - page.startTimeMs });
-  const seconds = shownSeconds(page.pageId, wanted, reported);
+  const seek = (seconds: number): void => {
+    const next = pageAt(pages, page, seconds * 1000);
+    if (next !== page) setPosition(undefined);
+    setWanted({ pageId: next.pageId, seconds: Math.max(0, seconds - next.startTimeMs / 1000) });
+  };
   return (
     <>
-      {pages.length > 1 && (
-        <Pages pages={pages} names={names} chosen={page.pageId} choose={pageId => setWanted({ pageId, seconds: 0 })} />
-      )}
+      {pages.length > 1 && <Pages pages={pages} names={names} chosen={page.pageId} choose={choose} />}
       <Player
         key={page.pageId}
         app={app}
@@ -176,29 +166,22 @@ function SessionReplay({
         openAt={wanted?.seconds ?? (failed ? 'end' : 0)}
         poster={poster}
         seekTo={wanted}
-        onPosition={report}
+        onPosition={setPosition}
       />
-      {reported && durationSeconds > 0 && (
+      {position && durationSeconds > 0 && (
         <Timeline
           lanes={lanes}
-          position={{ startedMs: reported.sessionStartedMs, seconds: offset + seconds, durationSeconds }}
+          position={{
+            startedMs: position.startedMs - page.startTimeMs,
+            seconds: offset + position.seconds,
+            durationSeconds,
+          }}
           seek={seek}
-          more={<CopyLink page={page.pageId} seconds={seconds} />}
+          more={<CopyLink page={page.pageId} seconds={position.seconds} />}
         />
       )}
     </>
   );
-}
-
-/**
- * Of the present page. A moment that was sought is shown as such while the player stands at its picture, which may be an earlier one:
- * otherwise the slider would be stuck where a page has no later picture.
- */
-function shownSeconds(pageId: string, wanted: Moment | undefined, reported: Reported | undefined): number {
-  if (reported?.pageId !== pageId) return wanted?.seconds ?? 0;
-  if (wanted?.pageId !== pageId) return reported.seconds;
-  const standsThere = Math.abs(reported.seconds - Math.min(wanted.seconds, reported.durationSeconds)) < STANDS_SECONDS;
-  return standsThere ? wanted.seconds : reported.seconds;
 }
 
 /** The present page if it was in front at the time; else the page that was, or that was opened last before it. */
