@@ -60,6 +60,16 @@ export const EVENTS = {
   'invocation.failed': 'the call of an operation has failed; `code` says why',
   'invocation.ambiguous': 'the call of an operation has ended, and whether its effect has happened is not known',
   'invocation.cancelled': 'the call of an operation was cancelled before anything was sent',
+  'action.prepared': 'an agent asks a person to approve a call; `approver` says who decides',
+  'action.approved': 'a person has approved the Action',
+  'action.refused': 'a person has refused the Action',
+  'action.expired': 'the time of the Action is over, and it was not executed',
+  'action.executed': 'the Action is being executed; the end of the invocation is an event of its own',
+  'action.cancelled': 'the Action was cancelled; `why` says by whom or what',
+  'consumer.session.started': 'a consumer has signed in',
+  'consumer.session.ended': 'a consumer has signed out of one session, or of all',
+  'consumer.session.replayed': 'a code or refresh token came a second time, so its session was ended',
+  'consumer.deleted': 'a consumer has deleted their profile',
 } as const;
 export type EventType = keyof typeof EVENTS;
 export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]; // TypeScript widens the keys
@@ -73,6 +83,7 @@ export const ACTOR_KINDS = [
   'browser',
   'viewer',
   'account',
+  'consumer',
 ] as const;
 
 const EventId = (description: string) => Type.String({ pattern: '^[0-9]{1,16}$', description });
@@ -93,16 +104,14 @@ export const SessionEvent = Type.Object(
       {
         kind: Type.Enum([...ACTOR_KINDS], {
           description:
-            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application.',
+            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of it.',
         }),
-        id: Type.Optional(
-          Type.String({ description: 'With `agentKey`: id of the agent key. With `account`: id of the account.' }),
-        ),
+        id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
       },
       { description: 'Who caused the event.' },
     ),
     detail: AnyObject(
-      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`.',
+      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`. Hand-offs: `handoffId`. Actions: `jobId`, `operationId` and `digest`. Consumers: `consumerId`. No event has an input, an output or the words of an agent.',
     ),
   },
   { description: 'An event of a session, or of the application.' },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Action, ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { AuditPage } from '../../contract/audit.ts';
+import type { SessionEventPage } from '../../contract/events.ts';
 import { canonicalJson } from '../../sdk/canonical-json.ts';
 import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
@@ -200,6 +201,26 @@ test('those who may decide get a mail, without the words of the agent', async ()
   assert.deepEqual([...new Set(about.map(({ to }) => to))].sort(), ['ada@example.com', 'admin@example.com']);
   for (const { text } of about) assert.match(text, /\/approve\/[0-9a-f-]{36}/);
   assert.ok(!about.some(({ text }) => text.includes('customer')));
+});
+
+test('decisions and executions are events, in the order in which they happened, and who decided is in them', async () => {
+  const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
+  const { body, text } = await server.api<SessionEventPage>('GET', path);
+  const first = body.data[0]?.detail.jobId;
+  const course = body.data.filter(({ detail }) => detail.jobId === first);
+  assert.deepEqual(
+    course.map(({ type, actor }) => [type, actor.kind]),
+    [
+      ['action.prepared', 'agentKey'],
+      ['action.approved', 'account'],
+      ['action.executed', 'agentKey'],
+    ],
+  );
+  assert.ok(body.data.some(({ type }) => type === 'action.refused'));
+  assert.ok(body.data.some(({ type, detail }) => type === 'action.approved' && detail.method === 'passkey'));
+  const executed = body.data.find(({ type }) => type === 'action.executed');
+  assert.match(String(executed?.detail.invocationId), /^[0-9a-f-]{36}$/);
+  assert.doesNotMatch(text, /A-\d|customer/);
 });
 
 test('every step is in the audit log with the digest, and no input is', async () => {

@@ -3,12 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 import { createWebhook, Receiver } from '../harness/webhooks.ts';
 
@@ -76,9 +78,60 @@ test('publishing, calls and their ends are events, in the order in which they ha
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
+test('what happens to an Action is an event, with its digest and without its input or the words of the agent', async () => {
+  await createWebhook(server, await ownerToken(server), {
+    ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
+  });
+  await owner.publish('orders.hold', cancelOrder(upstream, { approval: 'member' }));
+  const asking = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.hold' }] });
+  const agent = new ActionAgent(server, asking.key);
+  const [one, other, last] = await Promise.all(
+    ['secret-1', 'secret-2', 'secret-3'].map(orderId =>
+      agent.prepared('orders.hold', { input: { orderId }, reason: `because ${orderId}`, expiresIn: 60 }),
+    ),
+  );
+  assert.ok(one && other && last);
+  await agent.cancel(one.jobId);
+  await owner.send('POST', 'operations/orders.hold/withdraw');
+  await owner.send('POST', 'operations/orders.hold/publish');
+  const late = await agent.prepared('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
+  await server.advance(61_000);
+  const told = await eventually(
+    'the expiry',
+    () => feed('&type=action.prepared,action.cancelled,action.expired'),
+    events => events.some(({ type }) => type === 'action.expired'),
+  );
+  const of = ({ jobId }: { jobId: string }) => told.filter(({ detail }) => detail.jobId === jobId);
+  const facts = (job: { jobId: string; digest: string }) => ({
+    ...{ jobId: job.jobId, operationId: 'orders.hold', digest: job.digest },
+  });
+  assert.deepEqual(
+    of(one).map(({ type, actor, detail }) => [type, actor, detail]),
+    [
+      ['action.prepared', { kind: 'agentKey', id: asking.id }, { ...facts(one), approver: 'member' }],
+      ['action.cancelled', { kind: 'agentKey', id: asking.id }, { ...facts(one), why: 'caller' }],
+    ],
+  );
+  for (const withdrawn of [other, last])
+    assert.deepEqual(of(withdrawn)[1]?.detail, { ...facts(withdrawn), why: 'withdrawn' });
+  assert.deepEqual(
+    of(late).map(({ type, actor }) => [type, actor.kind]),
+    [
+      ['action.prepared', 'agentKey'],
+      ['action.expired', 'clock'],
+    ],
+  );
+  assert.doesNotMatch(JSON.stringify(told), /secret-|because/);
+  const got = await receiver.count('/actions', 8);
+  assert.deepEqual(
+    got.map(({ message }) => message.data.detail),
+    told.map(({ detail }) => detail),
+  );
+});
+
 test('another application does not see them, and input and output are not in them', async () => {
   assert.deepEqual(await feed('', await foreignKey(server)), []);
-  assert.doesNotMatch(JSON.stringify(await feed()), /cancelled"|good|127\.0\.0\.1/);
+  assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
 test('a stream is told of the end of a call as it happens', async () => {

@@ -10,6 +10,7 @@ import type {
   HostedDone,
   HostedSignIn,
 } from '../../contract/consumers.ts';
+import type { SessionEventPage } from '../../contract/events.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
 import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
@@ -228,4 +229,26 @@ test('the audit log has the sign-in, with the consumer as its actor', async () =
   const { body } = await owner.get<{ data: ReadonlyArray<{ actor: object; details: object }> }>(path);
   assert.deepEqual(body.data[0]?.actor, { kind: 'consumer', id: consumer.id });
   assert.deepEqual(body.data[0]?.details, { provider: 'hosted', acr: 'berth:1' });
+});
+
+test('sign-in, sign-out and deletion are events, which name the consumer by id and by nothing else', async () => {
+  const { accessToken, consumer } = await lab.signIn('told@example.com');
+  assert.equal((await lab.send('session.end', {}, accessToken)).status, 204);
+  const again = await lab.signIn('told@example.com');
+  assert.equal((await lab.send('profile.delete', {}, again.accessToken)).status, 202);
+  const { body, text } = await server.api<SessionEventPage>('GET', '/v1/browsers/events?limit=1000');
+  const own = body.data.filter(({ detail }) => detail.consumerId === consumer.id);
+  assert.deepEqual(
+    own.map(({ type, actor, detail }) => [type, actor, detail]),
+    [
+      ['consumer.session.started', { provider: 'hosted', acr: 'berth:1' }],
+      ['consumer.session.ended', { which: 'this' }],
+      ['consumer.session.started', { provider: 'hosted', acr: 'berth:1' }],
+      ['consumer.deleted', {}],
+    ].map(([type, facts]) => [
+      ...[type, { kind: 'consumer', id: consumer.id }],
+      { consumerId: consumer.id, ...Object(facts) },
+    ]),
+  );
+  assert.doesNotMatch(text, /told@example|subject/);
 });

@@ -41,8 +41,9 @@ const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
   operator: 'operator',
   service: 'Berth',
   browser: 'browser',
-  viewer: 'Person',
-  account: 'A member',
+  viewer: 'a person',
+  account: 'a member',
+  consumer: 'an end user',
 };
 
 export function EventsTab({

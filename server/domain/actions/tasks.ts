@@ -8,7 +8,7 @@ import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
-import { BY_OPERATOR } from '../audit/by-caller.ts';
+import { BY_SERVICE } from '../audit/by-caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import { callerOf } from '../invocations/executions.ts';
 import type { ActionAudit } from './action-audit.ts';
@@ -42,7 +42,7 @@ async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: n
     const rows = await within.actions.expire(clock.now(), BATCH);
     // In the order of their applications, because each entry locks the chain of its application until the commit.
     for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
-      await audit.record('action.expired', row, BY_OPERATOR, within);
+      await audit.record('action.expired', row, BY_SERVICE, within);
     return rows.length;
   });
   return { expired };

@@ -7,7 +7,8 @@ import { Audit, type AuditEvent } from './audit.ts';
 
 async function written(event: Partial<AuditEvent>): Promise<NewAuditRow> {
   const rows: NewAuditRow[] = [];
-  const audit = new Audit({ audit: { insert: async row => void rows.push(row) } }, systemClock);
+  const applicationEvents = { append: async () => {} };
+  const audit = new Audit({ audit: { insert: async row => void rows.push(row) }, applicationEvents }, systemClock);
   await audit.record({ action: 'token.created', actor: { kind: 'operator' }, outcome: 'success', ...event });
   return rows[0] ?? assert.fail('nothing was written');
 }

@@ -5,6 +5,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
 import type { Json } from '../../kit/json.ts';
+import { toldAs } from './told.ts';
 
 /**
  * A fact about the action: an id, a name or a number. Never a secret, and no content that a caller stores elsewhere.
@@ -33,6 +34,7 @@ export interface AuditEvent extends AuditSource {
 /** The transaction that `Store.atomically` provides. */
 export interface AuditTransaction {
   readonly audit: Pick<Store['audit'], 'insert'>;
+  readonly applicationEvents: Store['applicationEvents'];
 }
 
 const TEXT_CHARACTERS_MAX = 200;
@@ -42,21 +44,24 @@ const DETAILS_MAX = 16;
 const CREDENTIAL = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
 
 export class Audit {
-  readonly #rows: Pick<Store['audit'], 'insert'>;
+  readonly #store: AuditTransaction;
   readonly #clock: Clock;
 
-  constructor({ audit }: { readonly audit: Pick<Store['audit'], 'insert'> }, clock: Clock) {
-    this.#rows = audit;
+  constructor(store: AuditTransaction, clock: Clock) {
+    this.#store = store;
     this.#clock = clock;
   }
 
-  /** Resolves when the entry is durable. `within`: as part of the transaction that makes the change. */
+  /**
+   * Resolves when the entry is durable. `within`: as part of the transaction that makes the change, at its end, because others
+   * wait for the locks of the entry and of its event.
+   */
   async record(event: AuditEvent, within?: AuditTransaction): Promise<void> {
-    const rows = within?.audit ?? this.#rows;
+    const { audit, applicationEvents } = within ?? this.#store;
     const at = this.#clock.now();
     const { actor, via, target, ip, userAgent, requestId, details = {} } = event;
     const { action, outcome, applicationId, accountId } = event;
-    await rows.insert({
+    await audit.insert({
       ...{ id: newId<AuditId>(at), at, action, outcome, details: boundedDetails(details) },
       actor: { ...actor, ...(actor.name === undefined ? {} : { name: bounded(actor.name) }) },
       ...(applicationId ? { applicationId } : {}),
@@ -67,6 +72,8 @@ export class Audit {
       ...(userAgent === undefined ? {} : { userAgent: bounded(userAgent) }),
       ...(requestId === undefined ? {} : { requestId: bounded(requestId) }),
     });
+    const told = applicationId && toldAs(event, at);
+    if (told) await applicationEvents.append(applicationId, told);
   }
 }
 

@@ -23,5 +23,8 @@ export const byAgent = ({ keyId, source }: AgentCaller): AuditSource => ({
   ...source,
 });
 
+/** A time limit. */
+export const BY_SERVICE: AuditSource = { actor: { kind: 'service' } };
+
 /** Who has a link and no account. */
 export const ANONYMOUS: AuditSource = { actor: { kind: 'anonymous' } };

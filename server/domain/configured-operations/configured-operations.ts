@@ -331,7 +331,11 @@ export class ConfiguredOperations {
     return { ...viewOf(row), ...(revision === undefined ? {} : { revision }) };
   }
 
-  #cancelActions(within: Pick<Atomic, 'actions' | 'audit'>, caller: AccountCaller, row: OperationRow): Promise<void> {
+  #cancelActions(
+    within: Pick<Atomic, 'actions'> & AuditTransaction,
+    caller: AccountCaller,
+    row: OperationRow,
+  ): Promise<void> {
     const { audit, clock } = this.#parts;
     return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
   }

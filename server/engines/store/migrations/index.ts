@@ -39,6 +39,7 @@ import { up as handoffs } from './0042-handoffs.ts';
 import { up as actions } from './0043-actions.ts';
 import { up as consumers } from './0044-consumers.ts';
 import { up as fleet } from './0045-fleet.ts';
+import { up as consumerEvents } from './0046-consumer-events.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -80,4 +81,5 @@ export const migrations: Record<string, Migration> = {
   '0043-actions': { up: actions },
   '0044-consumers': { up: consumers },
   '0045-fleet': { up: fleet },
+  '0046-consumer-events': { up: consumerEvents },
 };

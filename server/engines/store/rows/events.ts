@@ -51,10 +51,29 @@ export type SessionEventType =
   | 'invocation.succeeded'
   | 'invocation.failed'
   | 'invocation.ambiguous'
-  | 'invocation.cancelled';
+  | 'invocation.cancelled'
+  | 'action.prepared'
+  | 'action.approved'
+  | 'action.refused'
+  | 'action.expired'
+  | 'action.executed'
+  | 'action.cancelled'
+  | 'consumer.session.started'
+  | 'consumer.session.ended'
+  | 'consumer.session.replayed'
+  | 'consumer.deleted';
 
 export interface Actor {
-  readonly kind: 'agentKey' | 'client' | 'clock' | 'operator' | 'service' | 'browser' | 'viewer' | 'account';
+  readonly kind:
+    | 'agentKey'
+    | 'client'
+    | 'clock'
+    | 'operator'
+    | 'service'
+    | 'browser'
+    | 'viewer'
+    | 'account'
+    | 'consumer';
   readonly id?: string;
 }
 

@@ -1,0 +1,69 @@
+// Audit entries that are events of their application too, for its feed and its webhooks: which, and what of them. An event goes to
+// programs of the application, so it has ids and words of ours only: no input, no words of an agent, and no data of a consumer.
+import type { AuditAction } from '../../../contract/audit.ts';
+import type { EventType } from '../../../contract/events.ts';
+import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
+import type { Actor, NamedEvent } from '../../engines/store/rows/events.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
+
+export interface Recorded {
+  readonly action: AuditAction;
+  readonly actor: NewAuditRow['actor'];
+  readonly target?: Named;
+  readonly details?: Readonly<Record<string, Json | readonly string[]>>;
+}
+
+interface Telling {
+  /** The name of the target's id. */
+  readonly target?: string;
+  readonly details: readonly string[];
+}
+
+const ACTION = { target: 'jobId', details: ['operationId', 'digest'] } as const;
+const DECIDED = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
+
+/** What anybody can cause without an account, such as a sign-in that failed, is in the audit log only. */
+const TOLD = {
+  'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },
+  'action.approved': DECIDED,
+  'action.refused': DECIDED,
+  'action.expired': ACTION,
+  'action.executed': { ...ACTION, details: [...ACTION.details, 'invocationId'] },
+  'action.cancelled': { ...ACTION, details: [...ACTION.details, 'why'] },
+  'consumer.session.started': { details: ['provider', 'acr'] },
+  'consumer.session.ended': { details: ['which'] },
+  'consumer.session.replayed': { details: [] },
+  'consumer.deleted': { details: [] },
+} as const satisfies Partial<Record<AuditAction & EventType, Telling>>;
+
+const isTold = (action: AuditAction): action is keyof typeof TOLD => Object.hasOwn(TOLD, action);
+
+/** Undefined: programs are not told. */
+export function toldAs({ action, actor, target, details = {} }: Recorded, at: Date): NamedEvent | undefined {
+  if (!isTold(action)) return undefined;
+  const telling: Telling = TOLD[action];
+  const facts = telling.details.flatMap(name => {
+    const value = details[name];
+    return value === undefined || typeof value === 'object' ? [] : [[name, value] as const];
+  });
+  const detail: JsonObject = {
+    ...(telling.target && target ? { [telling.target]: target.id } : {}),
+    ...(actor.kind === 'consumer' && actor.id !== undefined ? { consumerId: actor.id } : {}),
+    ...Object.fromEntries(facts),
+  };
+  return { type: action, at, actor: actorOf(actor), detail };
+}
+
+const KINDS: Readonly<Record<Recorded['actor']['kind'], Actor['kind']>> = {
+  account: 'account',
+  agent_key: 'agentKey',
+  consumer: 'consumer',
+  operator: 'operator',
+  anonymous: 'service',
+  service: 'clock',
+};
+
+const actorOf = ({ kind, id }: Recorded['actor']): Actor => ({
+  kind: KINDS[kind],
+  ...(id === undefined ? {} : { id }),
+});
