@@ -113,7 +113,13 @@ export interface SelectState {
 }
 
 export type ServerMessage =
-  | { readonly type: 'welcome'; readonly right: 'view' | 'control'; readonly holder: string }
+  | {
+      readonly type: 'welcome';
+      readonly right: 'view' | 'control';
+      readonly holder: string;
+      /** Whether DevTools opens with this address. */
+      readonly devtools: boolean;
+    }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
   /** The icon at a `faviconUrl` as a data URL, sent once when it is loaded. */
   | { readonly type: 'icon'; readonly url: string; readonly data: string }

@@ -2,7 +2,8 @@
 import type { FrameHead, ServerMessage, ViewerMessage } from '../../contract/live-messages.ts';
 
 const RETRY_MIN_MS = 250;
-const RETRY_MAX_MS = 5_000;
+/** A person who has control in a hand-off must be back within seconds of the service. */
+const RETRY_MAX_MS = 2_000;
 
 export interface ConnectionListener {
   message(message: ServerMessage): void;

@@ -1,8 +1,8 @@
-// The link to DevTools for the watched page, for viewers who may take control. Opens a new tab without a reference to this one.
+// The link to DevTools for the watched page, for viewers with an agent key behind their address. Opens a new tab without a reference to this one.
 import { parts } from './parts.ts';
 
-export function linkDevtools(page: string, mayDrive: boolean): void {
-  parts.devtools.hidden = !mayDrive || page === '';
+export function linkDevtools(page: string, isAllowed: boolean): void {
+  parts.devtools.hidden = !isAllowed || page === '';
   const address = new URL(`${location.pathname.replace(/\/$/, '')}/devtools`, location.href);
   address.searchParams.set('token', new URLSearchParams(location.search).get('token') ?? '');
   address.searchParams.set('page', page);

@@ -16,7 +16,9 @@ const DISCONNECTED = 'browserbase-disconnected';
 
 const asked = new URLSearchParams(location.search);
 let right: 'view' | 'control' = 'view';
-let who: 'you' | 'other' | 'agent' = 'agent';
+/** `unknown` while there is no connection: what is typed then would reach nobody. */
+let who: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
+let hasDevtools = false;
 let fence = 0;
 let shown = '';
 let noticeUntil: ReturnType<typeof setTimeout> | undefined;
@@ -50,6 +52,10 @@ const connection = new Connection({
   message: receive,
   frame: (head, jpeg) => view.draw(head, jpeg),
   connection: state => {
+    if (state !== 'open') {
+      who = 'unknown';
+      showControl();
+    }
     if (state === 'lost') notify('The connection was lost. Connecting again…', false);
     if (state === 'refused') notify('The live view cannot be opened. Its address may have expired.', false);
     if (state === 'open') notify('');
@@ -67,6 +73,7 @@ function receive(message: ServerMessage): void {
   switch (message.type) {
     case 'welcome':
       right = message.right;
+      hasDevtools = message.devtools;
       return showControl();
     case 'tabs':
       bar.tabs(message.tabs);
@@ -77,7 +84,7 @@ function receive(message: ServerMessage): void {
       shown = message.page;
       bar.page(message);
       followed.page(shown);
-      linkDevtools(shown, right === 'control');
+      linkDevtools(shown, hasDevtools);
       if (hasControl()) overlays.show(message.dialog, message.select, message.files);
       return;
     case 'control':
@@ -112,13 +119,15 @@ function receive(message: ServerMessage): void {
 function showControl(): void {
   document.body.classList.toggle('in-control', hasControl());
   parts.controls.hidden = right === 'view';
+  parts.control.hidden = asked.get('controls') === 'false';
   parts.control.textContent = hasControl() ? 'Give back' : 'Take control';
   parts.keyboard.hidden = !hasControl() || hasKeyboard();
-  parts.control.disabled = who === 'other';
+  parts.control.disabled = who === 'other' || who === 'unknown';
   parts.state.textContent = {
     you: `You are in control. Input of the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
     other: 'Another person is in control.',
     agent: 'The agent is in control.',
+    unknown: 'Connecting…',
   }[who];
   bar.setControl(hasControl());
   if (hasControl()) input.focus();

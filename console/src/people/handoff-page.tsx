@@ -24,6 +24,9 @@ const SHOWN_MAX = 280;
 /** They would show a text in another order than it has. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const RENEWALS_PER_LEASE = 3;
+/** After a renewal that got no answer. */
+const RENEW_AGAIN_MS = 2_000;
+const NO_ANSWER = 'Berth does not answer at the moment. You keep control if it is back soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 const REASONS: Readonly<Record<Handoff['reason'], string>> = {
@@ -189,7 +192,7 @@ function Work({
     (reason: Error): void => {
       // The lease has ended; anything else, such as a service that restarts, passes.
       if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
-      else setError(reason);
+      else setError(reason instanceof HandoffRefused ? reason : new Error(NO_ANSWER));
     },
     [lost],
   );
@@ -258,10 +261,10 @@ function Work({
   );
 }
 
-/** A service on loopback has several names, and only what this origin serves may be framed. */
+/** A service on loopback has several names, and only what this origin serves may be framed. This page has buttons of its own. */
 function here(url: string): string {
   const { pathname, search } = new URL(url);
-  return pathname + search;
+  return `${pathname}${search}&controls=false`;
 }
 
 /** While this page runs. One that sleeps loses its lease. */
@@ -273,7 +276,14 @@ function useRenewal(
 ): void {
   const [everyMs] = useState(() => Math.max(5_000, (Date.parse(leaseExpiresAt) - Date.now()) / RENEWALS_PER_LEASE));
   useEffect(() => {
-    const renew = (): void => void renewLease(place, leaseToken).then(renewed, failed);
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const renew = (): void => {
+      clearTimeout(again);
+      renewLease(place, leaseToken).then(renewed, reason => {
+        failed(reason);
+        again = setTimeout(renew, RENEW_AGAIN_MS);
+      });
+    };
     const timer = setInterval(renew, Math.min(everyMs, 30_000));
     const woken = (): void => {
       if (!document.hidden) renew();
@@ -284,6 +294,7 @@ function useRenewal(
     document.addEventListener('visibilitychange', woken);
     addEventListener('message', ended);
     return () => {
+      clearTimeout(again);
       clearInterval(timer);
       document.removeEventListener('visibilitychange', woken);
       removeEventListener('message', ended);

@@ -79,7 +79,9 @@ export class Viewer {
         if (this.#control && this.#watching) await viewing.page(this.#watching.page)?.inputSent();
       }),
     );
-    this.#send({ type: 'welcome', right: claims.right, holder: this.#holder });
+    const { right, keyId } = claims;
+    // The person of a hand-off has no agent key, and speaks no CDP.
+    this.#send({ type: 'welcome', right, holder: this.#holder, devtools: right === 'control' && keyId !== undefined });
     this.#sendTabs();
     this.#sendControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
