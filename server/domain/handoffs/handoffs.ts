@@ -26,7 +26,8 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
 import { handoffEnded, staleFence } from './faults.ts';
-import type { Claimer, Lease } from './lease.ts';
+import type { Lease } from './lease.ts';
+import type { Claimer } from './lease-parts.ts';
 import type { HandoffRequests, Requester } from './requests.ts';
 import { handoffView, isOpen } from './view.ts';
 

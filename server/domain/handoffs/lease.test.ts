@@ -10,7 +10,10 @@ import { silentLog } from '../../kit/log.ts';
 import { until } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
-import { BY_CLOCK, GONE_MS, LEASE_MS, Lease } from './lease.ts';
+import { Lease } from './lease.ts';
+import { BY_CLOCK } from './lease-parts.ts';
+import { GONE_MS } from './lease-state.ts';
+import { LEASE_MS } from './taken-control.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;

@@ -1,6 +1,6 @@
 // Which commands of the agent wait while a person has control: those that act on pages, and in a masked hand-off all that could
 // read them.
-import type { Control } from '../../domain/handoffs/lease.ts';
+import type { Control } from '../../domain/handoffs/control.ts';
 import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 

@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
-import type { Control, Lease } from '../../domain/handoffs/lease.ts';
+import type { Control } from '../../domain/handoffs/control.ts';
+import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';

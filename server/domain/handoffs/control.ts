@@ -1,0 +1,31 @@
+// Control of a session by a person, as the live view and the connections of the agent see it.
+import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { HandoffId } from '../../kit/ids.ts';
+
+export interface Control {
+  readonly handoffId: HandoffId;
+  /** False: a viewer took control unasked. */
+  readonly isAsked: boolean;
+  readonly holder: string;
+  readonly fence: number;
+  readonly expiresAt: Date;
+  /** Pages must not be read by the agent. */
+  readonly masks: boolean;
+  readonly allowedOrigins: readonly string[] | undefined;
+}
+
+/** Undefined while nobody has control. */
+export function controlOf(row: HandoffRow): Control | undefined {
+  const { id, origin, status, holder, fence, leaseExpiresAt, record, allowedOrigins } = row;
+  if (status !== 'claimed' || holder === undefined || !leaseExpiresAt) return undefined;
+  const isAsked = origin !== 'viewer';
+  const masks = isAsked && record !== 'keep';
+  return { handoffId: id, isAsked, holder, fence, expiresAt: leaseExpiresAt, masks, allowedOrigins };
+}
+
+/** Frames inside of a page may be of any origin. */
+export const onlyOrigins = (origins: readonly string[]): NavigationRule => ({
+  allows: (_hostname, frame, url) => frame === 'inner' || origins.includes(URL.parse(url)?.origin ?? ''),
+  onRefused: () => {},
+});

@@ -1,0 +1,112 @@
+// The transactions of one session's lease. Each locks the fence, settles what is over already, and then makes its change.
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { Atomic } from '../../engines/store/store.ts';
+import type { HandoffId } from '../../kit/ids.ts';
+import type { AuditSource } from '../audit/audit.ts';
+import { notFound } from '../faults.ts';
+import { handoffEnded } from './faults.ts';
+import type { LeaseNews } from './lease-news.ts';
+import { BY_CLOCK, type LeasedSession, type LeaseParts } from './lease-parts.ts';
+
+/** The fence of the session, locked until the transaction ends. */
+export interface Locked {
+  readonly fence: number;
+  /** Whether the session runs and does not end. */
+  readonly runs: boolean;
+}
+
+type Work<T> = (within: Atomic, locked: Locked, open: HandoffRow | undefined) => Promise<T>;
+
+export class LeaseChanges {
+  readonly #parts: LeaseParts;
+  readonly #session: Pick<LeasedSession, 'id' | 'applicationId'>;
+  readonly #news: LeaseNews;
+  /** Changes are made one after another, so that what is remembered is what was committed last. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isLeft = false;
+
+  constructor(parts: LeaseParts, session: LeasedSession, news: LeaseNews) {
+    this.#parts = parts;
+    this.#session = session;
+    this.#news = news;
+  }
+
+  /** The session has ended, or is left to the next process, which settles what is over. */
+  leave(): void {
+    this.#isLeft = true;
+  }
+
+  /** `committed` is called with the result before the next change begins. */
+  make<T>(work: Work<T>, committed: (result: T) => void = () => {}): Promise<T> {
+    return this.#inTurn(async (within, locked, open) => {
+      if (!open || this.#isLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
+      const settled = await this.#settled(within, locked.fence, open);
+      return work(within, { ...locked, fence: settled.fence }, settled.open);
+    }, committed);
+  }
+
+  /** For a change that ends what is over itself. */
+  makeEnd<T>(work: Work<T>, committed: (result: T) => void = () => {}): Promise<T> {
+    return this.#inTurn(work, committed);
+  }
+
+  #inTurn<T>(work: Work<T>, committed: (result: T) => void): Promise<T> {
+    const { id, applicationId } = this.#session;
+    const change = async (): Promise<T> => {
+      const result = await this.#parts.store.atomically(async within => {
+        const locked = await within.controls.lockFence(applicationId, id);
+        if (!locked) throw notFound('Session', id);
+        return work(within, locked, await within.handoffs.openOf(id));
+      });
+      committed(result);
+      return result;
+    };
+    const done = this.#turn.then(change);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  /** A lease or a request that is over, although nobody could write that down in time. */
+  async #settled(
+    within: Atomic,
+    fence: number,
+    open: HandoffRow,
+  ): Promise<{ readonly fence: number; readonly open: HandoffRow | undefined }> {
+    if (open.status === 'claimed' && open.origin !== 'viewer') {
+      const row = await this.returned(within, fence, open, BY_CLOCK);
+      return { fence: row.fence, open: row.status === 'requested' ? row : undefined };
+    }
+    await within.handoffs.change(open.id, { ...ended('expired', this.#parts.clock.now()), fence: fence + 1 });
+    await within.controls.setFence(this.#session.id, fence + 1);
+    return { fence: fence + 1, open: undefined };
+  }
+
+  /** Back in the queue, or over if its time is. */
+  async returned(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
+    const now = this.#parts.clock.now();
+    const isLate = open.expiresAt <= now;
+    const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, fence: fence + 1 };
+    const change = isLate ? { ...lease, ...ended('expired', now) } : { ...lease, status: 'requested' as const };
+    const row = await within.handoffs.change(open.id, change);
+    if (!row) throw notFound('Hand-off', open.id);
+    await within.controls.setFence(this.#session.id, row.fence);
+    await this.#news.audit(within, isLate ? 'handoff.expired' : 'handoff.returned', row, source);
+    return row;
+  }
+
+  /** Why this hand-off is not the open one. */
+  async notOpen(within: Atomic, id: HandoffId): Promise<Error> {
+    const row = await within.handoffs.get(this.#session.applicationId, id);
+    return row ? handoffEnded(row) : notFound('Hand-off', id);
+  }
+}
+
+const isOver = ({ leaseExpiresAt, expiresAt }: HandoffRow, now: Date): boolean => (leaseExpiresAt ?? expiresAt) <= now;
+
+export const isHeld = (open: HandoffRow | undefined, id: HandoffId, fence: number): open is HandoffRow =>
+  open?.id === id && open.fence === fence && open.status === 'claimed';
+
+/** What changes in a hand-off at its end. */
+export const ended = (status: HandoffRow['status'], endedAt: Date) => ({
+  ...{ status, endedAt, leaseHash: null, leaseExpiresAt: null, claimHash: null, holder: null },
+});

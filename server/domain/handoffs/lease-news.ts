@@ -1,0 +1,82 @@
+// Who is told of a change of control: the audit log, the events of the session, the clients of the agent, and the log.
+import type { AuditAction } from '../../../contract/audit.ts';
+import type { Actor, SessionEventType } from '../../engines/store/rows/events.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { Atomic } from '../../engines/store/store.ts';
+import { reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { AuditSource, Detail } from '../audit/audit.ts';
+import type { LeaseParts } from './lease-parts.ts';
+
+/** An event for the clients of the agent. */
+export interface Notice {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export class LeaseNews {
+  readonly #parts: LeaseParts;
+  readonly #session: SessionId;
+  readonly #agents = new Set<(notice: Notice) => void>();
+
+  constructor(parts: LeaseParts, session: SessionId) {
+    this.#parts = parts;
+    this.#session = session;
+  }
+
+  onNotice(listener: (notice: Notice) => void): { close(): void } {
+    this.#agents.add(listener);
+    return { close: () => void this.#agents.delete(listener) };
+  }
+
+  close(): void {
+    this.#agents.clear();
+  }
+
+  /** In the transaction of the change. */
+  audit(
+    within: Atomic,
+    action: AuditAction,
+    row: HandoffRow,
+    source: AuditSource,
+    details: Readonly<Record<string, Detail>> = {},
+  ): Promise<void> {
+    const holder = row.holderKind
+      ? { holderKind: row.holderKind, ...(row.holderId ? { holder: row.holderId } : {}) }
+      : {};
+    return this.#parts.audit.record(
+      {
+        ...{ ...source, action, applicationId: row.applicationId, outcome: 'success' },
+        target: { kind: 'handoff', id: row.id },
+        details: { sessionId: row.sessionId, fence: row.fence, ...holder, ...details },
+      },
+      within,
+    );
+  }
+
+  /** After the commit. */
+  event(type: SessionEventType, detail: JsonObject, actor: Actor = { kind: 'viewer' }): void {
+    const { events, clock, log } = this.#parts;
+    events
+      .append(this.#session, { type, at: clock.now(), actor, detail })
+      .catch(error => log.warn('session.event_not_written', { sessionId: this.#session, error }));
+  }
+
+  tellAgents(method: string, params: JsonObject): void {
+    const notice: Notice = { method, params };
+    for (const tell of [...this.#agents]) tell(notice);
+  }
+
+  notWritten(error: unknown): void {
+    this.#parts.log.warn('control.end_not_written', { sessionId: this.#session, reason: reason(error) });
+  }
+}
+
+/** What every event of a hand-off says. */
+export const shown = ({ id, fence }: HandoffRow): JsonObject => ({ handoffId: id, fence });
+
+export const viewerOf = ({ holderId }: HandoffRow): Actor => ({
+  kind: 'viewer',
+  ...(holderId === undefined ? {} : { id: holderId }),
+});

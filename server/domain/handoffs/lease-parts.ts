@@ -1,0 +1,45 @@
+// What the lease of a session works with, and what its callers say.
+import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { Audit, AuditSource } from '../audit/audit.ts';
+import type { Cover } from '../sessions/live.ts';
+
+export interface LeaseParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly store: Pick<Store, 'atomically'>;
+  readonly events: Pick<EventRows, 'append'>;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
+/** The session that is leased. */
+export interface LeasedSession {
+  readonly id: SessionId;
+  readonly applicationId: ApplicationId;
+  setCover(cover: Cover | undefined): void;
+  readonly browser: {
+    /** Documents that the rule does not allow are not loaded until the result is closed. */
+    guardNavigationsForNow(rule: NavigationRule): Promise<Closeable>;
+  };
+  hold(): { close(): void };
+}
+
+/** Who claims a hand-off, verified by the caller. */
+export interface Claimer {
+  readonly kind: 'account' | 'link';
+  readonly id?: string;
+  readonly source: AuditSource;
+}
+
+/** What the person says at the end. */
+export interface Done {
+  readonly outcome: 'completed' | 'declined' | 'failed';
+  readonly note?: string;
+  readonly evidence?: JsonObject;
+  readonly url?: string;
+}
+
+export const BY_CLOCK: AuditSource = { actor: { kind: 'service' } };

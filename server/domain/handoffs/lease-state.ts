@@ -1,0 +1,158 @@
+// What this process remembers of the control of one session, and what follows from it for the session: the cover, the hold, the allowed
+// origins, the queue of the agent, and when control is over.
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import { callAt, plus } from '../../kit/clock.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { Cover } from '../sessions/live.ts';
+import { AgentQueue } from './agent-queue.ts';
+import { type Control, controlOf, onlyOrigins } from './control.ts';
+import type { LeasedSession, LeaseParts } from './lease-parts.ts';
+
+/** A person whose live view is closed for longer has left the hand-off. */
+export const GONE_MS = 60_000;
+
+export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
+  readonly session: LeasedSession;
+  /** Called when the time of the hand-off that is open, or of its lease, is over. */
+  readonly isDue: (row: HandoffRow) => void;
+  readonly guardNotClosed: (error: unknown) => void;
+}
+
+export class LeaseState {
+  readonly queue: AgentQueue;
+  readonly #parts: LeaseStateParts;
+  readonly #listeners = new Set<() => void>();
+  #row: HandoffRow | undefined;
+  #control: Control | undefined;
+  /** Live views of the person in control. */
+  #attached = 0;
+  #goneAt: Date | undefined;
+  #hold: { close(): void } | undefined;
+  #guard: Closeable | undefined;
+  #due: { close(): void } | undefined;
+  #isClosed = false;
+
+  constructor(parts: LeaseStateParts) {
+    this.#parts = parts;
+    this.queue = new AgentQueue(parts.clock);
+  }
+
+  /** Continues what an earlier process has left. */
+  async adopt(row: HandoffRow): Promise<void> {
+    if (row.status === 'claimed') await this.openGuard(row);
+    this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
+    this.set(row);
+  }
+
+  get row(): HandoffRow | undefined {
+    return this.#row;
+  }
+
+  get control(): Control | undefined {
+    return this.#control;
+  }
+
+  get isAsked(): boolean {
+    return this.#row !== undefined && this.#row.origin !== 'viewer';
+  }
+
+  isFresh(fence: number): boolean {
+    return this.#control?.fence === fence && this.#control.expiresAt > this.#parts.clock.now();
+  }
+
+  onChange(listener: () => void): { close(): void } {
+    this.#listeners.add(listener);
+    return { close: () => void this.#listeners.delete(listener) };
+  }
+
+  /** What was committed. */
+  set(row: HandoffRow | undefined): void {
+    const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
+    const control = row && controlOf(row);
+    this.#row = row;
+    this.#control = control;
+    // The first live view may be opened at any time of the lease.
+    if (control && control.fence !== before.fence && control.isAsked && this.#attached === 0) this.#goneAt = undefined;
+    this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
+    if (this.isAsked) this.#hold ??= this.#parts.session.hold();
+    else this.#letGo();
+    if (!control) this.#closeGuard();
+    this.#arm();
+    if (!control) this.queue.release();
+    if (row?.id === before.id && row?.status === before.status && control?.fence === before.fence) return;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Control has ended here, before it is written down. */
+  dropControl(): void {
+    this.#control = undefined;
+    this.#due?.close();
+  }
+
+  async openGuard({ allowedOrigins }: HandoffRow): Promise<void> {
+    if (!allowedOrigins) return;
+    const guard = await this.#parts.session.browser.guardNavigationsForNow(onlyOrigins(allowedOrigins));
+    this.#closeGuard();
+    this.#guard = guard;
+  }
+
+  /** A live view of the person in control was opened. */
+  attached(): { close(): void } {
+    this.#attached++;
+    this.#goneAt = undefined;
+    this.#arm();
+    return {
+      close: () => {
+        if (--this.#attached > 0) return;
+        this.#leaveSoon();
+      },
+    };
+  }
+
+  /** The person has renewed the lease, so they are there although no live view is open. */
+  renewed(): void {
+    if (this.#goneAt) this.#leaveSoon();
+  }
+
+  /** Nothing becomes due any more. */
+  stopWaiting(): void {
+    this.#isClosed = true;
+    this.#due?.close();
+  }
+
+  /** The session has ended, or is left to the next process. */
+  close(): void {
+    this.queue.release();
+    this.#letGo();
+    this.#listeners.clear();
+  }
+
+  #leaveSoon(): void {
+    this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
+    this.#arm();
+  }
+
+  #letGo(): void {
+    this.#hold?.close();
+    this.#hold = undefined;
+  }
+
+  #closeGuard(): void {
+    const guard = this.#guard;
+    this.#guard = undefined;
+    if (guard) Promise.resolve(guard.close()).catch(this.#parts.guardNotClosed);
+  }
+
+  #arm(): void {
+    this.#due?.close();
+    const row = this.#row;
+    if (!row || this.#isClosed) return;
+    this.#due = callAt(this.#parts.clock, this.#dueAt(row), () => this.#parts.isDue(row));
+  }
+
+  #dueAt({ status, expiresAt, leaseExpiresAt = expiresAt, origin }: HandoffRow): Date {
+    if (status === 'requested') return expiresAt;
+    const goneAt = origin === 'viewer' ? undefined : this.#goneAt;
+    return goneAt && goneAt < leaseExpiresAt ? goneAt : leaseExpiresAt;
+  }
+}

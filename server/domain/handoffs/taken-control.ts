@@ -1,0 +1,104 @@
+// Control that a viewer takes in the live view without being asked: a hand-off of origin `viewer`, renewed by the server while the
+// live view is open.
+import type { Actor } from '../../engines/store/rows/events.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type HandoffId, type KeyId, newId } from '../../kit/ids.ts';
+import type { Control } from './control.ts';
+import { ended, type LeaseChanges } from './lease-changes.ts';
+import type { LeaseNews } from './lease-news.ts';
+import type { LeasedSession } from './lease-parts.ts';
+import type { LeaseState } from './lease-state.ts';
+
+/** Renewed while the live view is open. After a disconnect, the rest is the time to reconnect. */
+export const LEASE_MS = 30_000;
+
+export interface TakenControlParts {
+  readonly session: Pick<LeasedSession, 'id' | 'applicationId'>;
+  readonly state: LeaseState;
+  readonly changes: LeaseChanges;
+  readonly news: LeaseNews;
+  readonly clock: Clock;
+  /** The agent key that created the session. */
+  readonly keyId: KeyId | undefined;
+}
+
+export class TakenControl {
+  readonly #parts: TakenControlParts;
+
+  constructor(parts: TakenControlParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined if another person has control, or is asked to take it. */
+  async take(holder: string): Promise<Control | undefined> {
+    const { state, changes, news, session, clock } = this.#parts;
+    const before = state.control?.holder;
+    const row = await changes.make(
+      async (within, { fence, runs }, open) => {
+        if (!runs || (open && (open.origin !== 'viewer' || open.holder !== holder))) return undefined;
+        const now = clock.now();
+        const lease = { fence: fence + 1, leaseExpiresAt: plus(now, LEASE_MS) };
+        await within.controls.setFence(session.id, lease.fence);
+        if (open) return within.handoffs.change(open.id, lease);
+        const row = { ...this.#rowFor(holder, now), ...lease };
+        await within.handoffs.insert(row);
+        return row;
+      },
+      row => row && state.set(row),
+    );
+    if (!row) {
+      news.event('control.refused', { why: state.row ? 'held' : 'not_running' });
+      return undefined;
+    }
+    if (before !== holder) news.event('control.taken', { fence: row.fence });
+    return state.control;
+  }
+
+  /** False if control has ended. */
+  async renew({ holder, fence }: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
+    const { state, changes, clock } = this.#parts;
+    if (!state.isFresh(fence)) return false;
+    const row = await changes.make(
+      async (within, _, open) => {
+        if (open?.fence !== fence || open.holder !== holder || open.status !== 'claimed') return undefined;
+        return within.handoffs.change(open.id, { leaseExpiresAt: plus(clock.now(), LEASE_MS) });
+      },
+      // Control may have ended while the change was written.
+      row => row && state.control?.fence === fence && state.set(row),
+    );
+    return row !== undefined && state.isFresh(fence);
+  }
+
+  /** Ends here even if the database cannot be written. */
+  async end(
+    fence: number,
+    status: 'completed' | 'expired',
+    type: 'control.given_back' | 'control.expired',
+    actor: Actor,
+  ): Promise<void> {
+    const { state, changes, news, session, clock } = this.#parts;
+    if (state.control?.fence !== fence) return;
+    state.dropControl();
+    await changes
+      .makeEnd(async (within, locked, open) => {
+        if (open?.fence !== fence) return;
+        await within.controls.setFence(session.id, locked.fence + 1);
+        await within.handoffs.change(open.id, { ...ended(status, clock.now()), fence: locked.fence + 1 });
+      })
+      .catch(error => news.notWritten(error));
+    news.event(type, { fence }, actor);
+    if (!state.control) state.set(undefined);
+  }
+
+  #rowFor(holder: string, now: Date): HandoffRow {
+    const { session, keyId } = this.#parts;
+    return {
+      ...{ id: newId<HandoffId>(now), applicationId: session.applicationId, sessionId: session.id, origin: 'viewer' },
+      ...{ status: 'claimed', instructions: '', reason: 'other', claimableBy: 'viewer', record: 'keep', fence: 0 },
+      ...{ leaseSeconds: LEASE_MS / 1000, requesterKind: 'viewer', createdAt: now, expiresAt: plus(now, LEASE_MS) },
+      ...{ claimTries: 0, holder, holderKind: 'viewer', claimedAt: now },
+      ...(keyId ? { keyId } : {}),
+    };
+  }
+}
