@@ -12,6 +12,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect, parseArgs } from 'node:util';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
+import { memoryFolder } from './memory-folder.ts';
 
 const ROOT = dirname(import.meta.dirname);
 /**
@@ -44,6 +45,9 @@ const { values, positionals: words } = parseArgs({
   allowPositionals: true,
 });
 const { slow, watch, engine, name: namePattern } = values;
+// Slow tests write more than fits in memory.
+const temporary = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
+if (temporary !== undefined) process.env.TMPDIR = temporary;
 /** tests/harness/engine.ts reads it in the test processes. */
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
@@ -70,20 +74,31 @@ const PARTS: readonly Part[] = [
 /** The longest files are started first, so that none remains alone at the end. */
 const LONG = [
   'faults/churn',
+  'acceptance/console-looks',
   'acceptance/clients',
   'acceptance/warm',
+  'acceptance/fleet',
+  'acceptance/cli.test',
+  'fuzz/fuzz',
+  'acceptance/live-page',
+  'acceptance/docs',
+  'acceptance/console-many',
+  'acceptance/console.test',
+  'acceptance/console-invocations',
   'attacks/allowed-domains',
   'attacks/exfiltration',
-  'acceptance/cli',
-  'acceptance/live-page',
-  'faults/context-save',
+  'attacks/credential-table',
+  'attacks/typed-credentials',
+  'acceptance/http-rules',
+  'acceptance/typed-credentials',
   'faults/kill-moments',
-  'acceptance/contexts.test',
+  'faults/context-save',
   'faults/files',
+  'faults/database-kill',
+  'faults/fleet',
+  'acceptance/contexts.test',
   'acceptance/recordings.test',
   'acceptance/sessions',
-  'faults/database-kill',
-  'acceptance/console.test',
   'acceptance/devtools',
   'acceptance/proxies',
 ];
