@@ -178,20 +178,8 @@ async function imageOf(
 type Check = (input: unknown) => Issue[];
 
 const CHECKS = Object.fromEntries(
-  Object.entries(BROWSER_TOOLS).map(([name, { input }]: [string, { input: TSchema }]) => [
-    name,
-    lazily(() => validatorOf(input)),
-  ]),
+  Object.entries(BROWSER_TOOLS).map(([name, { input }]: [string, { input: TSchema }]) => [name, validatorOf(input)]),
 ) as Readonly<Record<BrowserToolName, Check>>; // TypeScript widens the keys
-
-/** Compiled by its first use. */
-function lazily(make: () => Check): Check {
-  let made: Check | undefined;
-  return input => {
-    made ??= make();
-    return made(input);
-  };
-}
 
 const refused = (issues: readonly Issue[]): ToolResult => ({
   text: `The arguments are not valid. ${issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
