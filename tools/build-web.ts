@@ -6,8 +6,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { buildConsole, buildConsumerPages, buildLiveView, buildRunner } from './build-console.ts';
-import { buildDocs } from './docs-site/build-docs.ts';
 import { digestOfSources } from './web-digest.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -33,6 +31,9 @@ export async function buildWeb(say: (text: string) => void = () => {}): Promise<
 }
 
 async function build(folder: string): Promise<void> {
+  // Imported only here, because Vite takes long to load, and a build is rarely needed.
+  const { buildConsole, buildConsumerPages, buildLiveView, buildRunner } = await import('./build-console.ts');
+  const { buildDocs } = await import('./docs-site/build-docs.ts');
   const aside = join(WEB, `making-${randomUUID()}`);
   mkdirSync(aside, { recursive: true });
   try {
