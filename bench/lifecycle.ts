@@ -9,7 +9,7 @@ import { type Comparison, comparison } from './statistics.ts';
 
 const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
-const REFILLED_MS = 60_000;
+const REFILLED_MS = 120_000;
 
 /** The settings of a warm browser. */
 const SETTINGS = {
@@ -71,14 +71,15 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
   return figures;
 }
 
-/** Waits until the warm pool is full. */
+/** Waits until the warm pool is full, and the recordings of ended sessions are stored: their work belongs to this block. */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
   const isStill = async (): Promise<boolean> => {
     const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
-    const still = waiting > 0 && waiting === boxes && waiting === before;
+    const unstored = count('berth_recordings_unstored');
+    const still = waiting > 0 && waiting === boxes && waiting === before && unstored === 0;
     before = waiting;
     if (!still) await systemClock.sleep(STILL_MS);
     return still;

@@ -16,6 +16,7 @@ export interface MetricSources {
   warmStarting(): number;
   isDemandContinuous(): boolean;
   waiting(): number;
+  unstoredRecordings(): number;
 }
 
 export interface Metrics {
@@ -137,6 +138,14 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     registers,
     collect() {
       this.set(sources.waiting());
+    },
+  });
+  new Gauge({
+    name: 'berth_recordings_unstored',
+    help: 'Recorded pages that have ended and are not encoded and stored yet.',
+    registers,
+    collect() {
+      this.set(sources.unstoredRecordings());
     },
   });
 }

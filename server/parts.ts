@@ -78,7 +78,10 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     ...{ invocations, mail: families.mail.service, applications: identity.applications },
     endUsers: endUsersIn(store),
   });
-  measure(metrics, sourcesOf(foundation, admission, sessions, lives, runtime.host));
+  measure(metrics, {
+    ...sourcesOf(foundation, admission, sessions, lives, runtime.host),
+    unstoredRecordings: families.recordings.unstored,
+  });
 
   const host = openHost(runtime, foundation, { admission, sessions, lives });
 
@@ -103,7 +106,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isolation: slots.form,
     missing: slots.missing,
     first,
-    stop: how => stop(how, { sessions, invocations, scope, fleet: foundation.fleet }),
+    stop: how => stop(how, { sessions, invocations, scope, fleet: foundation.fleet, recordings: families.recordings }),
   };
 }
 
@@ -112,17 +115,19 @@ interface Stopping {
   readonly invocations: Family;
   readonly scope: Scope;
   readonly fleet: Fleet;
+  readonly recordings: { storeAll(): Promise<void> };
 }
 
 /** Calls of operations are left before their sessions, so that none takes its closed connection for a lost browser. */
 async function stop(
   how: 'leave' | 'drain',
-  { sessions: { service }, invocations, scope, fleet }: Stopping,
+  { sessions: { service }, invocations, scope, fleet, recordings }: Stopping,
 ): Promise<void> {
   await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
   if (how === 'drain') {
     await service.endAll({ status: 'COMPLETED', reason: 'drained' });
+    await recordings.storeAll();
     await fleet.leave('left');
   } else {
     await invocations.close?.();
@@ -147,7 +152,7 @@ const sourcesOf = (
   { pool }: OpenedSessions,
   lives: LiveSessions,
   host: HostId,
-): MetricSources => ({
+): Omit<MetricSources, 'unstoredRecordings'> => ({
   sessionsByStatus: () => store.sessions.countByStatus(host),
   clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
   slots: config.slots,

@@ -1,9 +1,10 @@
 // The wiring of the host: its readings come from the operating system and from the parts of the server.
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { HOST_SAMPLE_MS, Host } from '../domain/host/host.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { thisMachine } from '../engines/slots/capacity.ts';
 import { examine } from '../engines/slots/doctor.ts';
+import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
@@ -11,9 +12,6 @@ import type { Foundation } from './foundation.ts';
 import { readiness } from './readiness.ts';
 import type { OpenedSessions } from './sessions.ts';
 import { slotOptions } from './slots.ts';
-
-/** The kernel counts in steps of 10 ms for each processor. */
-const MEASURED_LEAST_MS = 200;
 
 export interface HostDeps {
   readonly admission: Pick<Admission, 'queue'>;
@@ -51,23 +49,3 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
 }
 
 export type OpenedHost = ReturnType<typeof openHost>;
-
-/** The part of all processors that was busy since the call before; of a shorter time, what that call said. */
-function processorShare(): () => number {
-  let before = processorTimes();
-  let share = 0;
-  return () => {
-    const now = processorTimes();
-    const [busy, all] = [now.busy - before.busy, now.all - before.all];
-    if (all < MEASURED_LEAST_MS) return share;
-    before = now;
-    share = Math.min(1, Math.max(0, busy / all));
-    return share;
-  };
-}
-
-function processorTimes(): { readonly busy: number; readonly all: number } {
-  const times = cpus().map(cpu => cpu.times);
-  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
-  return { all, busy: all - times.reduce((sum, { idle }) => sum + idle, 0) };
-}

@@ -1,4 +1,5 @@
 // The wiring of recordings: the recorder in the data folder, the stores behind it, and its background task.
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Forget } from '../domain/files/retention.ts';
 import { Addresses } from '../domain/recordings/addresses.ts';
@@ -20,12 +21,19 @@ import { mp4Head } from '../engines/recorder/mp4.ts';
 import { Pictures } from '../engines/recorder/pictures.ts';
 import { Recorder } from '../engines/recorder/recorder.ts';
 import type { Store } from '../engines/store/store.ts';
+import { reason } from '../kit/fault.ts';
 import type { SessionId } from '../kit/ids.ts';
+import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { within } from '../kit/wait.ts';
 import type { Foundation } from './foundation.ts';
 
 const ASSEMBLE = 'assemble';
 const ASSEMBLE_MS = 2_000;
+/** With one processor: an encoder may use it while this part of it, or less, is busy. With more, while one is free. */
+const QUIET_SHARE_LEAST = 0.25;
+/** How long a drain waits until recordings are stored. What is left is stored by the next start on this data folder. */
+const STORED_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
   const { host, clock, log } = runtime;
@@ -49,6 +57,12 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, run: () => assembler.tend() }],
+    unstored: () => recorder.unstored,
+    /** Before the process ends for good: nothing may stay in the data folder of a host that is removed. */
+    storeAll: () =>
+      within(STORED_MS, 'the recordings to be stored', () => recorder.settledAll()).catch(error =>
+        log.warn('recording.not_stored_at_drain', { reason: reason(error) }),
+      ),
     recover: async () => {
       for (const session of await recorder.leftovers()) await recorder.finish(session as SessionId);
     },
@@ -65,10 +79,13 @@ async function openRecorder(
 ): Promise<Recorder> {
   const { config, slots, workers, scope } = foundation;
   const folder = join(config.dataDir, 'recordings');
+  const share = processorShare();
+  const quietShare = Math.max(QUIET_SHARE_LEAST, 1 - 1 / availableParallelism());
   return scope.own(
     await Recorder.open({
       ...{ folder, sink, workers, clock, log },
       confine: (program, args) => slots.helper(program, args, ENCODER_BOUNDS),
+      isQuiet: () => share() <= quietShare,
       ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}),
     }),
   );

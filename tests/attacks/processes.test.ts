@@ -8,6 +8,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
 import { encodersOf } from '../harness/encoders.ts';
 import { openPages } from '../harness/pages.ts';
+import { replaysOf } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
@@ -95,7 +96,7 @@ test('runs ffmpeg without access to files, network or privileges of the server',
   await setTimeout(RECORDED_MS);
   const looking = seenEncoder(() => existsSync(begun));
   await server.release(id);
-  const ffmpeg = await looking;
+  const [ffmpeg] = await Promise.all([looking, replaysOf(server, id)]); // Asked for, it is encoded at once.
   assert.notEqual(ffmpeg?.uid, process.getuid?.() === 0 ? 0 : undefined);
   assert.deepEqual([ffmpeg?.noNewPrivileges, ffmpeg?.seccomp], [true, FILTERED]);
   assert.match(ffmpeg?.capabilities ?? '', /^0+$/);

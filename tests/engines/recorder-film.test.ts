@@ -115,7 +115,7 @@ async function filmed(
     await journal.take(frame(atMs, jpeg));
   }
   await journal.end(endMs);
-  await pipeline.finish();
+  await pipeline.finish(Promise.resolve());
   return { segments, lost };
 }
 

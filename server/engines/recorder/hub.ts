@@ -53,6 +53,11 @@ export class Hub {
     };
   }
 
+  /** The page has ended: its picture is not kept in memory. */
+  clear(): void {
+    this.#newest = undefined;
+  }
+
   show(frame: Frame): void {
     this.#newest = frame;
     for (const seen of this.#viewers) seen(frame);

@@ -145,6 +145,7 @@ export class PageJournal {
       // After a gap the last picture is written once more, so that the recording is as long as the page existed.
       if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
+      this.#last = undefined; // The files have it.
     });
   }
 

@@ -49,6 +49,8 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly encodes: EncodeQueue;
   /** Whether its segments may be held back and encoded together. */
   readonly mayHold: () => boolean;
+  /** Resolves when the rest of the page, which has ended, is to be encoded. */
+  readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
   /** Undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
@@ -174,6 +176,10 @@ export class PageRecording {
     return this.#pipeline.stored();
   }
 
+  get hasEnded(): boolean {
+    return this.#ending;
+  }
+
   /** Resolves when everything is stored, or when nothing more will be stored. */
   get settled(): Promise<void> {
     return this.#settled.promise;
@@ -192,7 +198,8 @@ export class PageRecording {
     const endMs = atMs ?? journal.nowMs;
     this.#closeSpan(endMs);
     await journal.end(endMs);
-    void this.#pipeline.finish().then(this.#settled.resolve);
+    this.hub.clear();
+    void this.#pipeline.finish(this.#options.due()).then(this.#settled.resolve);
   }
 
   /** Ends a recording without a capture, at the time at which its process last wrote its time. */

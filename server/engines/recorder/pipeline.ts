@@ -72,7 +72,6 @@ export class Pipeline implements Closeable {
   #still: Promise<Still | undefined> = Promise.resolve(undefined);
   #held: Job[] = [];
   readonly #released: Job[] = [];
-  #isLast = false;
   /** Segments that are not stored yet. */
   waiting = 0;
 
@@ -91,7 +90,7 @@ export class Pipeline implements Closeable {
       this.#released.shift();
       this.waiting--;
     });
-    if (this.#isLast || !this.#options.mayHold()) this.release();
+    if (!this.#options.mayHold()) this.release();
   }
 
   /** Whether segments that are held back must be encoded now. */
@@ -118,11 +117,18 @@ export class Pipeline implements Closeable {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
 
-  /** No more segments come. Resolves when everything is stored and the folder is removed, or the pipeline is closed. */
-  finish(): Promise<void> {
-    this.#isLast = true;
-    this.release();
-    this.#work = Promise.all([this.#work, this.#notes]).then(() =>
+  /**
+   * No more segments come; the rest is encoded when `due` resolves. Resolves when everything is stored and the folder is
+   * removed, or the pipeline is closed.
+   */
+  finish(due: Promise<void>): Promise<void> {
+    const released = due.then(() => {
+      if (!this.#closing.signal.aborted) this.release();
+    });
+    const closed = new Promise<void>(resolve => {
+      this.#closing.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    this.#work = Promise.all([Promise.race([released, closed]), this.#work, this.#notes]).then(() =>
       this.#untilDone(async () => {
         await this.#options.sink.done();
         await this.#options.folder.remove();

@@ -10,6 +10,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { EncodeQueue } from './encode-queue.ts';
+import { EndedRecordings } from './ended-recordings.ts';
 import { type Confine, Ffmpeg } from './ffmpeg.ts';
 import type { Frame, Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
@@ -45,6 +46,8 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Maximum number of ffmpeg processes at the same time. */
   readonly encoders?: number;
   readonly backlog?: BacklogLimits;
+  /** Whether a processor is free: recordings of ended sessions wait for it. Default: one always is. */
+  readonly isQuiet?: () => boolean;
 }
 
 /** Why a part of a session is not recorded. */
@@ -62,6 +65,7 @@ export interface RecordingOptions {
 export class Recorder implements Closeable {
   readonly ffmpeg: Ffmpeg;
   readonly #encodes: EncodeQueue;
+  readonly #ended: EndedRecordings;
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
@@ -81,6 +85,8 @@ export class Recorder implements Closeable {
     this.ffmpeg = new Ffmpeg(options.confine, options.ffmpegPath, options.encoders);
     this.#encodes = new EncodeQueue(this.ffmpeg, options.clock, options.log);
     this.#backlog = new Backlog(options.backlog);
+    const { clock, isQuiet = () => true } = options;
+    this.#ended = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHold(session) });
   }
 
   static async open(options: RecorderOptions): Promise<Recorder> {
@@ -110,14 +116,23 @@ export class Recorder implements Closeable {
 
   /** Someone watches the recording: encodes without delay for a while. Resolves when segments held back are stored. */
   async markWatched(session: string): Promise<void> {
-    await this.#sessions.get(session)?.markWatched();
+    const recording = this.#sessions.get(session);
+    if (!recording) return;
+    const isFirst = !recording.isWatchedNow;
+    await recording.markWatched();
+    this.#ended.ask(session);
+    if (isFirst) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
   }
 
-  /** The session has ended: ends its pages and encodes the rest. Also for a session that a killed server left. */
+  /** The session has ended: ends its pages; the rest is encoded later. Also for a session that a killed server left. */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
     this.#sessions.delete(session);
-    if (recording) return recording.end();
+    if (recording) {
+      await recording.end();
+      if (recording.isWatchedNow) this.#ended.ask(session);
+      return;
+    }
     for (const page of await this.#pagesOf(session)) {
       if (this.#isResumed(session, page)) continue;
       this.#resumedPages.add(join(session, String(page)));
@@ -129,9 +144,24 @@ export class Recorder implements Closeable {
   /** Waits until the recording of an ended session is stored. False if it is not, as when the recorder closes. */
   async settled(session: string): Promise<boolean> {
     await this.finish(session);
-    const pages = [...this.#unstored].filter(({ id }) => id.session === session);
-    await Promise.all(pages.map(page => page.settled));
+    this.#ended.ask(session);
+    await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
     return (await this.#pagesOf(session)).length === 0;
+  }
+
+  /** The number of pages that have ended and are not stored yet. */
+  get unstored(): number {
+    return [...this.#unstored].filter(page => page.hasEnded).length;
+  }
+
+  /** Resolves when the recordings of all ended sessions are stored, or the recorder closes. */
+  async settledAll(): Promise<void> {
+    this.#ended.askAll();
+    await Promise.all([...this.#unstored].filter(page => page.hasEnded).map(page => page.settled));
+  }
+
+  #endedPagesOf(session: string): readonly PageRecording[] {
+    return [...this.#unstored].filter(page => page.id.session === session && page.hasEnded);
   }
 
   #isResumed(session: string, page: number): boolean {
@@ -154,6 +184,7 @@ export class Recorder implements Closeable {
     await this.#ticking;
     for (const session of this.#sessions.values()) session.pause();
     await Promise.all([...this.#unstored].map(page => page.leave()));
+    await this.#ended.close();
     this.#sessions.clear();
     await this.#alive?.close();
   }
@@ -185,10 +216,9 @@ export class Recorder implements Closeable {
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
-  /** Nothing is held back for a session that is ending or has ended. */
   #mayHold(session: string): boolean {
-    const recording = this.#sessions.get(session);
-    return !!recording && !recording.isWatchedNow && !this.#diskIsFull && this.#backlog.isEasyFor(session);
+    const isWatched = this.#sessions.get(session)?.isWatchedNow ?? false;
+    return !isWatched && !this.#diskIsFull && this.#backlog.isEasyFor(session);
   }
 
   async #pagesOf(session: string): Promise<readonly number[]> {
@@ -203,6 +233,7 @@ export class Recorder implements Closeable {
       path: join(folder, session, String(page)),
       encodes: this.#encodes,
       mayHold: () => this.#mayHold(session),
+      due: () => this.#ended.due(session),
       sink,
       clock,
       log,

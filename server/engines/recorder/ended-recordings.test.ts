@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import { ENDED_WAIT_MS, EndedRecordings } from './ended-recordings.ts';
+
+class Host {
+  readonly clock = new TestClock();
+  readonly released: string[] = [];
+  readonly full = new Set<string>();
+  isQuiet = false;
+  readonly ended = new EndedRecordings({
+    clock: this.clock,
+    isQuiet: () => this.isQuiet,
+    mayWait: session => !this.full.has(session),
+  });
+
+  end(...sessions: readonly string[]): void {
+    for (const session of sessions) void this.ended.due(session).then(() => this.released.push(session));
+  }
+
+  async pass(ms: number): Promise<readonly string[]> {
+    await turn();
+    this.clock.advance(ms);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    return this.released;
+  }
+}
+
+test('a recording is due at once while a processor is free, or when too many bytes wait', async () => {
+  const host = new Host();
+  host.full.add('b');
+  host.end('a', 'b');
+  assert.deepEqual(await host.pass(0), ['b']);
+  host.isQuiet = true;
+  host.end('c');
+  assert.deepEqual(await host.pass(0), ['b', 'c']);
+  await host.ended.close();
+});
+
+test('recordings wait for a free processor, one session after the other, the oldest first', async () => {
+  const host = new Host();
+  host.end('a', 'a', 'b', 'c');
+  assert.deepEqual(await host.pass(10_000), []);
+  host.isQuiet = true;
+  assert.deepEqual(await host.pass(500), ['a', 'a']);
+  assert.deepEqual(await host.pass(500), ['a', 'a', 'b']);
+  host.isQuiet = false;
+  assert.deepEqual(await host.pass(10_000), ['a', 'a', 'b']);
+  await host.ended.close();
+});
+
+test('a recording that is asked for does not wait, the others do', async () => {
+  const host = new Host();
+  host.end('a', 'b');
+  host.ended.ask('b');
+  assert.deepEqual(await host.pass(500), ['b']);
+  await host.ended.close();
+});
+
+test('a recording waits for a bounded time, and with a bounded number of others', async () => {
+  const host = new Host();
+  host.end('a');
+  assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
+  host.end(...Array.from({ length: 501 }, (_, index) => `s${index}`));
+  assert.deepEqual(await host.pass(0), ['a', 's0']);
+  assert.equal(host.ended.size, 500);
+  await host.ended.close();
+});
+
+test('closing releases all that wait', async () => {
+  const host = new Host();
+  host.end('a', 'b');
+  await host.pass(0);
+  await host.ended.close();
+  assert.deepEqual(await host.pass(0), ['a', 'b']);
+  host.end('c');
+  assert.deepEqual(await host.pass(0), ['a', 'b', 'c']);
+});

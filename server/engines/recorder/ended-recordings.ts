@@ -1,0 +1,88 @@
+// When recordings of ended sessions are encoded: while a processor is free, or somebody asks. Encoding takes the processor
+// from the sessions that follow, and most recordings are never looked at. The frames are in the data folder until then.
+import type { Clock } from '../../kit/clock.ts';
+import type { Closeable } from '../../kit/scope.ts';
+
+const TICK_MS = 500;
+/** A recording waits at most this long for a free processor. */
+export const ENDED_WAIT_MS = 300_000;
+/** Maximum number of pages that wait. Each keeps some kilobytes of memory. */
+const WAITING_MAX = 500;
+
+export interface EndedRecordingsOptions {
+  readonly clock: Clock;
+  /** Whether a processor is free. Asked every half second while recordings wait. */
+  readonly isQuiet: () => boolean;
+  /** False: too many bytes wait on the disk. */
+  readonly mayWait: (session: string) => boolean;
+}
+
+interface Waiting {
+  readonly session: string;
+  readonly sinceMs: number;
+  readonly resolve: () => void;
+}
+
+export class EndedRecordings implements Closeable {
+  readonly #options: EndedRecordingsOptions;
+  readonly #closing = new AbortController();
+  #waiting: Waiting[] = [];
+  #ticking: Promise<void> | undefined;
+
+  constructor(options: EndedRecordingsOptions) {
+    this.#options = options;
+  }
+
+  /** Pages of ended sessions that wait for their time. */
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** Resolves when the page of this session is to be encoded. */
+  due(session: string): Promise<void> {
+    const { clock, isQuiet, mayWait } = this.#options;
+    if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ session, sinceMs: clock.monotonicMs(), resolve });
+    if (this.#waiting.length > WAITING_MAX) this.#release(this.#waiting.slice(0, 1));
+    this.#ticking ??= this.#tick();
+    return promise;
+  }
+
+  /** Somebody asks for the recording of this session. */
+  ask(session: string): void {
+    this.#release(this.#waiting.filter(one => one.session === session));
+  }
+
+  askAll(): void {
+    this.#release(this.#waiting);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the recorder is closed'));
+    this.askAll();
+    await this.#ticking;
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, isQuiet, mayWait } = this.#options;
+    const { signal } = this.#closing;
+    while (!signal.aborted && this.#waiting.length > 0) {
+      await clock.sleep(TICK_MS, signal).catch(() => {});
+      const nowMs = clock.monotonicMs();
+      // One session at a time while a processor is free, so that the next look sees what this one costs.
+      const oldest = isQuiet() ? this.#waiting[0]?.session : undefined;
+      this.#release(
+        this.#waiting.filter(
+          ({ session, sinceMs }) => session === oldest || nowMs - sinceMs >= ENDED_WAIT_MS || !mayWait(session),
+        ),
+      );
+    }
+    this.#ticking = undefined;
+  }
+
+  #release(due: readonly Waiting[]): void {
+    this.#waiting = this.#waiting.filter(one => !due.includes(one));
+    for (const { resolve } of due) resolve();
+  }
+}

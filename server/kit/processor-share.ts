@@ -1,0 +1,25 @@
+// The part of the host's processors that is busy, from the counters of the kernel.
+import { cpus } from 'node:os';
+
+/** The kernel counts in steps of 10 ms for each processor. */
+const MEASURED_LEAST_MS = 200;
+
+/** The part of all processors (0 to 1) that was busy since the call before; of a shorter time, what that call said. */
+export function processorShare(): () => number {
+  let before = processorTimes();
+  let share = 0;
+  return () => {
+    const now = processorTimes();
+    const [busy, all] = [now.busy - before.busy, now.all - before.all];
+    if (all < MEASURED_LEAST_MS) return share;
+    before = now;
+    share = Math.min(1, Math.max(0, busy / all));
+    return share;
+  };
+}
+
+function processorTimes(): { readonly busy: number; readonly all: number } {
+  const times = cpus().map(cpu => cpu.times);
+  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { all, busy: all - times.reduce((sum, { idle }) => sum + idle, 0) };
+}
