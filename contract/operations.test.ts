@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
+import { TOKEN_SCOPES, TOKEN_SCOPES_WITHOUT_EFFECT } from './tokens.ts';
 
 /** Fields of answers that grant access. */
 const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
@@ -28,4 +29,13 @@ test('every write that makes something may have a key, and says what else its he
       for (const code of ['concurrency_limit', 'rate_limited', 'capacity'] as const)
         assert.ok(errorsOf(id).includes(code), `${id} ${code}`);
   }
+});
+
+test('the scopes of tokens that are said to have no effect are those that no operation for accounts asks for', () => {
+  const forAccounts = OPERATION_IDS.filter(id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential));
+  const asked = new Set(forAccounts.flatMap(id => [...(operation(id).scopes ?? [])]));
+  assert.deepEqual(
+    TOKEN_SCOPES.filter(scope => !asked.has(scope)),
+    [...TOKEN_SCOPES_WITHOUT_EFFECT],
+  );
 });

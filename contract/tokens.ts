@@ -29,6 +29,15 @@ export const TOKEN_SCOPES = [
 ] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
+/** Scopes of families that are not there yet. A token may have them, so that it need not be replaced. */
+export const TOKEN_SCOPES_WITHOUT_EFFECT = [
+  'connections:write',
+  'flows:write',
+  'invocations:test',
+  'reconciliations:write',
+  'purchases:read',
+] as const satisfies readonly TokenScope[];
+
 /** Allows listing, issuing and revoking tokens of the account. Cannot be passed on. */
 export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
 
@@ -94,8 +103,7 @@ export const CreateToken = Type.Object({
   scopes: Type.Array(Type.Enum([...TOKEN_SCOPES]), {
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
-    description:
-      'Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write`, `limits:write` and `audit:read`.',
+    description: `Permissions of the token. Only scopes that the calling token has, and never \`account:tokens\` (list, issue and revoke tokens). Without an effect so far: ${TOKEN_SCOPES_WITHOUT_EFFECT.map(scope => `\`${scope}\``).join(', ')}.`,
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('Id of an application.'), {
