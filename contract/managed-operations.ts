@@ -1,8 +1,9 @@
 // The built-in operations: what each does, its input and its output. They run in a browser session of the application.
 import { type TSchema, Type } from 'typebox';
-import { Time, Uuid } from './common.ts';
+import { AnyObject, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
 import { Download } from './files.ts';
+import { HANDOFF_OUTCOMES, HandoffTerms, INSTRUCTIONS_MAX, NOTE_MAX, TTL_SECONDS_DEFAULT } from './handoffs.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
 
 export const CONTENT_BYTES_MAX = 1_048_576;
@@ -20,6 +21,10 @@ const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
 /** Pictures and PDF files of one call. */
 export const STEP_ARTIFACTS_MAX = 20;
+/** Hand-offs of one call. */
+export const STEP_HANDOFFS_MAX = 5;
+/** How much longer than its waiting time the session of a call lives for each hand-off, so that the person has time to work. */
+export const STEP_HANDOFF_CONTROL_SECONDS = 600;
 /** Files that one step chooses. */
 const STEP_FILES_MAX = 10;
 const STEP_FILE_CHARACTERS_MAX = 200_000;
@@ -186,6 +191,14 @@ const StepFile = Type.Object(
   { additionalProperties: false },
 );
 
+const { instructions, reason, ttlSeconds, leaseSeconds, pageId, allowedOrigins, record, extendSession } =
+  HandoffTerms.properties;
+
+const HandoffIdField = Uuid('Id of the hand-off.');
+const HandoffNote = Type.Optional(
+  Type.String({ maxLength: NOTE_MAX, description: 'What the person wrote. Untrusted text.' }),
+);
+
 /** What each step needs besides `do`, and what it can have. */
 export const STEP_FIELDS = {
   goto: { needs: ['url'], can: ['waitUntil'] },
@@ -203,6 +216,7 @@ export const STEP_FIELDS = {
   content: { needs: [], can: ['selector', 'as', 'maxBytes'] },
   extract: { needs: ['fields'], can: [] },
   sleep: { needs: ['ms'], can: [] },
+  handoff: { needs: ['instructions'], can: ['reason', 'ttlSeconds', 'leaseSeconds', 'allowedOrigins', 'record'] },
 } as const satisfies Readonly<Record<string, { needs: readonly string[]; can: readonly string[] }>>;
 
 export type StepWord = keyof typeof STEP_FIELDS;
@@ -298,6 +312,15 @@ export const Step = Type.Object(
     ms: Type.Optional(
       Type.Integer({ minimum: 1, maximum: STEP_SLEEP_MS_MAX, description: 'Milliseconds of `sleep`.' }),
     ),
+    instructions: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: INSTRUCTIONS_MAX,
+        description:
+          'What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`.',
+      }),
+    ),
+    ...{ reason, ttlSeconds, leaseSeconds, allowedOrigins, record },
   },
   { additionalProperties: false },
 );
@@ -395,18 +418,45 @@ export const MANAGED_OPERATIONS = {
     output: Type.Object({ downloads: Downloads, ...PAGE }),
     example: { url: 'https://example.com/reports', selector: 'a.report' },
   },
+  'browser.handoff': {
+    title: 'Hand a session to a person',
+    description:
+      'Asks for a person, a member of the application, to take control of a running session, and waits until they are done. For a sign-in, a code, a challenge, or a decision that a person must take.',
+    effect: 'write',
+    revision: 1,
+    timeoutMs: 1000 * TTL_SECONDS_DEFAULT,
+    input: Type.Object(
+      {
+        sessionId: Uuid('A running session of the application. Requires the scope `browsers:connect`.'),
+        ...{ instructions, reason, ttlSeconds, leaseSeconds, pageId, allowedOrigins, record, extendSession },
+      },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({
+      handoffId: HandoffIdField,
+      outcome: Type.Enum([...HANDOFF_OUTCOMES], {
+        description: '`completed`: done. `declined`: the person did not want to. `failed`: it was not possible.',
+      }),
+      note: HandoffNote,
+      evidence: Type.Optional(AnyObject('What the page of the hand-off added. Untrusted.')),
+      url: Type.Optional(
+        Type.String({ description: 'Address of the page at the end, without its query and fragment.' }),
+      ),
+    }),
+    example: { sessionId: '3f0c8f5e-0000-7000-8000-000000000000', instructions: 'Enter the code from your bank app.' },
+  },
   'browser.steps': {
     title: 'Steps in a page',
     description:
       'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
     effect: 'write',
-    revision: 4,
+    revision: 5,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       steps: Type.Array(Step, {
         minItems: 1,
         maxItems: STEPS_MAX,
-        description: `At most ${STEP_ARTIFACTS_MAX} of them are a \`screenshot\` or \`pdf\`.`,
+        description: `At most ${STEP_ARTIFACTS_MAX} of them are a \`screenshot\` or \`pdf\`, and at most ${STEP_HANDOFFS_MAX} a \`handoff\`.`,
       }),
     }),
     output: Type.Object({
@@ -425,6 +475,8 @@ export const MANAGED_OPERATIONS = {
           downloads: Type.Optional(
             Type.Array(Type.Integer(), { description: 'Of `download`: the indexes of its files in `downloads`.' }),
           ),
+          handoffId: Type.Optional(Uuid('Of `handoff`: its id.')),
+          note: HandoffNote,
         }),
         { description: 'One for each step, in order.' },
       ),

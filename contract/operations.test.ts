@@ -32,7 +32,9 @@ test('every write that makes something may have a key, and says what else its he
 });
 
 test('the scopes of tokens that are said to have no effect are those that no operation for accounts asks for', () => {
-  const forAccounts = OPERATION_IDS.filter(id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential));
+  const forAccounts = OPERATION_IDS.filter(
+    id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential),
+  );
   const asked = new Set(forAccounts.flatMap(id => [...(operation(id).scopes ?? [])]));
   assert.deepEqual(
     TOKEN_SCOPES.filter(scope => !asked.has(scope)),

@@ -53,7 +53,12 @@ export interface ReceiptClaims {
     readonly caller: { readonly kind: string; readonly id: string };
     /** Of a call that a person has approved. */
     readonly action?: ReceiptAction;
-    readonly session?: { readonly id: string; readonly recorded: boolean };
+    readonly session?: {
+      readonly id: string;
+      readonly recorded: boolean;
+      /** Who had control of it during the call. */
+      readonly handoffs: readonly ReceiptHandoff[];
+    };
     readonly upstream?: { readonly host?: string; readonly status?: number };
     readonly cost: {
       /** Micro-credits. `captured` is absent while all stays held. */
@@ -62,6 +67,16 @@ export interface ReceiptClaims {
       readonly meters: Readonly<Record<string, number>>;
     };
   };
+}
+
+/** A person had control of the session. `masked`: hidden from the agent and from the recording. `to` is absent if it had not ended. */
+export interface ReceiptHandoff {
+  readonly id: string;
+  readonly origin: string;
+  readonly by: { readonly kind: string; readonly id?: string };
+  readonly masked: boolean;
+  readonly from: string;
+  readonly to?: string;
 }
 
 /** The message says what is wrong. */
@@ -106,6 +121,8 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
     throw new ReceiptInvalid(`it is about the application ${claims.aud}, not ${audience}`);
   const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
   if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its times are not in order');
+  const late = claims.berth.session?.handoffs?.find(({ from, to = from }) => to < from || endedAt < from);
+  if (late) throw new ReceiptInvalid(`the times of its hand-off ${late.id} are not in order`);
   yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
     throw new ReceiptInvalid('the input is not the one of the receipt');

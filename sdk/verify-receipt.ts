@@ -9,7 +9,13 @@ import {
   type VerifyReceiptOptions,
 } from './receipt-rules.ts';
 
-export { type KeySet, type ReceiptClaims, ReceiptInvalid, type VerifyReceiptOptions } from './receipt-rules.ts';
+export {
+  type KeySet,
+  type ReceiptClaims,
+  type ReceiptHandoff,
+  ReceiptInvalid,
+  type VerifyReceiptOptions,
+} from './receipt-rules.ts';
 
 /** Returns what the receipt says. @throws ReceiptInvalid */
 export function verifyReceipt(receipt: string, options: VerifyReceiptOptions): ReceiptClaims {

@@ -1,6 +1,12 @@
 // `berth receipts verify`: verifies a receipt from files, without the network.
 import { readFile } from 'node:fs/promises';
-import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import {
+  type KeySet,
+  type ReceiptClaims,
+  type ReceiptHandoff,
+  ReceiptInvalid,
+  verifyReceipt,
+} from '../../sdk/verify-receipt.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
@@ -40,17 +46,24 @@ export async function verifyReceiptFile(
   }
 }
 
-const shown = ({ iss, sub, jti, berth: { operation, status, endedAt, caller, action } }: ReceiptClaims): string =>
-  [
+const shown = ({ iss, sub, jti, berth }: ReceiptClaims): string => {
+  const { operation, status, endedAt, caller, action, session } = berth;
+  return [
     'The receipt is valid.',
     `  issued by  ${iss}`,
     `  about      ${sub} (${operation.id}, revision ${operation.revision})`,
     `  status     ${status}, ended at ${endedAt}`,
     `  called by  ${caller.kind} ${caller.id}`,
     ...(action ? [`  approved   ${approvedIn(action)}`] : []),
+    ...(session?.handoffs ?? []).map(handoff => `  control    ${controlIn(handoff)}`),
     `  receipt    ${jti}`,
     '',
   ].join('\n');
+};
+
+const controlIn = ({ by, from, to, masked, id }: ReceiptHandoff): string =>
+  `${by.kind} ${by.id ?? ''}`.trim() +
+  ` from ${from}${to ? ` to ${to}` : ''}${masked ? ', masked' : ''} (hand-off ${id})`;
 
 const approvedIn = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
   `by ${by.kind} ${by.id} at ${at}${proof ? `, signed by a passkey for ${rpId}` : ''}`;

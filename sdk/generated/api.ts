@@ -4764,7 +4764,7 @@ export interface components {
         CreateToken: {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
-            /** @description Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write`, `limits:write` and `audit:read`. */
+            /** @description Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Without an effect so far: `connections:write`, `flows:write`, `invocations:test`, `reconciliations:write`, `purchases:read`. */
             scopes: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
             /** @description Restrict the token to these applications. Defaults to all applications that the calling token may access. */
             applicationIds?: string[];
@@ -10984,10 +10984,10 @@ export interface operations {
                                 /** @description What is done in the page, as with the operation `browser.steps`. */
                                 steps: {
                                     /**
-                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                     * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                      * @enum {unknown}
                                      */
-                                    do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                    do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                     /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                     url?: string;
                                     /**
@@ -11112,6 +11112,31 @@ export interface operations {
                                     };
                                     /** @description Milliseconds of `sleep`. */
                                     ms?: number;
+                                    /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                    instructions?: string;
+                                    /**
+                                     * @description What the page asks for.
+                                     * @enum {unknown}
+                                     */
+                                    reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                    /**
+                                     * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                     * @default 600
+                                     */
+                                    ttlSeconds?: number;
+                                    /**
+                                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                     * @default 120
+                                     */
+                                    leaseSeconds?: number;
+                                    /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                    allowedOrigins?: string[];
+                                    /**
+                                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                     * @default mask
+                                     * @enum {unknown}
+                                     */
+                                    record?: "mask" | "keep" | "pause";
                                 }[];
                                 /**
                                  * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -11404,10 +11429,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -11532,6 +11557,31 @@ export interface operations {
                                 };
                                 /** @description Milliseconds of `sleep`. */
                                 ms?: number;
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                instructions?: string;
+                                /**
+                                 * @description What the page asks for.
+                                 * @enum {unknown}
+                                 */
+                                reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                /**
+                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @default 600
+                                 */
+                                ttlSeconds?: number;
+                                /**
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @default 120
+                                 */
+                                leaseSeconds?: number;
+                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                allowedOrigins?: string[];
+                                /**
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @default mask
+                                 * @enum {unknown}
+                                 */
+                                record?: "mask" | "keep" | "pause";
                             }[];
                             /**
                              * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -11830,10 +11880,10 @@ export interface operations {
                         /** @description What is done in the page, as with the operation `browser.steps`. */
                         steps: {
                             /**
-                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                             * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                              * @enum {unknown}
                              */
-                            do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                            do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                             /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
                             /**
@@ -11958,6 +12008,31 @@ export interface operations {
                             };
                             /** @description Milliseconds of `sleep`. */
                             ms?: number;
+                            /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                            instructions?: string;
+                            /**
+                             * @description What the page asks for.
+                             * @enum {unknown}
+                             */
+                            reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                            /**
+                             * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                             * @default 600
+                             */
+                            ttlSeconds?: number;
+                            /**
+                             * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                             * @default 120
+                             */
+                            leaseSeconds?: number;
+                            /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                            allowedOrigins?: string[];
+                            /**
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @default mask
+                             * @enum {unknown}
+                             */
+                            record?: "mask" | "keep" | "pause";
                         }[];
                         /**
                          * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -12212,10 +12287,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -12340,6 +12415,31 @@ export interface operations {
                                 };
                                 /** @description Milliseconds of `sleep`. */
                                 ms?: number;
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                instructions?: string;
+                                /**
+                                 * @description What the page asks for.
+                                 * @enum {unknown}
+                                 */
+                                reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                /**
+                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @default 600
+                                 */
+                                ttlSeconds?: number;
+                                /**
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @default 120
+                                 */
+                                leaseSeconds?: number;
+                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                allowedOrigins?: string[];
+                                /**
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @default mask
+                                 * @enum {unknown}
+                                 */
+                                record?: "mask" | "keep" | "pause";
                             }[];
                             /**
                              * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -12601,10 +12701,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -12729,6 +12829,31 @@ export interface operations {
                                 };
                                 /** @description Milliseconds of `sleep`. */
                                 ms?: number;
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                instructions?: string;
+                                /**
+                                 * @description What the page asks for.
+                                 * @enum {unknown}
+                                 */
+                                reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                /**
+                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @default 600
+                                 */
+                                ttlSeconds?: number;
+                                /**
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @default 120
+                                 */
+                                leaseSeconds?: number;
+                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                allowedOrigins?: string[];
+                                /**
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @default mask
+                                 * @enum {unknown}
+                                 */
+                                record?: "mask" | "keep" | "pause";
                             }[];
                             /**
                              * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -13053,10 +13178,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -13181,6 +13306,31 @@ export interface operations {
                                 };
                                 /** @description Milliseconds of `sleep`. */
                                 ms?: number;
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                instructions?: string;
+                                /**
+                                 * @description What the page asks for.
+                                 * @enum {unknown}
+                                 */
+                                reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                /**
+                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @default 600
+                                 */
+                                ttlSeconds?: number;
+                                /**
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @default 120
+                                 */
+                                leaseSeconds?: number;
+                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                allowedOrigins?: string[];
+                                /**
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @default mask
+                                 * @enum {unknown}
+                                 */
+                                record?: "mask" | "keep" | "pause";
                             }[];
                             /**
                              * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.
@@ -13470,10 +13620,10 @@ export interface operations {
                             /** @description What is done in the page, as with the operation `browser.steps`. */
                             steps: {
                                 /**
-                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`.
+                                 * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
-                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep";
+                                do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
                                 /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
@@ -13598,6 +13748,31 @@ export interface operations {
                                 };
                                 /** @description Milliseconds of `sleep`. */
                                 ms?: number;
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                instructions?: string;
+                                /**
+                                 * @description What the page asks for.
+                                 * @enum {unknown}
+                                 */
+                                reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                                /**
+                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @default 600
+                                 */
+                                ttlSeconds?: number;
+                                /**
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @default 120
+                                 */
+                                leaseSeconds?: number;
+                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                allowedOrigins?: string[];
+                                /**
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @default mask
+                                 * @enum {unknown}
+                                 */
+                                record?: "mask" | "keep" | "pause";
                             }[];
                             /**
                              * @description `load`, `domcontentloaded`, `networkidle`, or a CSS selector that must become visible. With `url` only.

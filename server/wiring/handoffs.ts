@@ -1,6 +1,7 @@
 // The wiring of hand-offs: who may ask for a person, and what becomes of hand-offs whose session has ended.
 import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
+import { FollowedHandoffs } from '../domain/handoffs/following.ts';
 import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
 import type { Applications } from '../domain/identity/applications.ts';
@@ -41,8 +42,9 @@ export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foun
       return changed?.expiresAt ?? expiresAt;
     },
   });
+  const following = new FollowedHandoffs({ rows: store.handoffs, leaseOf, clock });
   const service = new Handoffs({
-    ...{ store, requests, applications, leaseOf, lives, clock },
+    ...{ store, requests, following, applications, leaseOf, lives, clock },
     leasedUrl: (row, until) => live.leasedUrl(row, until),
     cursors: new Cursors(secret, clock),
   });
@@ -53,6 +55,7 @@ export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foun
   return {
     service,
     requests,
+    following,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
       { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, run: expire },

@@ -5,6 +5,7 @@ import { actionReceipt } from '../domain/actions/action-receipt.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
+import { CallHandoffs } from '../domain/invocations/call-handoffs.ts';
 import { Executions } from '../domain/invocations/executions.ts';
 import { InvocationFiles } from '../domain/invocations/files.ts';
 import { Invocations } from '../domain/invocations/invocations.ts';
@@ -29,6 +30,7 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
+import type { openHandoffs } from './handoffs.ts';
 import { offeredBy } from './offered.ts';
 import type { openStoredCredentials } from './stored-credentials.ts';
 import { validateIn } from './validate.ts';
@@ -57,10 +59,11 @@ export interface InvocationsDeps {
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
   readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
   readonly typedPage: PageTypingParts['pageOf'];
+  readonly handoffs: Pick<ReturnType<typeof openHandoffs>, 'requests' | 'following'>;
 }
 
 export function openInvocations(runtime: Runtime, foundation: Foundation, deps: InvocationsDeps) {
-  const { driving, sessions, files, lives, applications, operations, credentials } = deps;
+  const { driving, sessions, files, lives, applications, operations, credentials, handoffs } = deps;
   const { catalogue, http } = operations;
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
@@ -70,7 +73,8 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
     ...{ sessions, driver, addressOf, isDriveFailed, typing: openTyping(runtime, foundation, deps) },
-    ...{ downloads: store.downloads, clock },
+    ...{ downloads: store.downloads, clock, following: handoffs.following },
+    handoffs: new CallHandoffs({ ...handoffs, sessions, rows: store.handoffs }),
     isExclusive: async ({ applicationId }, id) => {
       const row = await store.sessions.get(applicationId, id);
       return row !== undefined && isExclusive(row);
@@ -85,7 +89,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, files, isDriveFailed },
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
-    issuer: config.publicUrl,
+    ...{ issuer: config.publicUrl, handoffs: store.handoffs },
     receiptOf: (action, application) => actionReceipt({ rows: store.actions, secret }, application, action),
     rates,
     bytesOf: session => bytesOf(lives.get(session)),

@@ -202,7 +202,7 @@ test('the catalog is public, lists the built-in operations, and has an ETag by i
   assert.equal(status, 200);
   assert.deepEqual(
     body.data.map(({ id }) => id),
-    ['content', 'download', 'extract', 'pdf', 'screenshot', 'steps'].map(name => `browser.${name}`),
+    ['content', 'download', 'extract', 'handoff', 'pdf', 'screenshot', 'steps'].map(name => `browser.${name}`),
   );
   assert.match(body.digest, /^sha256:[0-9a-f]{64}$/);
   for (const { kind, meters, price } of body.data)

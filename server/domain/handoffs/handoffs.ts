@@ -26,6 +26,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
 import { handoffEnded, staleFence } from './faults.ts';
+import type { FollowedHandoffs } from './following.ts';
 import type { Lease } from './lease.ts';
 import type { Claimer } from './lease-parts.ts';
 import type { HandoffRequests, Requester } from './requests.ts';
@@ -33,7 +34,6 @@ import { handoffView, isOpen } from './view.ts';
 
 const WRONG_TRIES_MAX = 10;
 const EVIDENCE_BYTES_MAX = 4_096;
-const POLL_MS = 2_000;
 const URL_CHARS_MAX = 1_000;
 
 type ApiCaller = AgentCaller | AccountCaller;
@@ -57,6 +57,7 @@ export interface Opened<T> {
 export interface HandoffsParts {
   readonly store: Pick<Store, 'handoffs' | 'sessions' | 'applications'>;
   readonly requests: HandoffRequests;
+  readonly following: Pick<FollowedHandoffs, 'changed'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
   readonly lives: Pick<LiveSessions, 'get'>;
@@ -108,7 +109,7 @@ export class Handoffs {
     signal: AbortSignal,
   ): Promise<Opened<Handoff>> {
     const { row, browser } = await this.#readable(shown, appId, id);
-    const seen = waitSeconds > 0 ? await this.#changed(row, waitSeconds, signal) : row;
+    const seen = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
     const about = shown.caller?.kind === 'agentKey' ? {} : await this.#about(seen);
     return { value: { ...handoffView(seen), ...about }, ...(browser ? { browser } : {}) };
   }
@@ -265,26 +266,7 @@ export class Handoffs {
     };
   }
 
-  // ---- what changes ----------------------------------------------------------------------------------------------------
-
-  /** The row when its status has changed, or as it is when the time is over. */
-  async #changed(row: HandoffRow, waitSeconds: number, signal: AbortSignal): Promise<HandoffRow> {
-    const { store, clock } = this.#parts;
-    const untilMs = clock.monotonicMs() + 1000 * waitSeconds;
-    for (let now = row; ; ) {
-      const leftMs = untilMs - clock.monotonicMs();
-      if (!isOpen(now) || now.status !== row.status || leftMs <= 0 || signal.aborted) return now;
-      await this.#wake(now, Math.min(leftMs, POLL_MS), signal);
-      now = (await store.handoffs.get(row.applicationId, row.id)) ?? now;
-    }
-  }
-
-  async #wake({ sessionId }: HandoffRow, ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    const listening = this.#parts.leaseOf(sessionId)?.onChange(() => woken.abort());
-    await this.#parts.clock.sleep(ms, AbortSignal.any([woken.signal, signal])).catch(() => {});
-    listening?.close();
-  }
+  // ---- what the page shows ---------------------------------------------------------------------------------------------
 
   /** Without query and fragment, which may contain what the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {

@@ -19,6 +19,7 @@ import { invalidRequest, limitReached, scopeMissing, sessionNotRunning } from '.
 import { mint } from '../identity/credentials.ts';
 import { isExclusive, sessionExclusive } from '../sessions/exclusive.ts';
 import { requireSession } from '../sessions/session.ts';
+import { handoffExists } from './faults.ts';
 import type { Lease } from './lease.ts';
 import { handoffView } from './view.ts';
 
@@ -49,23 +50,27 @@ export class HandoffRequests {
     this.#parts = parts;
   }
 
-  async request(application: ApplicationId, sessionId: string, terms: HandoffTerms, by: Requester): Promise<Handoff> {
-    const { store, clock } = this.#parts;
-    const session = await requireSession(store.sessions, application, sessionId);
-    // What was typed into its pages is hidden from everybody.
-    if (isExclusive(session)) throw sessionExclusive(session.id);
-    const lease = this.#parts.leaseOf(session.id);
-    if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
-    const origins = terms.allowedOrigins?.map(originOf);
-    if (terms.record === 'keep') await this.#assertMayKeep(session);
-    if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
-      throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
-    const now = clock.now();
+  /** Throws what `request` would refuse. */
+  async assertPossible(application: ApplicationId, sessionId: string, terms: HandoffTerms): Promise<void> {
+    const { lease } = await this.#checked(application, sessionId, terms);
+    if (lease.open) throw handoffExists(lease.open);
+  }
+
+  /** `id`: of the new hand-off, for a requester that must find it again. */
+  async request(
+    application: ApplicationId,
+    sessionId: string,
+    terms: HandoffTerms,
+    by: Requester,
+    id?: HandoffId,
+  ): Promise<Handoff> {
+    const { session, lease, origins } = await this.#checked(application, sessionId, terms);
+    const now = this.#parts.clock.now();
     const { expiresAt, warnings } = await this.#expiryOf(session, terms, now);
     const claimableBy = terms.claimableBy?.[0] ?? 'members';
     const secret = claimableBy === 'link' ? mint('handoff_claim') : undefined;
     const row: HandoffRow = {
-      ...{ id: newId<HandoffId>(now), applicationId: application, sessionId: session.id, status: 'requested' },
+      ...{ id: id ?? newId<HandoffId>(now), applicationId: application, sessionId: session.id, status: 'requested' },
       ...{ origin: by.origin, instructions: terms.instructions, reason: terms.reason ?? 'other', claimableBy },
       ...{ record: terms.record ?? 'mask', leaseSeconds: terms.leaseSeconds ?? LEASE_SECONDS_DEFAULT, fence: 0 },
       ...{ requesterKind: by.kind, createdAt: now, expiresAt, claimTries: 0 },
@@ -78,6 +83,20 @@ export class HandoffRequests {
     const asked = await lease.request(row, by.source, by.actor);
     const view = handoffView(asked, warnings);
     return secret ? { ...view, claimUrl: this.#claimUrl(asked, secret.text.reveal()) } : view;
+  }
+
+  async #checked(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
+    const { store, leaseOf } = this.#parts;
+    const session = await requireSession(store.sessions, application, sessionId);
+    // What was typed into its pages is hidden from everybody.
+    if (isExclusive(session)) throw sessionExclusive(session.id);
+    const lease = leaseOf(session.id);
+    if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
+    const origins = terms.allowedOrigins?.map(originOf);
+    if (terms.record === 'keep') await this.#assertMayKeep(session);
+    if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
+      throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
+    return { session, lease, origins };
   }
 
   /** The secret is in the fragment, which browsers send to nobody. */

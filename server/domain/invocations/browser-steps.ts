@@ -5,9 +5,11 @@ import {
   STEP_ARTIFACTS_MAX,
   STEP_CONTENT_BYTES_MAX,
   STEP_FIELDS,
+  STEP_HANDOFFS_MAX,
   type Step as StepSchema,
 } from '../../../contract/managed-operations.ts';
 import type { FileContent, Step, Stepped, StepResult, Wanted } from '../../engines/driver/command.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 import { fillIssues, partOf } from '../stored-credentials/typed-credentials.ts';
@@ -52,6 +54,14 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
       path: `${at}.${produced[STEP_ARTIFACTS_MAX]}`,
       message: `is one file too many; a call produces at most ${STEP_ARTIFACTS_MAX}`,
     });
+  const people = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
+  const [extra] = people.slice(STEP_HANDOFFS_MAX);
+  if (extra !== undefined)
+    issues.push({ path: extra, message: `is one hand-off too many; a call asks at most ${STEP_HANDOFFS_MAX} times` });
+  // What was typed is hidden from everybody, so nobody can take control of its pages.
+  const [first] = people;
+  if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
+    issues.push({ path: first, message: 'is not possible in steps that type credentials; make two calls' });
   return issues;
 }
 
@@ -93,6 +103,8 @@ export function stepOf(given: GivenStep): Step {
       return { do: 'upload', selector, files: (given.files ?? []).map(contentOf) };
     case 'sleep':
       return { do: 'sleep', ms };
+    case 'handoff':
+      throw new Error('a hand-off is no step of the driver');
     case 'pdf':
     case 'screenshot':
     case 'content':
@@ -118,23 +130,44 @@ export const wantedFields = (fields: NonNullable<GivenStep['fields']>) =>
 /** The files of each `download` step, by the number of the step. */
 export type Downloaded = ReadonlyMap<number, readonly JsonObject[]>;
 
-/** The steps in parts, each of which ends with a `download`, because the service waits for its files. */
-export function partsOf(steps: readonly GivenStep[]): readonly (readonly GivenStep[])[] {
-  const parts: GivenStep[][] = [[]];
+/** What each `handoff` step asked for, by the number of the step. */
+export type HandedOver = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
+
+/** Steps of the driver, and the person who is asked after them. */
+export interface StepsPart {
+  readonly steps: readonly GivenStep[];
+  readonly handoff?: GivenStep;
+}
+
+/**
+ * The steps in parts. One ends with a `download`, because the service waits for its files, or before a `handoff`, after which
+ * another one follows, which says where the page is then.
+ */
+export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
+  const parts: StepsPart[] = [];
+  let open: GivenStep[] = [];
   for (const [index, step] of steps.entries()) {
-    parts.at(-1)?.push(step);
-    if (step.do === 'download' && index < steps.length - 1) parts.push([]);
+    if (step.do !== 'handoff') open.push(step);
+    const isLast = index === steps.length - 1;
+    if (step.do !== 'handoff' && (step.do !== 'download' || isLast)) continue;
+    parts.push({ steps: open, ...(step.do === 'handoff' ? { handoff: step } : {}) });
+    open = [];
   }
-  return parts;
+  return [...parts, { steps: open }];
 }
 
 /** The results as the output has them, and their files in the order of `artifacts`. */
-export function steppedOutput(given: readonly GivenStep[], { results, ...place }: Stepped, downloaded: Downloaded) {
+export function steppedOutput(
+  given: readonly GivenStep[],
+  { results, ...place }: Stepped,
+  { downloaded, handedOver }: { readonly downloaded: Downloaded; readonly handedOver: HandedOver },
+) {
   const files: NewFile[] = [];
   const downloads: JsonObject[] = [];
   const shown = given.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
+    if (step.do === 'handoff') return { do: step.do, ...handoffIn(handedOver.get(index)) };
     if (step.do === 'download') {
       const first = downloads.length;
       downloads.push(...(downloaded.get(index) ?? []));
@@ -148,6 +181,11 @@ export function steppedOutput(given: readonly GivenStep[], { results, ...place }
   });
   return { output: { ...place, results: shown, ...(downloaded.size > 0 ? { downloads } : {}) }, files };
 }
+
+const handoffIn = (row: Pick<HandoffRow, 'id' | 'note'> | undefined): JsonObject => ({
+  ...(row ? { handoffId: row.id } : {}),
+  ...(row?.note === undefined ? {} : { note: row.note }),
+});
 
 const fileIn = ({ bytes = new Uint8Array(), mimeType = 'application/octet-stream' }: StepResult): NewFile => ({
   ...{ bytes, mimeType },

@@ -10,6 +10,7 @@ const METERS = 615;
 
 for (const [what, price, input, maxCost, amount] of [
   ['the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
+  ['the people whom its steps ask', 0, { steps: [{ do: 'handoff', ttlSeconds: 60 }] }, undefined, 750 * 100 + 500],
   ['the same with the default time limit', 0, {}, undefined, 90 * 100 + 500],
   ['its price besides', 40, {}, undefined, 90 * 100 + 540],
   ['maxCost, if that is less', 40, {}, 700, 700],

@@ -1,10 +1,9 @@
 // What an invocation holds before it starts, and what is captured at its end. Pure.
 import { OPERATION_TIMEOUT_MS_DEFAULT } from '../../../contract/managed-operations.ts';
 import type { InvocationEnd } from '../../engines/store/rows/invocations.ts';
-import type { JsonObject } from '../../kit/json.ts';
 import { type CreditRates, isEnforced, type Metered, meteredCost } from '../../kit/metered-cost.ts';
 import { invalidRequest } from '../faults.ts';
-import { sessionSeconds } from './managed.ts';
+import { handoffSeconds, sessionSeconds } from './managed.ts';
 
 /** Traffic of the session of a call. Nobody knows it beforehand; a call that needs more is stopped. */
 const ESTIMATED_BYTES = 50_000_000;
@@ -15,16 +14,18 @@ export const estimateOf = (timeoutMs: number) => ({
   egressBytes: ESTIMATED_BYTES,
 });
 
+/** The members of an input on which the life of its session depends. */
+interface Charged {
+  readonly timeoutMs?: unknown;
+  readonly sessionId?: unknown;
+  readonly steps?: unknown;
+}
+
 /**
  * Micro-credits to hold: price and rate times time limit, or `maxCost` if it is less. A call in a session that the caller
  * names holds nothing but the price, because that session pays for itself. Throws if `maxCost` allows no second.
  */
-export function reservationOf(
-  rates: CreditRates,
-  price: number,
-  input: JsonObject,
-  maxCost: number | undefined,
-): number {
+export function reservationOf(rates: CreditRates, price: number, input: Charged, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
   const { timeoutMs = OPERATION_TIMEOUT_MS_DEFAULT, sessionId } = input;
   if (sessionId !== undefined) return priceOf(rates, price, maxCost);
@@ -33,7 +34,7 @@ export function reservationOf(
     throw invalidRequest([
       { path: 'maxCost', message: `is ${maxCost}; the first second costs ${least} micro-credits` },
     ]);
-  const metered = { seconds: sessionSeconds(Number(timeoutMs)), bytes: ESTIMATED_BYTES };
+  const metered = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
   const estimate = Math.min(price + meteredCost(rates, metered), Number.MAX_SAFE_INTEGER);
   return Math.min(estimate, maxCost ?? estimate);
 }

@@ -1,8 +1,10 @@
 // Runs invocations. The dispatch line: `dispatched` is committed before the first byte of an effect, so after a crash the row
 // says whether the effect may have happened. An end and its receipt are one statement.
 import type { InvocationError } from '../../../contract/invocations.ts';
+import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
 import type { DriveFailed } from '../../engines/driver/command.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationEnd, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import { plus } from '../../kit/clock.ts';
@@ -57,6 +59,7 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly issuer: string;
   /** What the receipt of an invocation says of the Action that it executes. */
   readonly receiptOf: (action: ActionId, application: ApplicationId) => Promise<JsonObject>;
+  readonly handoffs: Pick<HandoffRows, 'ofSessionBetween'>;
   /** What sessions cost. */
   readonly rates: CreditRates;
   /** The bytes that a session moved over the network. Undefined: it has ended. */
@@ -68,6 +71,7 @@ interface Running {
   readonly ended: Promise<InvocationRow | undefined>;
   readonly abort: AbortController;
   readonly effect: InvocationRow['effect'];
+  readonly isContinued: boolean;
 }
 
 interface Ending {
@@ -110,7 +114,7 @@ export class Executions {
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<InvocationRow | undefined>();
-    this.#running.set(row.id, { ended, abort, effect: row.effect });
+    this.#running.set(row.id, { ended, abort, effect: row.effect, isContinued: isContinued(row) });
     const done = (end?: InvocationRow): void => {
       this.#running.delete(row.id);
       resolve(end);
@@ -193,8 +197,8 @@ export class Executions {
     this.#isClosed = true;
     const stop = (one: Running): void => one.abort.abort(new Error('the service is stopping'));
     const running = [...this.#running.values()];
-    for (const one of running.filter(({ effect }) => effect === 'read')) stop(one);
-    const effects = running.filter(({ effect }) => effect !== 'read');
+    for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
+    const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
     const all = Promise.all(effects.map(({ ended }) => ended)).then(() => {});
     if (effects.length > 0) await within(LEAVE_MS, 'effects under way', () => all).catch(() => {});
     for (const one of effects) stop(one);
@@ -206,9 +210,10 @@ export class Executions {
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
     const isKeyed = operation?.kind === 'http' && hasKey(operation);
     const kept = operation && operation.kind !== 'managed' ? inputKept(operation.definition.retention) : {};
-    if (row.state === 'dispatched' && row.effect !== 'read' && !(isKeyed && row.attempts < KEYED_ATTEMPTS_MAX))
+    const mayRunAgain = isContinued(row) || (isKeyed && row.attempts < KEYED_ATTEMPTS_MAX);
+    if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endWithout(row, 'ambiguous', UNKNOWN, kept);
-    if (row.attempts >= ATTEMPTS_MAX) return this.endWithout(row, 'failed', INTERRUPTED, kept);
+    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endWithout(row, 'failed', INTERRUPTED, kept);
     // Of an effect that may have begun, nothing that is found later says that it has not happened.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
     if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED, kept);
@@ -309,7 +314,7 @@ export class Executions {
 
   /** Tried again by the task if it fails. Returns the ended row if it was written now. */
   async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
-    const { rows, sign, issuer, log, clock, receiptOf } = this.#parts;
+    const { rows, sign, issuer, log, clock, receiptOf, handoffs } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
       const { state, endedAt, outputDigest, error, meters, captured } = end;
@@ -320,6 +325,9 @@ export class Executions {
         ...(outputDigest === undefined ? {} : { outputDigest }),
         ...(errorCode === undefined ? {} : { errorCode }),
         ...(recorded === undefined ? {} : { recorded }),
+        ...(row.sessionId === undefined
+          ? {}
+          : { handoffs: await handoffs.ofSessionBetween(row.sessionId, row.startedAt ?? row.createdAt, endedAt) }),
         ...(row.jobId === undefined ? {} : { action: await receiptOf(row.jobId, row.applicationId) }),
         ...(upstream === undefined ? {} : { upstream }),
       });
@@ -354,6 +362,10 @@ export class Executions {
     });
   }
 }
+
+/** What it waits for is a row, so the next process waits on, however often the service restarts. */
+const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
+  kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 
 const hasKey = ({ definition }: HttpCallable): boolean => definition.binding.idempotencyHeader !== undefined;
 

@@ -314,7 +314,7 @@ export class Invocations {
     const isReady = await this.#isConnected(operation, applicationId);
     return {
       ...{ id, title, description, revision, digest, effect, approval, inputSchema, outputSchema, timeoutMs },
-      price: { ...price, ...(operation.kind === 'http' ? {} : { estimate: estimateOf(timeoutMs) }) },
+      price: { ...price, ...(hasOwnSession(operation) ? { estimate: estimateOf(timeoutMs) } : {}) },
       requires: { connection: isReady ? 'ready' : 'missing' },
       grant: {
         ...(input ? { input } : {}),
@@ -448,15 +448,20 @@ export class Invocations {
   }
 }
 
+/** Whether a call creates a session, unless it names one. */
+const hasOwnSession = ({ kind, id }: CallableOperation): boolean => kind !== 'http' && id !== 'browser.handoff';
+
 /** A call without a browser holds its price. */
-function reservedFor(
-  { kind, price: { microCredits }, timeoutMs }: CallableOperation,
-  rates: CreditRates,
-  { input, maxCost }: InvokeOperation,
-): number {
+function reservedFor(operation: CallableOperation, rates: CreditRates, { input, maxCost }: InvokeOperation): number {
+  const {
+    kind,
+    price: { microCredits },
+    timeoutMs,
+  } = operation;
   if (kind === 'http') return priceOf(rates, microCredits, maxCost);
   // The input of a configured operation means nothing here.
-  return reservationOf(rates, microCredits, kind === 'browser' ? { timeoutMs } : input, maxCost);
+  const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
+  return reservationOf(rates, microCredits, given, maxCost);
 }
 
 function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallLimits | undefined {

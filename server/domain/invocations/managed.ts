@@ -1,10 +1,12 @@
 // Runs the built-in operations in a browser session: one that is created for the call, or one that the caller names.
 import type { Static } from 'typebox';
+import { TTL_SECONDS_DEFAULT } from '../../../contract/handoffs.ts';
 import type { InvocationError } from '../../../contract/invocations.ts';
 import {
   type MANAGED_OPERATIONS,
   type ManagedOperationId,
   OPERATION_TIMEOUT_MS_MAX,
+  STEP_HANDOFF_CONTROL_SECONDS,
 } from '../../../contract/managed-operations.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type {
@@ -19,17 +21,21 @@ import type {
   StepResult,
   Wanted,
 } from '../../engines/driver/command.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
-import type { JsonObject } from '../../kit/json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import { fault, invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
+import type { FollowedHandoffs } from '../handoffs/following.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';
 import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
 import { AwaitedDownloads, type AwaitedDownloadsParts, type Waiting } from './awaited-downloads.ts';
 import { assertSteps, type GivenStep, partsOf, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
+import { type CallHandoffs, failedHandoff } from './call-handoffs.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
@@ -45,10 +51,12 @@ const QUALITY_DEFAULT = 80;
 const SESSIONS_OF_ONE_MAX = 10;
 
 type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
+/** Opens a page, or takes the page of a session. */
+type PageOperationId = Exclude<ManagedOperationId, 'browser.handoff'>;
 /** Takes one thing of a page. */
-type CapturingOperationId = Exclude<ManagedOperationId, 'browser.steps'>;
+type CapturingOperationId = Exclude<PageOperationId, 'browser.steps'>;
 type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
-type AnyInput = { [Id in ManagedOperationId]: InputOf<Id> }[ManagedOperationId];
+type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
 
 /** Where a call runs. */
 interface Place {
@@ -96,6 +104,9 @@ export interface ManagedParts {
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
+  readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
+  /** Whether a person has control of the session of a call. */
+  readonly following: Pick<FollowedHandoffs, 'givenBack' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
 }
 
@@ -108,6 +119,7 @@ export class ManagedOperations {
 
   /** Checks what the schema of the input cannot say. */
   assertInput({ scopes }: AgentCaller, operation: ManagedOperationId, given: JsonObject): void {
+    if (operation === 'browser.handoff') return assertMayConnect(scopes);
     if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
     const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
     if ((url === undefined) === (sessionId === undefined))
@@ -115,7 +127,7 @@ export class ManagedOperations {
     if (sessionId === undefined) return;
     if (operation === 'browser.download' && given.selector === undefined)
       throw invalidRequest([{ path: 'input.selector', message: 'is needed with sessionId' }]);
-    if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
+    assertMayConnect(scopes);
     if (operation === 'browser.steps' && credentialsIn((given as InputOf<'browser.steps'>).steps).length > 0)
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
         advice: 'Give url instead of sessionId.',
@@ -133,6 +145,7 @@ export class ManagedOperations {
     input: JsonObject,
     signal: AbortSignal,
   ): Promise<Prepared> {
+    if (operation === 'browser.handoff') return this.#parts.handoffs.prepare(caller, id, input);
     const place = await this.#place(caller, id, input, signal);
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
@@ -149,6 +162,7 @@ export class ManagedOperations {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
       if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
       if (await this.#parts.isExclusive(caller, session.id as SessionId)) throw sessionExclusive(session.id);
+      await this.#parts.following.givenBack(session.id as SessionId, signal);
       const recorded = session.browserSettings?.recordSession !== false;
       return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
@@ -160,14 +174,23 @@ export class ManagedOperations {
     return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session), ...typed };
   }
 
-  /** Throws DriveFailed. */
-  async #run(caller: AgentCaller, operation: ManagedOperationId, given: JsonObject, at: Running): Promise<Outcome> {
-    const { sessionId } = at;
+  /** Throws DriveFailed, or `handoff_claimed` if that was because a person took control. */
+  async #run(caller: AgentCaller, operation: PageOperationId, given: JsonObject, at: Running): Promise<Outcome> {
     if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, at);
+    try {
+      return await this.#capture(caller, operation, given, at);
+    } catch (error) {
+      if (this.#parts.isDriveFailed(error)) this.#parts.following.assertNotClaimed(at.sessionId);
+      throw error;
+    }
+  }
+
+  async #capture(caller: AgentCaller, operation: CapturingOperationId, given: JsonObject, at: Running) {
+    const { sessionId } = at;
     const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
     if (operation === 'browser.download') return this.#download(caller, target, given, at);
     const captured = await this.#captured(target, captureOf(operation, given));
-    return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) };
+    return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) } as const;
   }
 
   async #captured(target: DriverTarget, capture: Capture): Promise<Captured> {
@@ -213,45 +236,69 @@ export class ManagedOperations {
       const done = await this.#steppedIn(target, caller, input, at);
       if ('state' in done) return done;
       const shown = opened ? await typing.cleaned(sessionId, done.stepped) : done.stepped;
-      return { state: 'succeeded', ...steppedOutput(input.steps, shown, done.downloaded) };
+      return { state: 'succeeded', ...steppedOutput(input.steps, shown, done) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
       const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
       if (!FAILED_STEP.has(failure.why)) throw failure;
-      return failedStep(failure);
+      return this.#failedStep(sessionId, failure);
     }
   }
 
-  /** The steps in parts, each up to a `download`, whose files are waited for before the next one. */
+  /** The steps in parts, each up to a `download`, whose files are waited for before the next one, or a `handoff`. */
   async #steppedIn(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
     const { driver, typing, clock } = this.#parts;
     const { sessionId, opened } = at;
     const { url, timeoutMs, ...visit } = visitOf(input);
     const waiting = this.#waiting(at, timeoutMs);
+    let { untilMs } = waiting;
     const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, at) : undefined;
     const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
     const downloaded = new Map<number, readonly JsonObject[]>();
+    const handedOver = new Map<number, HandoffRow>();
     const results: StepResult[] = [];
     let place: Omit<Stepped, 'results'> = { url: '', title: '' };
-    for (const part of partsOf(input.steps)) {
-      const isFirst = results.length === 0;
-      const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(waiting.untilMs - clock.monotonicMs()));
+    for (const [index, part] of partsOf(input.steps).entries()) {
+      const isFirst = index === 0;
+      const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
       const order = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
-      const steps = { ...order, before: beforeOf(results), steps: part.map(stepOf) };
+      const steps = { ...order, before: beforeOf(results), steps: part.steps.map(stepOf) };
       const { stepped } = await driver.run(target, { do: 'steps', steps }, help);
       if (!stepped) throw new Error('the driver returned nothing for steps');
       const { results: more, ...now } = stepped;
       place = { ...place, ...now };
       results.push(...more);
-      if (!downloads || !part.some(isDownload)) continue;
-      const arrived = await downloads.next(waiting);
+      if (part.handoff) {
+        const askedMs = clock.monotonicMs();
+        const ended = await this.#parts.handoffs.step(caller, sessionId, part.handoff, at.signal);
+        untilMs += clock.monotonicMs() - askedMs; // The time of people does not count.
+        const notDone = failedHandoff(ended, results.length);
+        if (notDone) return notDone;
+        handedOver.set(results.length, ended);
+        results.push({ do: 'person' });
+      }
+      if (!downloads || !part.steps.some(isDownload)) continue;
+      const arrived = await downloads.next({ ...waiting, untilMs });
       const clean = (text: string): string => (opened ? typing.cleanedText(sessionId, text) : text);
       if ('failed' in arrived)
         return notArrived({ ...arrived.failed, message: clean(arrived.failed.message) }, results.length - 1);
       const named = arrived.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
       downloaded.set(results.length - 1, named);
     }
-    return { stepped: { ...place, results }, downloaded };
+    return { stepped: { ...place, results }, downloaded, handedOver };
+  }
+
+  /** `details.step` is the number of the step, from 0; absent if the page could not be opened before the first one. */
+  #failedStep(session: SessionId, { why, message, details }: DriveFailed): NoSuccess {
+    const code = CODES[why] ?? 'not_possible';
+    const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
+    try {
+      this.#parts.following.assertNotClaimed(session);
+      return { state: 'failed', error };
+    } catch (claimed) {
+      if (!isFault(claimed)) throw claimed;
+      return { state: 'failed', error: { ...error, code: claimed.code } };
+    }
   }
 
   /** Releases the session of a call. One that has ended is not an error. */
@@ -319,9 +366,23 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
   ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
 });
 
-/** The longest life of the session of a call, in seconds. */
+/** How much longer the session lives for the people whom its steps ask. */
+export function handoffSeconds(input: object): number {
+  const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
+  const asked = steps.filter(isObject).filter(step => step.do === 'handoff');
+  return asked.reduce(
+    (sum, { ttlSeconds }) => sum + Number(ttlSeconds ?? TTL_SECONDS_DEFAULT) + STEP_HANDOFF_CONTROL_SECONDS,
+    0,
+  );
+}
+
+/** The longest life of the session of a call without hand-offs, in seconds. */
 export const sessionSeconds = (timeoutMs: number): number =>
   Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000));
+
+function assertMayConnect(scopes: AgentCaller['scopes']): void {
+  if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
+}
 
 /** The session ends with its client if the service is killed, because it has no keepAlive. */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
@@ -329,7 +390,7 @@ function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
   const browserSettings = present({ allowedDomains, networkPolicy, userAgent, locale, timezoneId, viewport });
   return {
-    timeout: sessionSeconds(timeoutMs),
+    timeout: sessionSeconds(timeoutMs) + handoffSeconds(input),
     userMetadata: { [INVOCATION_METADATA]: id },
     ...present({ contextId, proxies }),
     ...(Object.keys(browserSettings).length > 0 ? { browserSettings } : {}),
@@ -358,12 +419,6 @@ const CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
   ...{ command: 'not_possible', page: 'page_failed', timeout: 'timeout', refused: 'input_not_granted' },
 };
 const FAILED_STEP: ReadonlySet<string> = new Set(Object.keys(CODES));
-
-/** `details.step` is the number of the step, from 0; absent if the page could not be opened before the first one. */
-function failedStep({ why, message, details }: DriveFailed): NoSuccess {
-  const code = CODES[why] ?? 'not_possible';
-  return { state: 'failed', error: { code, message, retryable: false, phase: 'during', details } };
-}
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 

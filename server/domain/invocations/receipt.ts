@@ -1,4 +1,5 @@
 // The content of receipts. Pure. Personal data stays out: input and output are digests.
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';
 import type { ReceiptId } from '../../kit/ids.ts';
@@ -18,6 +19,8 @@ export interface ReceiptFacts {
   readonly captured?: number;
   /** Whether the session was recorded. Absent without a session. */
   readonly recorded?: boolean;
+  /** Of its session, while the call ran. */
+  readonly handoffs?: readonly HandoffRow[];
   /** Of a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;
   /** Of an HTTP call. */
@@ -27,7 +30,7 @@ export interface ReceiptFacts {
 /** Registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
   const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
-  const { recorded, upstream, action } = facts;
+  const { recorded, upstream, action, handoffs = [] } = facts;
   const berth = {
     v: 1,
     operation: {
@@ -43,7 +46,10 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     attempts: row.attempts,
     caller: { kind: 'agent_key', id: row.keyId },
     action,
-    session: row.sessionId === undefined ? undefined : { id: row.sessionId, recorded: recorded ?? false, handoffs: [] },
+    session:
+      row.sessionId === undefined
+        ? undefined
+        : { id: row.sessionId, recorded: recorded ?? false, handoffs: handoffs.flatMap(controlIn) },
     upstream,
     cost: { reserved: row.reserved, captured, unit: 'microcredit', meters },
   };
@@ -53,4 +59,16 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     berth,
   };
   return Buffer.from(canonicalJson(claims));
+}
+
+/** Who had control, and when. Nothing of what was asked or said. */
+function controlIn({ id, origin, record, holderKind, holderId, claimedAt, endedAt }: HandoffRow): JsonObject[] {
+  if (!claimedAt || !holderKind) return [];
+  return [
+    {
+      ...{ id, origin, by: { kind: holderKind, ...(holderId === undefined ? {} : { id: holderId }) } },
+      ...{ masked: record !== 'keep', from: claimedAt.toISOString() },
+      ...(endedAt ? { to: endedAt.toISOString() } : {}),
+    },
+  ];
 }

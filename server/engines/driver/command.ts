@@ -95,7 +95,8 @@ export type Step =
   | { readonly do: 'take'; readonly wanted: Wanted };
 
 export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
-  readonly do: Step['do'];
+  /** `person`: a step that the driver has no part in. */
+  readonly do: Step['do'] | 'person';
 }
 
 export interface Stepped extends Pick<Captured, 'url' | 'title' | 'status'> {

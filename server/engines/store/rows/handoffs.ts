@@ -75,6 +75,8 @@ export interface HandoffRows {
   list(application: ApplicationId, filter: HandoffFilter): Promise<HandoffRow[]>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
+  /** Of those in which somebody had control during this time. Oldest first, at most a hundred. */
+  ofSessionBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
   countOpen(application: ApplicationId): Promise<number>;
   /** Counts a wrong secret of a claim link. From the limit on, no secret is right. */
   triedWrong(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;

@@ -4,6 +4,7 @@ import type { Db } from '../database.ts';
 import type { HandoffRow, HandoffRows, HandoffStatus } from '../rows/handoffs.ts';
 import { withoutNulls } from './without-nulls.ts';
 
+const BETWEEN_MAX = 100;
 const OPEN: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
@@ -28,6 +29,14 @@ export const handoffs = (db: Db): HandoffRows => {
     ofSession: async (application, session) => {
       const found = all.where('applicationId', '=', application).where('sessionId', '=', session);
       return (await found.orderBy('id').execute()).map(withoutNulls);
+    },
+
+    ofSessionBetween: async (session, from, to) => {
+      const found = all
+        .where('sessionId', '=', session)
+        .where('claimedAt', '<=', to)
+        .where(({ or, eb }) => or([eb('endedAt', 'is', null), eb('endedAt', '>=', from)]));
+      return (await found.orderBy('id').limit(BETWEEN_MAX).execute()).map(withoutNulls);
     },
 
     countOpen: async application => {

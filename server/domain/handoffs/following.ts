@@ -1,0 +1,79 @@
+// Waits for hand-offs to change or to end, and for people to give sessions back.
+import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { WAITING_MS } from './agent-queue.ts';
+import { handoffClaimed } from './faults.ts';
+import type { Lease } from './lease.ts';
+import { isOpen } from './view.ts';
+
+/** A change on another host is seen by reading the row. */
+const POLL_MS = 2_000;
+
+export interface FollowedHandoffsParts {
+  readonly rows: Pick<HandoffRows, 'get'>;
+  /** Undefined: the session does not run on this host. */
+  readonly leaseOf: (session: SessionId) => Pick<Lease, 'control' | 'onChange'> | undefined;
+  readonly clock: Clock;
+}
+
+export class FollowedHandoffs {
+  readonly #parts: FollowedHandoffsParts;
+
+  constructor(parts: FollowedHandoffsParts) {
+    this.#parts = parts;
+  }
+
+  /** The row when its status has changed, or as it is when the time is over. */
+  async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
+    return this.#until(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
+  }
+
+  /** The row when it has ended, or as it is when the time is over. Without a time: as long as it is open. */
+  async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
+    return this.#until(row, waitMs, signal, now => !isOpen(now));
+  }
+
+  /** Resolves when no person has control of the session. Throws `handoff_claimed` if one still has it after the time that input waits. */
+  async givenBack(session: SessionId, signal: AbortSignal): Promise<void> {
+    const { clock, leaseOf } = this.#parts;
+    const untilMs = clock.monotonicMs() + WAITING_MS;
+    for (;;) {
+      const control = leaseOf(session)?.control;
+      if (!control) return;
+      signal.throwIfAborted();
+      const leftMs = untilMs - clock.monotonicMs();
+      if (leftMs <= 0) throw handoffClaimed({ id: control.handoffId, sessionId: session });
+      await this.#wake(session, leftMs, signal);
+    }
+  }
+
+  /** Throws `handoff_claimed` if a person has control of the session now. */
+  assertNotClaimed(session: SessionId): void {
+    const control = this.#parts.leaseOf(session)?.control;
+    if (control) throw handoffClaimed({ id: control.handoffId, sessionId: session });
+  }
+
+  async #until(
+    row: HandoffRow,
+    waitMs: number,
+    signal: AbortSignal,
+    isSought: (now: HandoffRow) => boolean,
+  ): Promise<HandoffRow> {
+    const { rows, clock } = this.#parts;
+    const untilMs = clock.monotonicMs() + waitMs;
+    for (let now = row; ; ) {
+      const leftMs = untilMs - clock.monotonicMs();
+      if (isSought(now) || leftMs <= 0 || signal.aborted) return now;
+      await this.#wake(now.sessionId, Math.min(leftMs, POLL_MS), signal);
+      now = (await rows.get(row.applicationId, row.id)) ?? now;
+    }
+  }
+
+  async #wake(session: SessionId, ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const listening = this.#parts.leaseOf(session)?.onChange(() => woken.abort());
+    await this.#parts.clock.sleep(ms, AbortSignal.any([woken.signal, signal])).catch(() => {});
+    listening?.close();
+  }
+}

@@ -1,0 +1,149 @@
+// People whom calls ask: the operation `browser.handoff`, and the step `handoff` of other calls.
+import type { Static } from 'typebox';
+import type { HandoffTerms } from '../../../contract/handoffs.ts';
+import type { InvocationError } from '../../../contract/invocations.ts';
+import type { MANAGED_OPERATIONS } from '../../../contract/managed-operations.ts';
+import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { ApplicationId, HandoffId, InvocationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { byAgent } from '../audit/by-caller.ts';
+import { notFound } from '../faults.ts';
+import type { FollowedHandoffs } from '../handoffs/following.ts';
+import type { HandoffRequests } from '../handoffs/requests.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { Sessions } from '../sessions/api.ts';
+import type { GivenStep } from './browser-steps.ts';
+import type { NoSuccess, Outcome, Prepared } from './prepared.ts';
+
+type Input = Static<(typeof MANAGED_OPERATIONS)['browser.handoff']['input']>;
+
+export interface CallHandoffsParts {
+  readonly sessions: Pick<Sessions, 'read'>;
+  readonly requests: Pick<HandoffRequests, 'assertPossible' | 'request'>;
+  readonly following: Pick<FollowedHandoffs, 'ended'>;
+  readonly rows: Pick<HandoffRows, 'get'>;
+}
+
+export class CallHandoffs {
+  readonly #parts: CallHandoffsParts;
+
+  constructor(parts: CallHandoffsParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws the refusal of the hand-off. An attempt that was interrupted is continued: its hand-off still waits, or has ended. */
+  async prepare(caller: AgentCaller, id: InvocationId, given: JsonObject): Promise<Prepared> {
+    const { sessions, requests } = this.#parts;
+    const { sessionId, ...terms } = given as Input; // Validated against the schema of the operation.
+    const session = await sessions.read(caller, sessionId.toLowerCase());
+    if (!(await this.#ofCall(caller.applicationId, id)))
+      await requests.assertPossible(caller.applicationId, session.id, terms);
+    return {
+      session: { id: session.id as SessionId, recorded: session.browserSettings?.recordSession !== false },
+      run: (_, signal) => this.#run(caller, id, session.id as SessionId, terms, signal),
+      release: async () => {},
+    };
+  }
+
+  /** The step of a call. The hand-off when it has ended. Throws the refusal of the hand-off. */
+  async step(caller: AgentCaller, session: SessionId, step: GivenStep, signal: AbortSignal): Promise<HandoffRow> {
+    const { instructions = '', reason, ttlSeconds, leaseSeconds, allowedOrigins, record } = step;
+    const terms: HandoffTerms = {
+      ...{ instructions, extendSession: true },
+      ...(reason === undefined ? {} : { reason }),
+      ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+      ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
+      ...(allowedOrigins === undefined ? {} : { allowedOrigins }),
+      ...(record === undefined ? {} : { record }),
+    };
+    return this.#asked(caller, session, terms, signal);
+  }
+
+  async #run(
+    caller: AgentCaller,
+    id: InvocationId,
+    session: SessionId,
+    terms: HandoffTerms,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    try {
+      return outcomeOf(await this.#asked(caller, session, terms, signal, handoffIdOf(id)));
+    } catch (error) {
+      if (!isFault(error)) throw error;
+      // Somebody else asked first, or the session has ended.
+      return failed({ code: error.code, message: error.message, retryable: false, phase: 'before' });
+    }
+  }
+
+  async #asked(
+    caller: AgentCaller,
+    session: SessionId,
+    terms: HandoffTerms,
+    signal: AbortSignal,
+    id?: HandoffId,
+  ): Promise<HandoffRow> {
+    const { requests, rows, following } = this.#parts;
+    const { applicationId, keyId } = caller;
+    let row = id && (await rows.get(applicationId, id));
+    if (!row) {
+      const requester = { kind: 'agent_key', id: keyId, origin: 'operation', source: byAgent(caller) } as const;
+      const by = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
+      const asked = await requests.request(applicationId, session, terms, by, id);
+      row = await rows.get(applicationId, asked.id as HandoffId);
+      if (!row) throw notFound('Hand-off', asked.id);
+    }
+    const ended = await following.ended(row, signal);
+    signal.throwIfAborted();
+    return ended;
+  }
+
+  #ofCall(application: ApplicationId, id: InvocationId): Promise<HandoffRow | undefined> {
+    return this.#parts.rows.get(application, handoffIdOf(id));
+  }
+}
+
+/** The hand-off that `browser.handoff` asks for has the id of the call, so that the next process finds it. */
+const handoffIdOf = (id: InvocationId): HandoffId => id as string as HandoffId;
+
+function outcomeOf(row: HandoffRow): Outcome {
+  const { id, status, note, evidence, url } = row;
+  if (status !== 'completed' && status !== 'declined' && status !== 'failed') return notDecided(row);
+  return {
+    state: 'succeeded',
+    output: {
+      ...{ handoffId: id, outcome: status },
+      ...(note === undefined ? {} : { note }),
+      ...(evidence === undefined ? {} : { evidence }),
+      ...(url === undefined ? {} : { url }),
+    },
+  };
+}
+
+/** Undefined: the person has completed it, so the steps go on. */
+export function failedHandoff(row: HandoffRow, step: number): NoSuccess | undefined {
+  const { id: handoffId, status, note } = row;
+  if (status === 'completed') return undefined;
+  const { error } = status === 'declined' || status === 'failed' ? failed(REFUSED[status]) : notDecided(row);
+  const details = { step, handoffId, ...(note === undefined ? {} : { note }) };
+  return failed({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
+}
+
+function notDecided({ status }: HandoffRow): NoSuccess {
+  if (status === 'expired') return failed(EXPIRED);
+  return failed(status === 'cancelled' ? CANCELLED : SESSION_ENDED);
+}
+
+const failed = (error: InvocationError): NoSuccess => ({ state: 'failed', error });
+
+const during = (code: string, message: string, retryable: boolean): InvocationError => ({
+  ...{ code, message, retryable, phase: 'during' },
+});
+
+const REFUSED = {
+  declined: during('handoff_declined', 'The person declined.', false),
+  failed: during('handoff_failed', 'The person could not do it.', false),
+} as const;
+const EXPIRED = during('handoff_expired', 'Nobody took control in time.', true);
+const CANCELLED = during('handoff_cancelled', 'The hand-off was cancelled.', false);
+const SESSION_ENDED = during('session_not_running', 'The session ended before the hand-off did.', false);

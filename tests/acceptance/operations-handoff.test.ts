@@ -1,0 +1,297 @@
+// People asked by calls: the operation `browser.handoff`, the step `handoff`, receipts that say who had control, and calls on a session
+// that a person controls.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Handoff } from '../../contract/handoffs.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import { Owner } from '../harness/configured.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { openPages } from '../harness/pages.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages({
+  '/code': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
+    <input id="code" autocomplete="off"><p id="out" style="margin-top:80px"></p>`,
+});
+const server = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '4' } });
+const person = await Person.owner(server);
+const scopes = ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'];
+const grants = [
+  { operationId: 'browser.handoff' },
+  { operationId: 'browser.steps' },
+  { operationId: '*', effect: 'read' },
+];
+const { key, id: keyId } = await keyWith(server, { scopes, grants });
+const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
+let calls = 0;
+
+const call = (operation: string, input: object, options: { key?: string; prefer?: string } = {}) => {
+  calls += 1;
+  const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
+  return invoke(server, options.key ?? key, operation, input, { headers });
+};
+
+const started = async (operation: string, input: object): Promise<Invocation> => {
+  const { status, body, text } = await call(operation, input, { prefer: 'respond-async' });
+  assert.equal(status, 202, text);
+  return body;
+};
+
+const ended = async ({ id }: Pick<Invocation, 'id'>): Promise<Invocation> => {
+  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${id}?wait=30`), { key });
+  assert.ok(body.endedAt, 'the call has ended');
+  return body;
+};
+
+/** The hand-off that waits for a person in a session. */
+async function waiting(sessionId: string, by = key): Promise<Handoff> {
+  const path = handoffsPath(server, `?sessionId=${sessionId}&status=requested`);
+  const listed = async () => (await server.api<{ data: Handoff[] }>('GET', path, { key: by })).body.data;
+  const [found = assert.fail()] = await eventually('the hand-off', listed, ({ length }) => length > 0);
+  return found;
+}
+
+const claims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
+
+test('browser.handoff lasts until the person is done, and its receipt says who had control, masked, and when', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
+  const handoff = await waiting(sessionId);
+  assert.deepEqual(
+    [handoff.origin, handoff.requestedBy, handoff.reason, handoff.claimableBy],
+    ['operation', { kind: 'agent_key', id: keyId }, 'otp', ['members']],
+  );
+  const second = await call('browser.handoff', { sessionId, instructions: 'Again' });
+  assert.deepEqual([second.status, second.body.code], [409, 'handoff_exists'], second.text);
+  const claimed = await claimHandoff(server, person, handoff.id);
+  const still = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
+  assert.equal(still.body.status, 'running');
+  await withLease(server, claimed, 'complete', {
+    outcome: 'completed',
+    note: 'Secret of the note',
+    evidence: { a: 1 },
+  });
+  const done = await ended(asked);
+  assert.equal(done.status, 'succeeded');
+  const { url: _, ...output } = Object(done.output);
+  const said = { handoffId: handoff.id, outcome: 'completed', note: 'Secret of the note', evidence: { a: 1 } };
+  assert.deepEqual(output, said);
+  const { session } = claims(done);
+  const [control, ...more] = session?.handoffs ?? [];
+  assert.ok(control && more.length === 0 && session?.id === sessionId);
+  const { by, from, to, ...facts } = control;
+  assert.deepEqual(facts, { id: handoff.id, origin: 'operation', masked: true });
+  assert.equal(by.kind, 'account');
+  assert.ok(by.id && to && done.startedAt && from >= done.startedAt && to >= from);
+  const { receipt = '' } = done;
+  assert.doesNotMatch(
+    Buffer.from(receipt.split('.')[1] ?? '', 'base64url').toString(),
+    /Secret of the note|Enter the code/,
+  );
+  await printed(receipt, new RegExp(`control +account ${by.id} from ${from} to ${to}, masked`));
+  const [head = '', payload = '', signature = ''] = receipt.split('.');
+  const forged = Buffer.from(payload, 'base64url').toString().replace('"masked":true', '"masked":!1  ');
+  const receipts = [forged.replace('!1  ', 'null'), forged.replace('!1  ', 'true').replace(by.id, sessionId)];
+  for (const text of receipts)
+    assert.throws(
+      () => verifyReceipt(`${head}.${Buffer.from(text).toString('base64url')}.${signature}`, { keys }),
+      ReceiptInvalid,
+    );
+  await server.release(sessionId);
+});
+
+/** What `berth receipts verify` says of a receipt, from files alone. */
+async function printed(receipt: string, expected: RegExp): Promise<void> {
+  const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
+  await writeFile(file, receipt);
+  await writeFile(jwks, JSON.stringify(keys));
+  const { code, stdout, stderr } = await server.berth('receipts', 'verify', file, '--jwks', jwks);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, expected);
+}
+
+for (const [how, end, expected] of [
+  ['declined', 'complete', ['succeeded', 'declined', undefined]],
+  ['nobody comes', 'expire', ['failed', undefined, 'handoff_expired']],
+  ['the agent cancels it', 'cancel', ['failed', undefined, 'handoff_cancelled']],
+  ['the session ends', 'release', ['failed', undefined, 'session_not_running']],
+] as const)
+  test(`browser.handoff when ${how}`, async () => {
+    const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+    const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
+    const { id } = await waiting(sessionId);
+    if (end === 'complete')
+      await withLease(server, await claimHandoff(server, person, id), 'complete', { outcome: 'declined' });
+    if (end === 'expire') await server.advance(61_000);
+    if (end === 'cancel') {
+      const { key: writing } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
+      const other = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writing });
+      assert.equal(other.status, 404, 'by another key');
+      assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
+    }
+    if (end === 'release') await server.release(sessionId);
+    const { status, output, error } = await ended(asked);
+    assert.deepEqual([status, Object(output).outcome, error?.code], expected);
+    if (end !== 'release') await server.release(sessionId);
+  });
+
+test('browser.handoff goes on after the server was killed, with the same hand-off and its holder', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in' });
+  const { id } = await waiting(sessionId);
+  const claimed = await claimHandoff(server, person, id);
+  await server.kill('SIGKILL');
+  await server.start();
+  await eventually('the call to be taken up', async () => {
+    const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
+    return body.attempts === 2;
+  });
+  const done = await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  assert.equal(done.status, 200, done.text);
+  const { status, output, attempts } = await ended(asked);
+  assert.deepEqual([status, Object(output).handoffId, attempts], ['succeeded', id, 2]);
+  const listed = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), { key });
+  assert.equal(listed.body.data.length, 1, 'it was asked for once');
+  await server.release(sessionId);
+});
+
+test('browser.handoff is refused before anybody is asked', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const input = { sessionId, instructions: 'Sign in' };
+  const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
+  const foreign = await foreignKey(server);
+  const { id: theirs } = await server.createSession({ keepAlive: true }, foreign);
+  const releaseTheirs = { key: foreign, body: { status: 'REQUEST_RELEASE' } };
+  const { key: reader } = await keyWith(server, { scopes });
+  for (const [more, status, code, by] of [
+    [{}, 403, 'permission_denied', blind],
+    [{}, 403, 'operation_not_granted', reader],
+    [{ sessionId: theirs }, 404, 'not_found', key],
+    [{ instructions: '' }, 400, 'invalid_request', key],
+    [{ claimableBy: ['link'] }, 400, 'invalid_request', key],
+    [{ allowedOrigins: ['https://a.test:99999'] }, 400, 'invalid_request', key],
+    [{ record: 'keep' }, 403, 'permission_denied', key],
+  ] as const) {
+    const refused = await call('browser.handoff', { ...input, ...more }, { key: by });
+    assert.deepEqual([refused.status, refused.body.code], [status, code], refused.text);
+  }
+  const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), {
+    key,
+  });
+  assert.deepEqual(body.data, []);
+  await server.release(sessionId);
+  await server.api('POST', `/v1/browsers/sessions/${theirs}`, releaseTheirs);
+  const late = await call('browser.handoff', input);
+  assert.deepEqual([late.status, late.body.code], [409, 'session_not_running'], late.text);
+});
+
+test('steps wait for a person between them, whose time does not count, and go on in the same page', async () => {
+  const asked = await started('browser.steps', {
+    url: `${pages.url}/code`,
+    timeoutMs: 20_000,
+    steps: [
+      { do: 'fill', selector: '#code', value: 'agent ' },
+      { do: 'handoff', instructions: 'Enter the code', reason: 'otp', ttlSeconds: 600 },
+      { do: 'press', selector: '#code', key: '!' },
+      { do: 'extract', fields: { code: { selector: '#out' } } },
+    ],
+  });
+  const { sessionId = '' } = asked;
+  const handoff = await waiting(sessionId);
+  assert.ok(handoff.expiresAt > asked.createdAt);
+  await server.advance(120_000);
+  const claimed = await claimHandoff(server, person, handoff.id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text: 'person' });
+  await withLease(server, claimed, 'complete', { outcome: 'completed', note: 'Done.' });
+  const done = await ended(asked);
+  assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
+  const { results } = Object(done.output);
+  assert.equal(results.length, 4);
+  assert.deepEqual(results[1], { do: 'handoff', handoffId: handoff.id, note: 'Done.' });
+  assert.deepEqual(
+    claims(done).session?.handoffs.map(({ id }) => id),
+    [handoff.id],
+  );
+  assert.ok(done.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
+  await server.ended(sessionId);
+});
+
+test('steps end at a hand-off that is declined, in an operation of the kind browser too', async () => {
+  const owner = await Owner.of(server);
+  await owner.publish('codes.enter', {
+    ...{ title: 'Enter a code', description: 'A person enters a code.', kind: 'browser', effect: 'write' },
+    inputSchema: { type: 'object', additionalProperties: false },
+    binding: {
+      url: `${pages.url}/code`,
+      steps: [
+        { do: 'sleep', ms: 1 },
+        { do: 'handoff', instructions: 'Enter the code', allowedOrigins: [new URL(pages.url).origin] },
+        { do: 'sleep', ms: 1 },
+      ],
+    },
+  });
+  const { key: entering } = await keyWith(server, { scopes, grants: [{ operationId: 'codes.enter' }] });
+  const { body: asked, text } = await call('codes.enter', {}, { key: entering, prefer: 'respond-async' });
+  assert.ok(asked.sessionId, text);
+  const { id } = await waiting(asked.sessionId, entering);
+  const claimed = await claimHandoff(server, person, id);
+  await withLease(server, claimed, 'complete', { outcome: 'declined', note: 'No.' });
+  const read = agentPath(server, `invocations/${asked.id}?wait=30`);
+  const { body } = await server.api<Invocation>('GET', read, { key: entering });
+  assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
+  assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
+  await server.ended(asked.sessionId);
+});
+
+test('steps are refused that ask too often, or that also type credentials', async () => {
+  const handoff = { do: 'handoff', instructions: 'x' };
+  for (const [steps, message] of [
+    [Array.from({ length: 6 }, () => handoff), /at most 5/],
+    [[{ do: 'fill', selector: '#a', credential: 'bank', field: 'password' }, handoff], /type credentials/],
+    [[{ do: 'handoff' }], /is required by handoff/],
+    [[{ do: 'handoff', instructions: 'x', selector: '#a' }], /has no effect in handoff/],
+  ] as const) {
+    const refused = await call('browser.steps', { url: `${pages.url}/code`, steps });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, message);
+  }
+});
+
+test('calls on a session that a person controls wait for them, and are then refused, whatever they would do', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
+  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
+  const before = await call('browser.content', { sessionId });
+  assert.equal(before.body.status, 'succeeded', 'nobody has claimed it');
+  const claimed = await claimHandoff(server, person, handoff.id);
+  const late = [
+    call('browser.screenshot', { sessionId }),
+    call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
+  ];
+  const answers = Promise.all(late);
+  let isAnswered = false;
+  void answers.finally(() => {
+    isAnswered = true;
+  });
+  for (let passed = 0; passed < 12 && !isAnswered; passed += 1) await server.advance(31_000);
+  for (const { status, body, text } of await answers) {
+    assert.deepEqual([status, body.code], [409, 'handoff_claimed'], text);
+    assert.equal(Object(body).details.handoffId, handoff.id);
+  }
+  const patient = call('browser.screenshot', { sessionId });
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  const { body, text } = await patient;
+  assert.equal(body.status, 'succeeded', text);
+  await server.release(sessionId);
+});
