@@ -83,26 +83,27 @@ const OTHERS: readonly Place[] = [
 ];
 
 const NARROW: Look = { ...DESK, width: 1024 };
-const LOOKS: ReadonlyArray<readonly [string, Look]> = [
-  ['at a desk, light', DESK],
-  ['at a desk, dark', DESK_DARK],
-  ['in a small window, light', NARROW],
-  ['in a small window, dark', { ...NARROW, colours: 'dark' }],
-  ['on a phone, light', PHONE],
-  ['on a phone, dark', PHONE_DARK],
+/** A page is loaded once for each device, and looked at in each window and theme of it. */
+const DEVICES: ReadonlyArray<readonly [string, readonly Look[]]> = [
+  ['at a desk', [DESK, DESK_DARK, { ...NARROW, colours: 'dark' }, NARROW]],
+  ['on a phone', [PHONE, PHONE_DARK]],
 ];
 
-for (const [name, look] of LOOKS)
-  test(`axe finds nothing on any page, and nothing is wider than the window: ${name}`, () =>
-    signedIn(server, link, look, async watched => {
+for (const [name, looks] of DEVICES)
+  test(`axe finds nothing on any page, light or dark, and nothing is wider than the window: ${name}`, () =>
+    signedIn(server, link, looks[0] ?? DESK, async watched => {
       const { page } = watched;
       for (const [address, title] of [...MAIN, ...OTHERS]) {
         await page.goto(`${server.url}${address}`);
         await page.getByRole('heading', { name: title, exact: true }).waitFor();
         const loading = (): Promise<number> => page.getByText('Loading').count();
         await eventually('the page to be loaded', loading, count => count === 0);
-        assert.deepEqual(await watched.findings(), [], address);
-        assert.equal(await watched.overflows(), false, address);
+        for (const look of looks) {
+          await watched.change(look);
+          const which = `${address} with ${look.width} pixels, ${look.colours}`;
+          assert.deepEqual(await watched.findings(), [], which);
+          assert.equal(await watched.overflows(), false, which);
+        }
       }
     }));
 

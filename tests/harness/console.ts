@@ -12,6 +12,12 @@ import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Animations that never end are not waited for. */
+const TRANSITIONS_DONE = `(async () => {
+  const transitions = document.getAnimations().filter(animation => animation instanceof CSSTransition);
+  await Promise.allSettled(transitions.map(({ finished }) => finished));
+})()`;
+
 export interface Look {
   readonly width: number;
   readonly height: number;
@@ -71,13 +77,23 @@ export class Watched {
     });
   }
 
+  /** Shows the page in another window of the same device. Resolves when colours no longer change. */
+  async change({ width, height, colours }: Look): Promise<void> {
+    await this.page.setViewportSize({ width, height });
+    await this.page.emulateMedia({ colorScheme: colours });
+    await this.page.evaluate(TRANSITIONS_DONE);
+  }
+
   /** What axe finds wrong with the page as it is now. */
   async findings(): Promise<string[]> {
     // The page's policy forbids foreign scripts, so the engine is injected through the debugger, which is exempt.
-    await this.page.evaluate(AXE);
+    if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
     const found = await this.page.evaluate(async () => {
-      const engine = Reflect.get(globalThis, 'axe') as { run(): Promise<{ violations: AxeFinding[] }> };
-      return (await engine.run()).violations;
+      const engine = Reflect.get(globalThis, 'axe') as {
+        run(options: object): Promise<{ violations: AxeFinding[] }>;
+      };
+      // Of the rules that pass, nothing is collected.
+      return (await engine.run({ resultTypes: ['violations'] })).violations;
     });
     return found.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
