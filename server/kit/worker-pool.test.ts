@@ -52,6 +52,17 @@ test('stops a job that does not end, names it, and runs the queued jobs', async 
   await pool.close();
 });
 
+test('a job that waits, and uses no processor time, is stopped later', async () => {
+  const pool = new WorkerPool({ threads: 1 });
+  const waits = jobOf<number, number>('waits', 'await new Promise(done => setTimeout(done, input)); return input;', {
+    limitMs: 100,
+  });
+  await pool.run(double, 1, { of });
+  assert.equal(await pool.run(waits, 300, { of }), 300);
+  await assert.rejects(pool.run(waits, 600_000, { of }), why('too_long'));
+  await pool.close();
+});
+
 test('a job that needs too much memory, or ends its thread, fails alone', async () => {
   const pool = new WorkerPool({ threads: 1, heapMb: 32 });
   const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
@@ -80,6 +91,21 @@ test('each gets its turn, however much another one asks for, and long jobs leave
   assert.ok(order.indexOf('one') < 4, order.join());
   assert.ok(order.indexOf('long') >= 9 || order.lastIndexOf('long') === order.length - 1, order.join());
   assert.ok(order.filter(name => name === 'many').length === 8);
+  await pool.close();
+});
+
+test('of one, only one solo job runs at a time, so another one does not wait for it', async () => {
+  const pool = new WorkerPool({ threads: 2 });
+  const endless = jobOf<number, number>('solo', 'for (;;);', { limitMs: 1_000, isSolo: true });
+  const [first, second] = [pool.run(endless, 0, { of: 'a' }), pool.run(endless, 0, { of: 'a' })].map(async job => {
+    await assert.rejects(job, why('too_long'));
+    return 'ended';
+  });
+  const short = jobOf<number, number>('short', 'return 2 * input;', { isSolo: true });
+  assert.equal(await Promise.race([pool.run(short, 1, { of: 'b' }), first]), 2);
+  assert.equal(await Promise.race([pool.run(double, 2, { of: 'a' }), first]), 4);
+  await Promise.all([first, second]);
+  assert.equal(await pool.run(short, 3, { of: 'a' }), 6);
   await pool.close();
 });
 

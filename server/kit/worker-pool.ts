@@ -1,18 +1,22 @@
 // Worker threads for work on untrusted bytes, so that it does not block the event loop. Bounded in threads, queued jobs, memory
 // and time for each job. A job that takes too long, needs too much memory or dies fails alone; its thread is replaced. Idle
 // threads end.
+import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Closeable } from './scope.ts';
-import type { Order, Outcome } from './worker-thread.ts';
+import type { Order, Outcome, Started } from './worker-thread.ts';
 
 interface JobFacts {
   /** For logs and errors: "mask a picture". */
   readonly name: string;
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
+  /** Of processor time. In all it may take `SLOWER_MAX` times as long: on a busy machine, threads wait. */
   readonly limitMs: number;
   /** Takes seconds: such jobs never occupy all threads. */
   readonly isLong?: boolean;
+  /** How long it takes is up to whom it is for: of one, only one such job runs at a time, so that others keep a thread. */
+  readonly isSolo?: boolean;
 }
 
 /** A kind of work: which function, and how long it may take. `Input` and `Output` are what a structured clone can carry. */
@@ -46,6 +50,9 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   idleMs: 30_000,
 };
 
+const SLOWER_MAX = 12;
+const LOOK_AGAIN_MS_MIN = 50;
+
 export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed';
 
 export class WorkFailed extends Error {
@@ -71,6 +78,8 @@ interface Waiting {
 
 interface Thread {
   readonly worker: Worker;
+  /** Of the kernel, once it has started. */
+  id: number | undefined;
   current: Waiting | undefined;
   timer: NodeJS.Timeout | undefined;
 }
@@ -142,7 +151,8 @@ export class WorkerPool implements Workers, Closeable {
     const longs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
     const mayBeLong = longs < Math.max(1, this.#limits.threads - 1);
     for (const [of, mine] of this.#waiting) {
-      const index = mine.findIndex(({ job }) => mayBeLong || !job.isLong);
+      const hasSolo = [...this.#threads].some(({ current }) => current?.job.isSolo && current.options.of === of);
+      const index = mine.findIndex(({ job }) => (mayBeLong || !job.isLong) && !(hasSolo && job.isSolo));
       const [next] = index < 0 ? [] : mine.splice(index, 1);
       if (!next) continue;
       this.#waiting.delete(of);
@@ -162,9 +172,12 @@ export class WorkerPool implements Workers, Closeable {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
-    const thread: Thread = { worker, current: undefined, timer: undefined };
+    const thread: Thread = { worker, id: undefined, current: undefined, timer: undefined };
     this.#threads.add(thread);
-    worker.on('message', (outcome: Outcome) => this.#settle(thread, outcome));
+    worker.on('message', (said: Outcome | Started) => {
+      if ('thread' in said) thread.id = said.thread;
+      else this.#settle(thread, said);
+    });
     worker.on(
       'error',
       (error: Error) =>
@@ -179,13 +192,22 @@ export class WorkerPool implements Workers, Closeable {
     thread.current = waiting;
     thread.worker.ref();
     clearTimeout(thread.timer);
+    this.#watch(thread, job, usedMs(thread), job.limitMs);
+    const order: Order = { id: ++this.#nextId, module: job.module, input };
+    thread.worker.postMessage(order, [...(options.moved ?? [])]);
+  }
+
+  /** `before`: the processor time that the thread had used when the job began. */
+  #watch(thread: Thread, job: JobFacts, before: number, waitMs: number, waitedMs = waitMs): void {
     thread.timer = setTimeout(() => {
+      const left = job.limitMs - (usedMs(thread) - before);
+      const wait = Math.max(left, LOOK_AGAIN_MS_MIN);
+      if (left > 0 && waitedMs < SLOWER_MAX * job.limitMs)
+        return this.#watch(thread, job, before, wait, waitedMs + wait);
       const late = (name: string): WorkFailed =>
         new WorkFailed(name, 'too_long', `took longer than ${job.limitMs} ms and was stopped`);
       void this.#end(thread, late);
-    }, job.limitMs);
-    const order: Order = { id: ++this.#nextId, module: job.module, input };
-    thread.worker.postMessage(order, [...(options.moved ?? [])]);
+    }, waitMs);
   }
 
   #settle(thread: Thread, outcome: Outcome): void {
@@ -213,3 +235,14 @@ export class WorkerPool implements Workers, Closeable {
 }
 
 const closedFor = (name: string): WorkFailed => new WorkFailed(name, 'closed', 'was not done: the server is closing');
+
+/** The processor time of a thread: 0 before it has started, and infinite where the kernel does not tell. */
+function usedMs({ id }: Thread): number {
+  if (id === undefined) return 0;
+  try {
+    const [nanoseconds = ''] = readFileSync(`/proc/self/task/${id}/schedstat`, 'utf8').split(' ', 1);
+    return Number(nanoseconds) / 1e6;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -13,6 +13,12 @@ export interface Order {
   readonly input: unknown;
 }
 
+/** The first message of a thread. */
+export interface Started {
+  /** Of the kernel, as in /proc/self/task. */
+  readonly thread: number;
+}
+
 export type Outcome = { readonly id: number } & ({ readonly output: unknown } | { readonly failed: string });
 
 const port = parentPort;
@@ -20,7 +26,9 @@ if (!port) throw new Error('this file runs as a worker thread only');
 
 /** Lower priority than the main thread, which everything waits for. On Linux each thread has its own. */
 const NICENESS = 10;
-setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
+const started: Started = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
+setPriority(started.thread, NICENESS);
+port.postMessage(started);
 
 port.on('message', ({ id, module, input }: Order) => {
   void perform(module, input).then(

@@ -28,6 +28,7 @@ export const READ_ANSWER: Job<AnswerInput, AnswerOutput> = {
   name: 'read an answer',
   module: import.meta.url,
   limitMs: LIMIT_MS,
+  isSolo: true,
 };
 
 class Unreadable extends Error {}

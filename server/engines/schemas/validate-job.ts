@@ -18,8 +18,8 @@ export interface ValidateInput {
 /** The issues of each schema, in order; empty if the value matches. `unusable`: a schema cannot be compiled. */
 export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
 
-/** Includes the start of a thread, which on a busy machine takes seconds. */
-const LIMIT_MS = 10_000;
+/** Includes the start of a thread, which loads the library. */
+const LIMIT_MS = 3_000;
 const COMPILED_MAX = 200;
 const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
@@ -28,6 +28,7 @@ export const VALIDATE: Job<ValidateInput, ValidateOutput> = {
   name: 'validate a value',
   module: import.meta.url,
   limitMs: LIMIT_MS,
+  isSolo: true,
 };
 
 /** By digest of the schema, least recently used first. */
