@@ -1,7 +1,7 @@
 // Prices of operations: held by the admission, captured by a success in the transaction of its end, given back or kept otherwise.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
+import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
@@ -163,6 +163,16 @@ for (const [what, id, orderId, status, captured] of [
       [captured > 0 ? 'capture' : 'release', 'hold'],
     );
   });
+
+test('usage by key names a key that had no session, and only if it exists', async () => {
+  const { id } = await keyWith(server, { name: 'unused', grants: [{ operationId: 'orders.read' }] });
+  const one = await keyWith(server, { name: 'reads only', grants: [{ operationId: 'orders.read' }] });
+  await invoke(server, one.key, 'orders.read', { orderId: 'A-1' });
+  const { body } = await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=key`, { key: token });
+  const { name, calls, cost } = body.data.find(({ of }) => of === one.id) ?? assert.fail();
+  assert.deepEqual([name, calls, cost], ['reads only', 1, PRICE]);
+  assert.ok(body.data.every(({ of, name }) => of !== id && name !== undefined));
+});
 
 test('a maxCost below the price of an HTTP operation is refused, and nothing is sent', async () => {
   const sent = upstream.received().length;

@@ -109,8 +109,7 @@ export class Credits {
     const all = new Set([...costs.map(({ of }) => of), ...keys.map(({ keyId }) => keyId)]);
     const rows = [...all].map(of => {
       const own = keys.filter(({ keyId }) => keyId === of);
-      const { calls = 0, cost = 0 } = costs.find(row => row.of === of) ?? {};
-      const name = own[0]?.name;
+      const { calls = 0, cost = 0, name = own[0]?.name } = costs.find(row => row.of === of) ?? {};
       return { of, ...(name === undefined ? {} : { name }), ...metersOf(own), calls, cost };
     });
     return rows.sort((a, b) => b.cost - a.cost || b.browserSeconds - a.browserSeconds).slice(0, CREDIT_USAGE_ROWS_MAX);

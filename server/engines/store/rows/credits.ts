@@ -148,6 +148,8 @@ export interface EntryFilter {
 /** What was called and captured in a period, by what it was for. */
 export interface CostRow {
   readonly of: string;
+  /** Of an agent key that exists. */
+  readonly name?: string;
   readonly calls: number;
   readonly cost: number;
   /** Of invocations. */

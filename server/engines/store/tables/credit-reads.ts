@@ -46,7 +46,7 @@ export const creditReads = (db: Db): CreditReads => ({
   },
 
   costs: async (application, { from, to }, by, limit) => {
-    const { rows } = await sql<CostRow>`
+    const { rows } = await sql<CostRow & { readonly name: string | null }>`
       with costs as (
         select ${OF_ENTRY[by]} as of, sum(entries.revenue) as cost
           from credit_entries entries join credit_reservations reservations on reservations.id = reservation_id
@@ -61,12 +61,13 @@ export const creditReads = (db: Db): CreditReads => ({
           where application_id = ${application} and created_at >= ${from} and created_at < ${to}
           group by 1)
       select of, coalesce(calls, 0)::bigint as calls, coalesce(cost, 0)::bigint as cost,
-          coalesce(seconds, 0)::float8 as browser_seconds, coalesce(bytes, 0)::bigint as egress_bytes
+          coalesce(seconds, 0)::float8 as browser_seconds, coalesce(bytes, 0)::bigint as egress_bytes, keys.name
         from costs full join called using (of)
+          left join keys on ${by === 'key'} and keys.id::text = of and keys.application_id = ${application}
         where of is not null
         order by cost desc nulls last, of
         limit ${limit}`.execute(db);
-    return rows;
+    return rows.map(withoutNulls);
   },
 });
 
