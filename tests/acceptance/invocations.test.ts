@@ -8,6 +8,7 @@ import type { AgentOperationList, Invocation, InvocationPage } from '../../contr
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
+import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -120,8 +121,11 @@ test('takes a picture of the whole page, of one element, and as JPEG', async () 
 
 test('prints a PDF and counts its pages', async () => {
   const printed = await done('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
-  assert.equal((await bytesOf(printed)).subarray(0, 5).toString(), '%PDF-');
   assert.ok(Object(printed.output).pages >= 2);
+  const article = await done('browser.pdf', { url: `${pages.url}/article` });
+  const bytes = await bytesOf(article);
+  assert.equal(bytes.subarray(0, 5).toString(), '%PDF-');
+  assert.ok(pdfText(bytes).includes('Berth gives each agent a browser'), 'its text can be read');
 });
 
 test('returns the content as Markdown, text, HTML and links', async () => {
@@ -173,6 +177,15 @@ test('works on the page of a running session, which keeps running', async () => 
   });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([Object(body.output).fields, body.sessionId], [{ name: 'Lamp' }, session.id]);
+  const inSession = async (operation: string, more: object = {}): Promise<Invocation> => {
+    const done = await invoke(server, drives.key, operation, { sessionId: session.id, ...more });
+    assert.equal(done.body.status, 'succeeded', done.text);
+    return done.body;
+  };
+  const picture = decodePng(await bytesOf(await inSession('browser.screenshot', { selector: 'h1' })));
+  assert.ok(picture.width > picture.height, 'of the heading');
+  assert.ok(pdfText(await bytesOf(await inSession('browser.pdf'))).includes('Lamp'));
+  assert.match(Object((await inSession('browser.content', { as: 'text' })).output).content, /Lamp/);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
   await browser.close();
   const without = await invoke(server, key, 'browser.content', { sessionId: session.id });

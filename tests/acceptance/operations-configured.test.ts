@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
-import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
+import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -118,6 +118,17 @@ test('switches a built-in operation off, and sets its approval and price', async
   assert.deepEqual([pdf?.approval, pdf?.price.microCredits], ['member', 7]);
   const unapproved = await invoke(server, key, 'browser.pdf', { url: upstream.url });
   assert.deepEqual([unapproved.status, unapproved.body.code], [409, 'approval_required']);
+  const asTool = await server.api<string>('POST', agentPath(server, 'mcp'), {
+    ...{ key, headers: { accept: 'application/json, text/event-stream' } },
+    body: {
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'browser_pdf', arguments: { url: upstream.url } },
+    },
+  });
+  assert.equal(asTool.status, 200);
+  assert.doesNotMatch(asTool.text, /succeeded|artifact/);
+  const { body: none } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key });
+  assert.equal(none.data.filter(({ operationId }) => operationId === 'browser.pdf').length, 0);
   assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, before.body.digest);
   for (const [method, path] of [
     ['POST', 'browser.pdf/publish'],

@@ -2,6 +2,7 @@
 // the log and the HAR file. And what a hand-off gives to whom: its link to one browser, its lease to one person.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
@@ -11,7 +12,7 @@ import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
-import { keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
@@ -20,6 +21,8 @@ import { eventually } from '../harness/until.ts';
 
 const SECRET = 'hunter2hunter2';
 
+/** What forms sent. */
+const posted: string[] = [];
 /** As soon as something is typed, the page is magenta, says so in the console, and sends it in an address and in a body. */
 const pages = await openPages({
   '/otp': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
@@ -33,15 +36,22 @@ const pages = await openPages({
         fetch('/beacon', { method: 'POST', body: code.value });
       };
     </script>`,
-  '/done': '<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>',
+  '/done': (request, response) => {
+    if (request.method === 'POST') void text(request).then(body => posted.push(body));
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end('<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>');
+  },
   '/beacon': (_, response) => void response.end('ok'),
 });
 const server = await startServer({ pages });
 const person = await Person.owner(server);
-const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+const { key } = await keyWith(server, {
+  scopes: [...AGENT_KEY_SCOPES],
+  grants: [{ operationId: '*', effect: 'read' }, { operationId: 'browser.steps' }],
+});
 
-function magenta(picture: Buffer, format: 'mjpeg' | 'mp4'): number {
-  const input = format === 'mjpeg' ? ['-f', 'mjpeg', '-i', 'pipe:0'] : ['-i', 'pipe:0'];
+function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
+  const input = [...{ mjpeg: ['-f', 'mjpeg'], png: ['-f', 'png_pipe'], mp4: [] }[format], '-i', 'pipe:0'];
   const options = ['-v', 'error', ...input, '-vf', 'scale=160:-2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: picture, maxBuffer: 256 * 1024 ** 2 });
   assert.ok(stdout.length > 0, 'the picture was decoded');
@@ -60,6 +70,25 @@ async function onOtpPage(settings: object = {}) {
   await page.goto(`${pages.url}/otp`);
   return { id, connectUrl, browser, page };
 }
+
+/** The service's own ways into a session: operations, and tools over MCP. Each answers what it saw. */
+const bySteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
+  const headers = { 'idempotency-key': crypto.randomUUID(), prefer: 'wait=55' };
+  const input = { sessionId, steps, timeoutMs: 8_000 };
+  return (await invoke(server, key, 'browser.steps', input, { headers })).text;
+};
+const byTool = async (sessionId: string, name: string, more: object = {}): Promise<string> => {
+  const params = { name, arguments: { sessionId, ...more } };
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const headers = { accept: 'application/json, text/event-stream' };
+  return (await server.api('POST', agentPath(server, 'mcp'), { key, body, headers })).text;
+};
+const pictureIn = async (answer: string): Promise<Buffer | undefined> => {
+  const [, inline] = /"type":"image","data":"([^"]+)"/.exec(answer) ?? [];
+  if (inline) return Buffer.from(inline, 'base64');
+  const [, link] = /"downloadUrl":"([^"]+)"/.exec(answer) ?? [];
+  return link === undefined ? undefined : Buffer.from(await (await fetch(link)).arrayBuffer());
+};
 
 const debugUrl = async (id: string, query = ''): Promise<string> =>
   (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`, { key })).body.debuggerUrl;
@@ -108,6 +137,7 @@ test('nothing that is typed in a masked hand-off is in a picture, an answer, an 
     await second.send(`${domain}.enable`, {}, sessionId);
   await second.send('DOM.getDocument', { depth: -1 }, sessionId);
 
+  assert.match(await byTool(id, 'browser_snapshot'), /Title: Code/, 'the service is connected before the claim');
   const { id: handoff } = await requestHandoff(server, key, id);
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -128,7 +158,13 @@ test('nothing that is typed in a masked hand-off is in a picture, an answer, an 
     second.send('Runtime.addBinding', { name: 'steal' }, sessionId),
     second.send('Target.createTarget', { url: 'about:blank' }),
   ];
-  for (const [number, read] of reads.entries()) assert.ok(await isHeld(read, version), `read ${number}`);
+  const calls = [
+    byTool(id, 'browser_snapshot'),
+    byTool(id, 'browser_evaluate', { function: '() => code.value' }),
+    byTool(id, 'browser_take_screenshot'),
+    bySteps(id, [{ do: 'fill', selector: '#code', value: 'of the agent' }, { do: 'screenshot' }, { do: 'content' }]),
+  ];
+  for (const [number, read] of [...reads, ...calls].entries()) assert.ok(await isHeld(read, version), `read ${number}`);
   const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { authorization: `Bearer ${key}` },
   });
@@ -141,6 +177,12 @@ test('nothing that is typed in a masked hand-off is in a picture, an answer, an 
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await Promise.allSettled(reads);
   await page.waitForSelector('#done');
+  for (const [number, answer] of (await Promise.all(calls)).entries()) {
+    assert.ok(!answer.includes(SECRET), `call ${number}: ${answer}`);
+    const picture = await pictureIn(answer);
+    if (picture) assert.equal(magenta(picture, 'png'), 0, `call ${number}`);
+  }
+  assert.deepEqual(posted, [`code=${SECRET}`], 'no step of the agent came between what the person did');
 
   await other.take();
   other.click(300, 300);
@@ -212,13 +254,21 @@ test('a session that is not recorded is black for others too, and an intercepted
   await typeSecret(viewer);
   await eventually('pictures of the other', () => other.frames > 0);
   assert.equal(sees(other), false);
+  // The service connects during the hand-off.
+  const calls = [
+    byTool(id, 'browser_evaluate', { function: '() => code.value' }),
+    bySteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
+  ];
   await eventually('the requests of the page to go on', () => pages.hits('/beacon') >= 2);
   assert.equal(pages.hits('/stolen'), 0);
   assert.deepEqual(
     bodies.filter(body => body?.includes(SECRET)),
     [],
   );
+  const version = async () => (await fetch(`${server.url}/healthz`)).text();
+  for (const [number, call] of calls.entries()) assert.ok(await isHeld(call, version), `call ${number}`);
   await withLease(server, claimed, 'complete', { outcome: 'failed' });
+  await Promise.all(calls);
   for (const one of [viewer, other]) await one.close();
   await browser.close();
   await server.release(id);

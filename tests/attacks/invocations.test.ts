@@ -2,16 +2,20 @@
 // receipts that were changed. Verification runs where there is no network.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
+import { verifyReceipt } from '../../sdk/index.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { databaseText } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
 
 const pages = await openPages({
   '/page': '<!doctype html><title>Page</title><h1>Page</h1>',
@@ -171,26 +175,28 @@ test('an input is not readable in the database, and is gone after the end', asyn
   assert.doesNotMatch(await databaseText(server, ['invocations']), new RegExp(secret));
 });
 
-test('a receipt is verified without a network, and one changed byte is noticed', async () => {
-  const input = { url: `${pages.url}/page`, as: 'text' };
-  const done = (await invoke(server, key, 'browser.content', input)).body;
-  const { receipt = '', output } = done;
-  const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
+const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
+
+/** By the command, where there is no network. */
+function verifiedOffline(receipt: string, keys: string, values: Readonly<Record<string, unknown>> = {}) {
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
-  const verify = (text: string, given: object = input) => {
-    const args = ['receipts', 'verify', file('receipt.jws', text), '--jwks', file('jwks.json', jwks)];
-    const more = [
-      '--input',
-      file('input.json', JSON.stringify(given)),
-      '--output',
-      file('output.json', JSON.stringify(output)),
-    ];
-    const command = [process.execPath, join(CHECKOUT, 'cli/berth.ts'), ...args, ...more];
-    return spawnSync('unshare', ['--map-root-user', '--net', ...command], { encoding: 'utf8' });
-  };
+  const args = ['receipts', 'verify', file('receipt.jws', receipt), '--jwks', file('jwks.json', keys)];
+  const more = Object.entries(values).flatMap(([name, value]) => [
+    `--${name}`,
+    file(`${name}.json`, JSON.stringify(value)),
+  ]);
+  const command = [process.execPath, join(CHECKOUT, 'cli/berth.ts'), ...args, ...more];
+  return spawnSync('unshare', ['--map-root-user', '--net', ...command], { encoding: 'utf8' });
+}
+
+test('a receipt is verified without a network, and one changed byte is noticed', async () => {
+  const input = { url: `${pages.url}/page`, as: 'text' };
+  const done = (await invoke(server, key, 'browser.content', input)).body;
+  const { receipt = '', output } = done;
+  const verify = (text: string, given: object = input) => verifiedOffline(text, jwks, { input: given, output });
   assert.match(
     execFileSync('unshare', ['--map-root-user', '--net', 'ip', '-o', 'link'], { encoding: 'utf8' }),
     /^1: lo[^\n]*DOWN[^\n]*\n$/,
@@ -210,4 +216,54 @@ test('a receipt is verified without a network, and one changed byte is noticed',
     status: 'unknown',
   });
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
+});
+
+test('a receipt that somebody else signed is refused, whatever its header says', async () => {
+  const { receipt = '' } = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  const [head = '', payload = ''] = receipt.split('.');
+  const header: { kid: string } = JSON.parse(Buffer.from(head, 'base64url').toString());
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const jwk = publicKey.export({ format: 'jwk' });
+  const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${jwk.x}"}`).digest('base64url');
+  const forged = (more: object, signed = true): string => {
+    const text = `${Buffer.from(JSON.stringify({ ...header, ...more })).toString('base64url')}.${payload}`;
+    return `${text}.${signed ? sign(null, Buffer.from(text), privateKey).toString('base64url') : ''}`;
+  };
+  const ours: { x: string } = JSON.parse(jwks).keys[0];
+  const hmac = `${Buffer.from(JSON.stringify({ ...header, alg: 'HS256' })).toString('base64url')}.${payload}`;
+  const cases: ReadonlyArray<readonly [receipt: string, why: RegExp]> = [
+    [forged({ alg: 'none' }, false), /not a compact JWS/],
+    [forged({ alg: 'none' }), /algorithm is none/],
+    [`${hmac}.${createHmac('sha256', Buffer.from(ours.x, 'base64url')).update(hmac).digest('base64url')}`, /is HS256/],
+    [forged({ jwk }), /header has jwk/],
+    [forged({ jku: 'https://evil.example/jwks.json' }), /header has jku/],
+    [forged({ kid }), /a key that the key set does not have/],
+    [forged({ kid: undefined }), /a key that the key set does not have/],
+    [forged({}), /signature is not valid/],
+  ];
+  for (const [text, why] of cases) {
+    const { status, stdout, stderr } = verifiedOffline(text, jwks);
+    assert.deepEqual([status, stdout], [1, ''], stderr);
+    assert.match(stderr, why);
+  }
+});
+
+test('a receipt of another installation is refused, and this one does not know it', async () => {
+  const upstream = await openUpstream();
+  const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
+  await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrder(upstream));
+  const { key: foreign } = await keyWith(elsewhere, { grants: [{ operationId: 'orders.cancel' }] });
+  const headers = { 'idempotency-key': 'one' };
+  const { receipt = '' } = (await invoke(elsewhere, foreign, 'orders.cancel', { orderId: 'A' }, { headers })).body;
+  const theirs = await (await fetch(`${elsewhere.url}/.well-known/jwks.json`)).text();
+  assert.equal(verifiedOffline(receipt, theirs).status, 0);
+  assert.match(verifiedOffline(receipt, jwks).stderr, /a key that the key set does not have/);
+  // Both key sets are trusted, and the receipt is still about its own issuer.
+  const both = JSON.stringify({ keys: [...JSON.parse(jwks).keys, ...JSON.parse(theirs).keys] });
+  const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(both);
+  assert.throws(() => verifyReceipt(receipt, { keys, issuer: server.url }), /was issued by/);
+  assert.throws(() => verifyReceipt(receipt, { keys, audience: server.applicationId }), /is about the application/);
+  const { jti } = verifyReceipt(receipt, { keys, issuer: elsewhere.url, audience: elsewhere.applicationId });
+  const status = await server.api('GET', `/v1/receipts/${jti}/status`, { key: null });
+  assert.deepEqual(status.body, { status: 'unknown' });
 });

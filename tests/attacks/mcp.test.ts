@@ -6,8 +6,10 @@ import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
 const pages = await openPages({
+  '/held': () => {},
   '/busy': '<!doctype html><title>Busy</title><button onclick="for (;;);">Hang</button>',
   '/alerts':
     '<!doctype html><title>Alerts</title><button onclick="for (let i = 0; i < 1000; i++) alert(i)">Alert</button>',
@@ -124,6 +126,34 @@ test('refuses a revoked key at once, between two calls', async () => {
   await assert.rejects(call('browser_snapshot', { sessionId }), /401|invalid/i);
   await close();
   await server.api('POST', `/v1/browsers/sessions/${sessionId}`, { body: { status: 'REQUEST_RELEASE' } });
+});
+
+test('a call that is under way when its key is revoked ends, and another key goes on in the session', async () => {
+  const scopes = ['browsers:read', 'browsers:write', 'browsers:connect'];
+  const made = await keyWith(scopes);
+  const [revoked, other] = [await agent(made.key), await agent((await keyWith(scopes)).key)];
+  const { sessionId } = await revoked.call('browser_open', { url: `${pages.url}/` });
+  const waiting = revoked.call('browser_evaluate', { sessionId, function: '() => fetch("/held").then(() => "held")' });
+  const ended = waiting.then(({ isError, text }) => (isError ? 'refused' : text), String);
+  await eventually('the call to be under way', () => pages.hits('/held') === 1);
+  const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+  const revoke = { key: await ownerToken(server), headers: { 'if-match': '*' } };
+  assert.equal((await server.api('DELETE', path, revoke)).status, 204);
+  await assert.rejects(revoked.call('browser_snapshot', { sessionId }), /401|invalid/i);
+  assert.equal(await ended, 'refused');
+  assert.match((await other.call('browser_snapshot', { sessionId })).text, /Title: Home/);
+  await other.call('browser_close', { sessionId });
+  await Promise.all([revoked.close(), other.close()]);
+});
+
+test('there is no stream that a key could outlive', async () => {
+  for (const headers of [{ accept: 'text/event-stream' }, { accept: 'text/event-stream', 'last-event-id': '1' }]) {
+    const { status, text } = await server.api('GET', own, { headers });
+    assert.equal(status, 405, text);
+  }
+  const listen = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications: {} } };
+  // It is answered to its end, although the client accepts a stream.
+  assert.match((await post(own, server.key, listen)).text, /-32601/);
 });
 
 test('addresses of files, of the browser and of this machine are refused like those of any client', async () => {

@@ -114,6 +114,14 @@ const steps = (url: string, all: readonly object[], more: object = {}) => {
 const fill = (selector: string) => ({ do: 'fill', selector, credential: 'bank', field: 'password' });
 const enter = (...frames: string[]): string =>
   [...frames.flatMap(frame => [frame, 'internal:control=enter-frame']), '#password'].join(' >> ');
+/** Tools that would read or change a page. */
+const TOOLS = {
+  browser_snapshot: {},
+  browser_take_screenshot: {},
+  browser_evaluate: { function: '() => password.value' },
+  browser_console_messages: {},
+  browser_tabs: { action: 'list' },
+};
 const assertNothingStolen = (): void => assert.equal(pages.hits('/stolen'), 0);
 
 const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: string]> = [
@@ -195,6 +203,15 @@ test('admits no client, viewer in control, tool or other call to a session that 
   assert.deepEqual([other.status, other.body.code], [403, 'permission_denied'], other.text);
   const { body: live } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   assert.equal(live.wsUrl, undefined);
+  for (const [name, more] of Object.entries(TOOLS)) {
+    const params = { name, arguments: { sessionId: id, ...more } };
+    const tool = await server.api('POST', agentPath(server, 'mcp'), {
+      ...{ key, headers: { accept: 'application/json, text/event-stream' } },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+    });
+    assert.match(tool.text, /"isError":true/, `${name}: ${tool.text}`);
+    assert.ok(!tool.text.includes(PASSWORD) && !tool.text.includes('"image"'), `${name}: ${tool.text}`);
+  }
   const mine = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
   const { id: own } = await server.createSession({ keepAlive: true });
   calls += 1;

@@ -1,0 +1,52 @@
+// The text that a PDF file of Chromium shows: its streams are unpacked, and its glyphs are read by the tables of their fonts.
+import { inflateSync } from 'node:zlib';
+
+const STREAM = /stream\r?\n/g;
+
+function streamsOf(pdf: Buffer): readonly string[] {
+  const all = pdf.toString('latin1');
+  return [...all.matchAll(STREAM)].flatMap(({ index, 0: { length } }) => {
+    if (all.slice(index - 3, index) === 'end') return [];
+    const end = all.indexOf('endstream', index);
+    const bytes = pdf.subarray(index + length, end);
+    const isPacked = all.slice(all.lastIndexOf('obj', index), index).includes('/FlateDecode');
+    try {
+      return [isPacked ? inflateSync(bytes).toString('latin1') : bytes.toString('latin1')];
+    } catch {
+      return []; // Of another form, such as a picture.
+    }
+  });
+}
+
+const charactersOf = (hex: string): string =>
+  (hex.match(/.{4}/g) ?? []).map(unit => String.fromCharCode(Number.parseInt(unit, 16))).join('');
+
+/** What each glyph of a font means. */
+function glyphsIn(table: string): ReadonlyMap<number, string> {
+  const glyphs = new Map<number, string>();
+  for (const [, list = ''] of table.matchAll(/beginbfchar([\s\S]*?)endbfchar/g))
+    for (const [, from = '', to = ''] of list.matchAll(/<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>/g))
+      glyphs.set(Number.parseInt(from, 16), charactersOf(to));
+  for (const [, list = ''] of table.matchAll(/beginbfrange([\s\S]*?)endbfrange/g))
+    for (const [, from = '', to = '', first = ''] of list.matchAll(
+      /<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>/g,
+    )) {
+      const begin = Number.parseInt(from, 16);
+      for (let glyph = begin; glyph <= Number.parseInt(to, 16); glyph += 1)
+        glyphs.set(glyph, String.fromCharCode(Number.parseInt(first, 16) + glyph - begin));
+    }
+  return glyphs;
+}
+
+/** The unpacked streams, and the text once for each font, without spaces: a page places most letters by themselves. */
+export function pdfText(pdf: Buffer): string {
+  const streams = streamsOf(pdf);
+  const fonts = streams.filter(stream => stream.includes('begincmap')).map(glyphsIn);
+  const shown = streams
+    .filter(stream => /\bT[jJ]\b/.test(stream))
+    .map(stream => [...stream.matchAll(/<([0-9A-Fa-f]+)>/g)].map(([, hex = '']) => hex).join(''));
+  const texts = fonts.flatMap(font =>
+    shown.map(hex => (hex.match(/.{4}/g) ?? []).map(glyph => font.get(Number.parseInt(glyph, 16)) ?? '').join('')),
+  );
+  return [...streams, ...texts].join('\n');
+}
