@@ -20,6 +20,8 @@ export interface Config {
   /** An address of this host alone, for connectUrls that need no passing on. Absent: the public address. */
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
+  /** How long a host that does not answer keeps its sessions, and how long one that restarts does. Equal for all hosts. */
+  readonly lease: { readonly ms: number; readonly restartMs: number };
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
@@ -162,6 +164,10 @@ export function readConfig(variables: Variables): Config {
     peerUrl: readOrigin(env, 'BERTH_PEER_URL') ?? localUrl(listen),
     ...(hostUrl ? { hostUrl } : {}),
     hostLabels: Object.fromEntries(readEach(env, 'BERTH_HOST_LABELS', LABEL_EXPECTED, readLabel)),
+    lease: {
+      ms: 1000 * env.whole('BERTH_HOST_LEASE', 12, 3, 120),
+      restartMs: 1000 * env.whole('BERTH_HOST_RESTART', 60, 3, 3600),
+    },
     ...(databaseUrl ? { databaseUrl } : {}),
     slots: env.whole('BERTH_SLOTS', defaultSlots(), 0, 1000),
     warm: env.whole('BERTH_WARM', defaultWarm(), 0, 100),

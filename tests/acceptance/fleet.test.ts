@@ -6,12 +6,13 @@ import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { at, startFleet } from '../harness/fleet.ts';
+import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ask } from '../harness/http.ts';
 import { onPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { startS3 } from '../harness/s3.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -191,18 +192,65 @@ test('through a proxy that takes turns, create, read and release succeed each ti
   }
 });
 
-describe('a host that does not fit is refused at its start', () => {
-  const cases: ReadonlyArray<readonly [string, Readonly<Record<string, string | undefined>>, RegExp]> = [
-    ['with another secret', { BERTH_SECRET: 'x'.repeat(40) }, /secret of this server is not that of host/],
-    ['without a bucket', { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined }, /keeps files on its disk/],
-    ['with the address of another', { BERTH_PEER_URL: one.url }, /is also that of host/],
-  ];
-  for (const [what, env, expected] of cases)
-    it(what, async () => {
-      const { BERTH_S3_BUCKET, BERTH_S3_ENDPOINT, BERTH_S3_ACCESS_KEY, BERTH_S3_SECRET_KEY, ...rest } = fleet.env;
-      const bucket = { BERTH_S3_BUCKET, BERTH_S3_ENDPOINT, BERTH_S3_ACCESS_KEY, BERTH_S3_SECRET_KEY };
-      const settings = what === 'without a bucket' ? rest : { ...rest, ...bucket, ...env };
-      const started = startServer({ key: fleet.key, env: { ...settings, BERTH_SLOTS: '0' } });
-      await assert.rejects(started, expected);
+describe('a host that does not fit is refused at its start, with the cure', () => {
+  interface Unfit {
+    readonly env?: Readonly<Record<string, string | undefined>>;
+    readonly aheadMs?: number;
+    readonly expected: RegExp;
+  }
+
+  const start = ({ env = {}, aheadMs }: Omit<Unfit, 'expected'>): Promise<TestServer> =>
+    startServer({
+      key: fleet.key,
+      env: { ...fleet.env, BERTH_SLOTS: '0', ...env },
+      ...(aheadMs === undefined ? {} : { clock: 'test' as const, aheadMs }),
     });
+
+  const cases: Readonly<Record<string, Unfit>> = {
+    'with another secret': {
+      env: { BERTH_SECRET: 'x'.repeat(40) },
+      expected: /secret of this server is not that of host.*Set the same BERTH_SECRET for all hosts/,
+    },
+    'that keeps files on its disk': {
+      env: { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined },
+      expected: /keeps files on its disk.*set BERTH_S3_BUCKET for all of them/,
+    },
+    'with the address of another': {
+      env: { BERTH_PEER_URL: one.url },
+      expected: /is also that of host.*Set BERTH_PEER_URL of each host/,
+    },
+    'with a clock ten seconds ahead': {
+      aheadMs: 10_000,
+      expected: /clock of this server is 10 s apart from that of host.*by NTP/,
+    },
+    'with a clock ten seconds behind': {
+      aheadMs: -10_000,
+      expected: /clock of this server is 10 s apart from that of host.*by NTP/,
+    },
+  };
+  for (const [what, { expected, ...unfit }] of Object.entries(cases))
+    it(what, async () => {
+      await assert.rejects(start(unfit), expected);
+    });
+
+  it('with a bucket of the same name at another store', async () => {
+    const other = await startS3();
+    try {
+      const expected = /bucket of this server is not that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
+      await assert.rejects(start({ env: { ...other.env } }), expected);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('whose version is older than the schema of the database', async () => {
+    const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
+    await statement(fleet, later);
+    try {
+      await assert.rejects(start({}), /made by a newer version of Berth. Nothing was changed. Start that version/);
+    } finally {
+      await statement(fleet, "delete from berth_migrations where name = '9999-later'");
+    }
+    assert.equal((await one.api('GET', SESSIONS)).status, 200, 'hosts that run do not notice');
+  });
 });

@@ -37,6 +37,7 @@ import { Fault, isFault } from '../../server/kit/fault.ts';
 import { type AccountId, newId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
+import { Secret } from '../../server/kit/secret.ts';
 import { until } from '../../server/kit/wait.ts';
 import {
   end,
@@ -198,6 +199,18 @@ describe('a server on the embedded PostgreSQL', () => {
     await open();
     await assert.rejects(open(), inUseBy(process.pid));
     assert.ok(isRunning(postmaster()));
+  });
+
+  it('refuses a second server with its own data folder that is given the socket of the first', async () => {
+    await open();
+    const address = await find(dataDir);
+    assert.ok(address);
+    const url = `postgres://postgres@${encodeURIComponent(address.socketFolder)}:${address.port}/postgres`;
+    const options = { dataDir: temporaryFolder(scope, 'second'), databaseUrl: new Secret(url) };
+    await assert.rejects(
+      openStore({ ...options, log: silentLog, clock: systemClock }),
+      error => isFault(error, 'database_unusable') && /It serves one host/.test(error.message),
+    );
   });
 
   it('restarts PostgreSQL each time it dies', async () => {

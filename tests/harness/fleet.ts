@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
+import pg from 'pg';
 import { Scope } from '../../server/kit/scope.ts';
 import { type ForeignServer, startForeignServer } from '../engines/store-fixtures.ts';
 import type { Pages } from './pages.ts';
@@ -20,6 +21,17 @@ export interface TestFleet {
   readonly key: string;
   /** Cuts the connections of the first host to the database, and refuses new ones until `mend`. */
   readonly link: Link;
+}
+
+/** The answer of the fleet's database to a statement. */
+export async function statement({ database }: TestFleet, text: string): Promise<readonly unknown[]> {
+  const client = new pg.Client({ connectionString: database.url.reveal() });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
 }
 
 export interface Link {

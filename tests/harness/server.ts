@@ -45,12 +45,16 @@ export interface ServerOptions {
   readonly user?: OrdinaryUser;
   /** `test`: `advance` moves the clock. */
   readonly clock?: 'real' | 'test';
+  /** How far the test clock is ahead at the start. */
+  readonly aheadMs?: number;
   /** The key of a used folder, for which the server prints none. */
   readonly key?: string;
   /** The command of an installed release, instead of the checkout. Read at each start, so that a test can change it. */
   readonly installed?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
+  /** Runs in a network namespace: the start of the commands that run there, and where the test reaches what listens there. */
+  readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl: string };
 }
 
 export interface ApiOptions {
@@ -99,7 +103,8 @@ export class TestServer {
 
   constructor(options: ServerOptions, port: number) {
     this.#options = options;
-    this.url = `http://127.0.0.1:${options.port ?? port}`;
+    this.#aheadMs = options.aheadMs ?? 0;
+    this.url = options.within?.url ?? `http://127.0.0.1:${options.port ?? port}`;
     this.dataDir = options.dataDir ?? makeDataDir(options.user);
     this.#key = options.key;
   }
@@ -241,7 +246,7 @@ export class TestServer {
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
     if (record.pid !== this.pid) throw new Error('the record is that of another server');
-    return record.addresses.operatorUrl;
+    return this.#options.within?.operatorUrl ?? record.addresses.operatorUrl;
   }
 
   /** `/metrics` or `/readyz` of the operator's listener. */
@@ -292,7 +297,8 @@ export class TestServer {
 
   /** Runs `berth` with this server's settings, as its user. */
   berth(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    return runBerth(args, this.env, this.#options.user, '', this.#options.installed?.command);
+    const { user, installed, within } = this.#options;
+    return runBerth(args, this.env, user, '', installed?.command, within?.command);
   }
 
   /** Ends all sessions and the server, checks for leftovers and removes the folder. Called after the test. */
@@ -340,16 +346,23 @@ export class TestServer {
   }
 
   #spawn(): ChildProcess {
-    const { clock, user, installed, isMeasured = false } = this.#options;
+    const { clock, user, installed, isMeasured = false, within } = this.#options;
     const checkout = user?.checkout ?? CHECKOUT;
     const args =
       clock === 'test'
-        ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
+        ? [join(checkout, 'tests/harness/serve-with-clock.ts'), `--ahead=${this.#aheadMs}`]
         : [installed?.command ?? join(checkout, 'cli/berth.ts'), 'serve'];
     // The copy for another user has no development packages.
     const watched =
       user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
-    const child = spawn(user?.node ?? process.execPath, [HEAP, ...watched, ...args], {
+    const [file = '', ...rest] = [
+      ...(within?.command ?? []),
+      user?.node ?? process.execPath,
+      HEAP,
+      ...watched,
+      ...args,
+    ];
+    const child = spawn(file, rest, {
       cwd: checkout,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe', ...(clock === 'test' ? (['ipc'] as const) : [])],
@@ -357,7 +370,7 @@ export class TestServer {
     });
     for (const stream of [child.stdout, child.stderr])
       if (stream) createInterface(stream).on('line', line => this.#hear(line));
-    endWithThisProcess(child, this.env);
+    endWithThisProcess(child, this.env, within?.command);
     return child;
   }
 
@@ -396,9 +409,12 @@ export function runBerth(
   user?: OrdinaryUser,
   input = '',
   command?: string,
+  within: readonly string[] = [],
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const checkout = user?.checkout ?? CHECKOUT;
-  const child = spawn(user?.node ?? process.execPath, [command ?? join(checkout, 'cli/berth.ts'), ...args], {
+  const program = [user?.node ?? process.execPath, command ?? join(checkout, 'cli/berth.ts')];
+  const [file = '', ...rest] = [...within, ...program, ...args];
+  const child = spawn(file, rest, {
     cwd: checkout,
     env: { ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -422,11 +438,12 @@ const nothingLeft = async (what: string, look: () => string[] | Promise<string[]
 };
 
 /** Ends the server and its browsers when the test process exits. */
-function endWithThisProcess(child: ChildProcess, env: Record<string, string>): void {
+function endWithThisProcess(child: ChildProcess, env: Record<string, string>, within: readonly string[] = []): void {
   exitWhenCutOff();
   const end = (): void => {
     child.kill('SIGKILL');
-    spawnSync(process.execPath, [join(CHECKOUT, 'cli/berth.ts'), 'stop'], { env, timeout: STOPPED_MS });
+    const [file = '', ...args] = [...within, process.execPath, join(CHECKOUT, 'cli/berth.ts'), 'stop'];
+    spawnSync(file, args, { env, timeout: STOPPED_MS });
   };
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));

@@ -2,7 +2,7 @@
 // namespace of its own. Nothing leads out of it, and nothing of it is seen by the machine.
 import { spawnSync } from 'node:child_process';
 
-const SUBNET = '10.77.0';
+export const SUBNET = '10.77.0';
 
 export interface Member {
   /** Of its network namespace. */
@@ -10,10 +10,22 @@ export interface Member {
   readonly address: string;
 }
 
-/** Makes them, in order; the returned function removes all of it. */
-export function makeNetwork(prefix: string, names: readonly string[]): { members: Member[]; remove: () => void } {
+export interface Network {
+  readonly members: readonly Member[];
+  /** Takes the cable out of the member, or puts it in again. */
+  plug(member: Member, isIn: boolean): void;
+  /** Whether what `from` sends to `to` arrives. What does not is lost without a word. */
+  route(from: Member, to: Member, isThere: boolean): void;
+  remove(): void;
+}
+
+/** Makes the members, in order. */
+export function makeNetwork(prefix: string, names: readonly string[]): Network {
   const bridge = `${prefix}-br`;
-  const members = names.map((name, at) => ({ namespace: `${prefix}-${name}`, address: `${SUBNET}.${at + 1}` }));
+  const members: readonly Member[] = names.map((name, at) => ({
+    namespace: `${prefix}-${name}`,
+    address: `${SUBNET}.${at + 1}`,
+  }));
   const remove = (): void => {
     for (const namespace of [...members.map(one => one.namespace), bridge])
       spawnSync('ip', ['netns', 'del', namespace], { stdio: 'ignore' });
@@ -27,7 +39,13 @@ export function makeNetwork(prefix: string, names: readonly string[]): { members
     remove();
     throw error;
   }
-  return { members, remove };
+  return {
+    members,
+    remove,
+    plug: (member, isIn) => ip('-n', bridge, 'link', 'set', `v${members.indexOf(member)}`, isIn ? 'up' : 'down'),
+    route: (from, to, isThere) =>
+      ip('-n', from.namespace, 'route', isThere ? 'del' : 'add', 'blackhole', `${to.address}/32`),
+  };
 }
 
 function join(bridge: string, port: string, namespace: string, address: string): void {

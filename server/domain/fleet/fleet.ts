@@ -10,19 +10,23 @@ import { within } from '../../kit/wait.ts';
 import { assertFits, type FileStorage } from './fits.ts';
 import { choose, roomOf } from './placement.ts';
 
-/** Together with the interval at which leases are judged, sessions of a lost host end within 15 seconds. */
-export const LEASE_MS = 12_000;
-export const RENEW_MS = 2_000;
-/** How long a host that restarts may take. */
-const AWAY_MS = 60_000;
-/** A host that could not renew ends its sessions this long before others may take it as lost. */
-const FENCE_BEFORE_MS = 1_500;
-const ANSWER_MS = 4_000;
+export interface LeaseTimes {
+  readonly ms: number;
+  /** How long a host that restarts may take. */
+  readonly restartMs: number;
+}
+
+/** Parts of the time of a lease: how often it is renewed, and how long the database may take to answer. */
+const RENEWALS = 6;
+const ANSWERS = 3;
+/** A host that could not renew ends its sessions this part of a lease before others may take it as lost. */
+const FENCE_BEFORE = 1 / 8;
 
 export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
   readonly rows: Hosts;
   readonly storage: FileStorage;
   readonly own: Omit<JoiningHost, 'id' | 'incarnation' | 'clockMs'>;
+  readonly lease: LeaseTimes;
 }
 
 interface Lease {
@@ -35,6 +39,8 @@ interface Lease {
 
 export class Fleet implements Closeable {
   readonly #parts: FleetParts;
+  readonly #answerMs: number;
+  readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
   /** Sessions that were placed since the uses were read. */
@@ -49,6 +55,12 @@ export class Fleet implements Closeable {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#answerMs = parts.lease.ms / ANSWERS;
+    this.#renewMs = parts.lease.ms / RENEWALS;
+  }
+
+  get leaseMs(): number {
+    return this.#parts.lease.ms;
   }
 
   /** Takes the lease. Throws `fleet_refused`. */
@@ -59,8 +71,9 @@ export class Fleet implements Closeable {
     const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - askedMs) / 2);
     const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
     const beganMs = clock.monotonicMs();
-    const { wasLost } = await rows.join(row, LEASE_MS, others => assertFits(row, storage, others));
-    this.#lease = { row, untilMs: beganMs + LEASE_MS, sinceMs: beganMs };
+    const judge = (others: readonly LivingHost[]) => assertFits(row, storage, others);
+    const { wasLost } = await rows.join(row, this.leaseMs, judge, this.#renewing === undefined);
+    this.#lease = { row, untilMs: beganMs + this.leaseMs, sinceMs: beganMs };
     await this.#look();
     this.#renewing ??= this.#keepRenewing();
     log.info('fleet.joined', { hosts: this.#living.length, url: row.url });
@@ -82,7 +95,7 @@ export class Fleet implements Closeable {
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed) {
-      await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
+      await clock.sleep(this.#renewMs, this.#closing.signal).catch(() => {});
       await this.renew();
     }
   }
@@ -95,15 +108,15 @@ export class Fleet implements Closeable {
     const askedMs = clock.monotonicMs();
     const others = this.peers.length;
     try {
-      const renewed = await within(ANSWER_MS, 'the lease to be renewed', () =>
-        rows.renew(lease.row, LEASE_MS, this.#warm()),
+      const renewed = await within(this.#answerMs, 'the lease to be renewed', () =>
+        rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
       if (!renewed) await this.#lost('another host took it as lost');
-      else lease.untilMs = askedMs + LEASE_MS;
-      await within(ANSWER_MS, 'the hosts', () => this.#look());
+      else lease.untilMs = askedMs + this.leaseMs;
+      await within(this.#answerMs, 'the hosts', () => this.#look());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
-      const isOver = clock.monotonicMs() > lease.untilMs - FENCE_BEFORE_MS;
+      const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_BEFORE;
       // Alone, nobody takes the host as lost, so its sessions can wait for the database.
       if (isOver && others > 0 && this.#lease === lease) await this.#lost('it could not be renewed in time');
     }
@@ -113,7 +126,7 @@ export class Fleet implements Closeable {
   get mayJudge(): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     const lease = this.#lease;
-    return lease !== undefined && nowMs < lease.untilMs && nowMs - lease.sinceMs > LEASE_MS;
+    return lease !== undefined && nowMs < lease.untilMs && nowMs - lease.sinceMs > this.leaseMs;
   }
 
   /** Whether no other host is known. */
@@ -168,8 +181,8 @@ export class Fleet implements Closeable {
     const { rows, log } = this.#parts;
     const lease = this.#lease;
     if (!lease) return;
-    await within(ANSWER_MS, 'the lease to be given up', () =>
-      rows.leave(lease.row, how, how === 'away' ? AWAY_MS : 0),
+    await within(this.#answerMs, 'the lease to be given up', () =>
+      rows.leave(lease.row, how, how === 'away' ? this.#parts.lease.restartMs : 0),
     ).catch(error => log.warn('fleet.not_left', { reason: reason(error) }));
   }
 
@@ -204,11 +217,11 @@ export class Fleet implements Closeable {
     await this.#fence(why);
     while (!this.#isClosed) {
       try {
-        await within(3 * ANSWER_MS, 'the host to join again', () => this.join());
+        await within(3 * this.#answerMs, 'the host to join again', () => this.join());
         return;
       } catch (error) {
         log.warn('fleet.not_joined', { reason: reason(error) });
-        await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
+        await clock.sleep(this.#renewMs, this.#closing.signal).catch(() => {});
       }
     }
   }

@@ -5,8 +5,9 @@ import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Endings } from '../sessions/endings.ts';
-import { type Fleet, LEASE_MS } from './fleet.ts';
+import type { Fleet } from './fleet.ts';
 
+/** With a lease of 12 seconds, sessions of a lost host end within 15. */
 export const JUDGE_MS = 1_000;
 const BATCH = 200;
 
@@ -23,7 +24,7 @@ export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
 export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
   const { fleet, rows, endings, log } = parts;
   if (!fleet.mayJudge) return { lost: 0, ended: 0 };
-  const lost = await rows.lose(LEASE_MS);
+  const lost = await rows.lose(fleet.leaseMs);
   for (const hostId of lost) log.warn('fleet.host_lost', { hostId });
   if (lost.length > 0) await fleet.look();
   const orphans = await rows.orphans(BATCH);

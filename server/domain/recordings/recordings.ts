@@ -110,7 +110,8 @@ export class RecordingService implements Recordings {
     return playlist({
       segments,
       startedAt: page.startedAt,
-      isWhole: page.stored,
+      // What a lost host had not stored may never come.
+      isWhole: page.stored || session.end?.reason === 'host_lost',
       initUrl: run => inits.get(run) ?? '',
       segmentUrl: sequence => media.get(sequence) ?? '',
     });

@@ -5,6 +5,7 @@ import { Fault, isFault, reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Db, openDatabase, type Target } from './database.ts';
 import { MAJOR_MIN } from './embedded/find-binaries.ts';
+import { EMBEDDED_MARK } from './embedded/settings.ts';
 import { migrations } from './migrations/index.ts';
 
 /**
@@ -20,16 +21,21 @@ export async function migrate(target: Target, log: Log): Promise<void> {
   }
 }
 
-/** Refuses a server that does not support our schema. */
-export async function assertServer(db: Db): Promise<void> {
-  const { rows } = await sql<{ major: number; version: string; encoding: string }>`
+/** Refuses a server that does not support our schema. `isGiven`: by the operator. */
+export async function assertServer(db: Db, isGiven: boolean): Promise<void> {
+  const { rows } = await sql<{ major: number; version: string; encoding: string; embedded: string | null }>`
     select current_setting('server_version_num')::int / 10000 as major,
            current_setting('server_version') as version,
-           current_setting('server_encoding') as encoding`.execute(db);
+           current_setting('server_encoding') as encoding,
+           current_setting(${EMBEDDED_MARK}, true) as embedded`.execute(db);
   const server = rows[0];
   if (!server || server.major < MAJOR_MIN)
     throw new Fault('database_too_old', `The database server is PostgreSQL ${server?.version}.`, {
       advice: `Berth needs ${MAJOR_MIN} or newer: upgrade it, or leave DATABASE_URL away to use the one that comes with Berth.`,
+    });
+  if (isGiven && server.embedded)
+    throw new Fault('database_unusable', 'DATABASE_URL leads to the embedded PostgreSQL of another server.', {
+      advice: 'It serves one host. Run a PostgreSQL of your own for several hosts, or remove DATABASE_URL.',
     });
   if (server.encoding !== 'UTF8')
     throw new Fault('database_unusable', `The database has the encoding ${server.encoding}.`, {

@@ -164,7 +164,7 @@ async function assertReachable(target: Target, { log, signal }: StoreOptions): P
 async function problemOf(target: Target, log: Log): Promise<unknown> {
   const database = openDatabase(target, log, { poolMax: 1 });
   try {
-    await assertServer(database.db);
+    await assertServer(database.db, 'url' in target);
     return undefined;
   } catch (error) {
     if (isFault(error, 'database_unreachable')) return error.cause;

@@ -11,7 +11,11 @@ export function serverArguments(cluster: string, socketFolder: string, binaries:
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
+/** Tells the embedded PostgreSQL from one that an operator runs. */
+export const EMBEDDED_MARK = 'berth.embedded';
+
 const SETTINGS = {
+  [EMBEDDED_MARK]: 'on',
   // No TCP: the socket is the only access.
   listen_addresses: '',
   port: SOCKET_PORT,

@@ -57,13 +57,14 @@ export interface Hosts {
   now(): Promise<Date>;
   /**
    * Inserts or replaces the row of a host with a lease. `judge` gets the other living hosts under a lock that all joins
-   * take, and returns the mark of this host's file storage; if it throws, nothing is changed. Resolves to whether the lease of
-   * the row before had been taken as lost.
+   * take, and returns the mark of this host's file storage; if it throws, nothing is changed. `isStart`: of a process, which
+   * ends the draining of one before it that is over. Resolves to whether the lease of the row before had been taken as lost.
    */
   join(
     row: JoiningHost,
     leaseMs: number,
     judge: (others: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
+    isStart: boolean,
   ): Promise<{ readonly wasLost: boolean }>;
   /** Extends the lease. Undefined: another host has taken it as lost, or another process has the row. */
   renew(

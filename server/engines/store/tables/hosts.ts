@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { Hosts, JoiningHost, ListedHost, LivingHost, Owner } from '../rows/hosts.ts';
+import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner } from '../rows/hosts.ts';
 
 /** All joins take this advisory lock. */
 const JOIN_LOCK = 7_310_045;
@@ -28,13 +28,14 @@ export const hosts = (db: Db): Hosts => ({
     return rows[0].now;
   },
 
-  join: (row, leaseMs, judge) =>
+  join: (row, leaseMs, judge, isStart) =>
     db.transaction().execute(async trx => {
       await sql`select pg_advisory_xact_lock(${JOIN_LOCK})`.execute(trx);
       const before = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
       const others = (await livingHosts(trx)).filter(({ id }) => id !== row.id);
       const { storeMark } = await judge(others);
       await upsert(trx, row, storeMark, leaseMs);
+      if (isStart && isOver(before[0]?.state)) await drain(trx, row.id, false);
       await tell(trx);
       return { wasLost: before[0]?.state === 'lost' };
     }),
@@ -111,8 +112,7 @@ export const hosts = (db: Db): Hosts => ({
   },
 
   drain: async (id, draining) => {
-    const changed = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');
-    const isThere = (await changed.returning('id').execute()).length > 0;
+    const isThere = await drain(db, id, draining);
     await tell(db);
     return isThere;
   },
@@ -129,6 +129,13 @@ export const hosts = (db: Db): Hosts => ({
     return (await removed.returning('id').execute()).length > 0;
   },
 });
+
+const isOver = (state: HostState | undefined): boolean => state === 'left' || state === 'lost';
+
+async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
+  const changed = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');
+  return (await changed.returning('id').execute()).length > 0;
+}
 
 /** Other hosts read the rows again at once. They also do so every few seconds. */
 const tell = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);

@@ -1,0 +1,263 @@
+// `npm run bench:fleet`: what several hosts over one PostgreSQL do: placements a second, the cost of a front, the list of sessions among a
+// million rows, and the hop to the owner of a session. Each beside a baseline of the same run. Judge a noisy machine by the ratios.
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { systemClock } from '../server/kit/clock.ts';
+import { Scope } from '../server/kit/scope.ts';
+import { within } from '../server/kit/wait.ts';
+import { startForeignServer, temporaryFolder } from '../tests/engines/store-fixtures.ts';
+import { at } from '../tests/harness/fleet.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { startS3 } from '../tests/harness/s3.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import type { Round } from './fleet-placer.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { comparison, type Comparison, median } from './statistics.ts';
+
+const END_MS = 30 * 60_000;
+const STEP_MS = 120_000;
+const HOSTS = 3;
+/** Below the slots of a host, which each round fills. */
+const PLACEMENTS = 300;
+const BATCH = 50_000;
+const SESSIONS = '/v1/browsers/sessions';
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const FULL = { rounds: 11, creates: 31, lists: 101, rows: 1_000_000, blocks: 11, calls: 400, megabytes: 64 };
+const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, calls: 200, megabytes: 16 };
+const extent = values.quick ? QUICK : FULL;
+
+interface Figure {
+  readonly what: string;
+  readonly unit: string;
+  readonly comparison: Comparison;
+  readonly asked: string;
+  readonly isMet: boolean;
+}
+
+const scope = new Scope();
+const database = await startForeignServer(scope);
+/** Placements and hosts have each their own database, because the first start of a host makes its key. */
+const PLACED = database.url.reveal();
+const SERVED = PLACED.replace(/\/postgres$/, '/hosts');
+
+async function connected(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  scope.defer(() => client.end());
+  return client;
+}
+
+const placing = await connected(PLACED);
+await placing.query('create database hosts');
+const client = await connected(SERVED);
+
+// ---- placements ----------------------------------------------------------------------------------------------------
+
+async function placements(): Promise<Figure> {
+  const children: ChildProcess[] = [];
+  // The first alone, because it makes the tables.
+  for (let host = 0; host < HOSTS; host += 1) {
+    const args = [PLACED, temporaryFolder(scope, 'placer')];
+    const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
+    scope.defer(() => void child.kill());
+    await within(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
+    children.push(child);
+  }
+  await placing.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
+  const perSecond = async (kind: Round['kind']): Promise<number> => {
+    const from = systemClock.monotonicMs();
+    await Promise.all(
+      children.map(async child => {
+        const answered = within(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
+        child.send({ kind, count: PLACEMENTS } satisfies Round);
+        const [answer] = await answered;
+        if (typeof answer.ms !== 'number') throw new Error(String(answer.error));
+      }),
+    );
+    const perSecond = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - from);
+    await placing.query('delete from sessions');
+    return perSecond;
+  };
+  const [bare, placed]: [number[], number[]] = [[], []];
+  for (const kind of ['bare', 'place'] as const) await perSecond(kind);
+  for (let round = 0; round < extent.rounds; round += 1) {
+    bare.push(await perSecond('bare'));
+    placed.push(await perSecond('place'));
+  }
+  for (const child of children) child.disconnect();
+  return {
+    ...{ what: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
+    ...{ comparison: comparison(bare, placed), asked: '≥ 1,000 per s', isMet: median(placed) >= 1000 },
+  };
+}
+
+// ---- a host and a front --------------------------------------------------------------------------------------------
+
+async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
+  const store = await startS3();
+  scope.defer(() => store.close());
+  const env = {
+    ...{ DATABASE_URL: SERVED, ...store.env, BERTH_LOG_LEVEL: 'warn' },
+    ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
+  };
+  const start = async (own: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
+    const options = { env: { ...env, ...own }, isMeasured: true, ...(key === undefined ? {} : { key }) };
+    const server = new TestServer(options, await freePort());
+    await server.start();
+    scope.defer(() => server.close());
+    return server;
+  };
+  const owner = await start({ BERTH_SLOTS: '4', BERTH_WARM: '2' });
+  const front = await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, owner.key);
+  await liftLimits(owner);
+  return { owner, front };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const from = systemClock.monotonicMs();
+  await work();
+  return systemClock.monotonicMs() - from;
+}
+
+/** Each side once in a turn, and each turn begins with the other. */
+async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>) {
+  const [bases, others]: [number[], number[]] = [[], []];
+  await base();
+  await ours();
+  for (let turn = 0; turn < turns; turn += 1)
+    for (const isBase of turn % 2 === 0 ? [true, false] : [false, true])
+      (isBase ? bases : others).push(await (isBase ? base() : ours()));
+  return comparison(bases, others);
+}
+
+async function creates(owner: TestServer, front: TestServer): Promise<Figure> {
+  const create = (through: TestServer) => async (): Promise<number> => {
+    const ids: string[] = [];
+    const ms = await timed(async () => ids.push((await through.createSession({ keepAlive: true })).id));
+    for (const id of ids) await owner.release(id);
+    for (let leftMs = STEP_MS; leftMs > 0 && !(await isWarm(owner)); leftMs -= 100) await systemClock.sleep(100);
+    return ms;
+  };
+  const measured = await inTurns(extent.creates, create(owner), create(front));
+  return {
+    ...{
+      what: 'Create with a warm browser through a front, beside a direct one, p50',
+      unit: 'ms',
+      comparison: measured,
+    },
+    ...{ asked: '≤ 3 ms more', isMet: measured.ours.median - measured.base.median <= 3 },
+  };
+}
+
+const isWarm = async (owner: TestServer): Promise<boolean> =>
+  (await owner.operator<string>('/metrics')).text.includes('\nberth_warm_browsers 2\n');
+
+const list = (server: TestServer) => (): Promise<number> =>
+  timed(async () => {
+    const { status, text } = await server.api('GET', SESSIONS);
+    if (status !== 200) throw new Error(text);
+  });
+
+async function lists(owner: TestServer, few: readonly number[]): Promise<Figure> {
+  const many: number[] = [];
+  for (let turn = 0; turn < extent.lists; turn += 1) many.push(await list(owner)());
+  const measured = comparison(few, many);
+  return {
+    ...{ what: `List of sessions among ${extent.rows.toLocaleString('en')} rows, beside ten, p50`, unit: 'ms' },
+    ...{ comparison: measured, asked: '≤ 20 ms', isMet: measured.ours.median <= 20 },
+  };
+}
+
+const INVENT = `
+  insert into sessions (id, application_id, host_id, status, region, keep_alive, user_metadata, settings, created_at, updated_at,
+    started_at, expires_at, ended_at, end_status, end_reason, end_decided_at)
+  select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8000'
+      || lpad(to_hex(n), 12, '0'))::uuid, $1, (select id from hosts where state = 'up' limit 1), 'COMPLETED', 'local', false,
+    jsonb_build_object('customer', n::text), '{}', at, at, at, at + interval '1 hour', at, 'COMPLETED', 'released', at
+  from (select n, now() - n * interval '1 second' as at from generate_series($2::int, $3::int) as n) as invented`;
+
+async function invent(application: string, rows: number): Promise<void> {
+  for (let from = 1; from <= rows; from += BATCH)
+    await client.query(INVENT, [application, from, Math.min(from + BATCH - 1, rows)]);
+  await client.query('vacuum analyze sessions');
+}
+
+async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure; copied: number }> {
+  const session = await owner.createSession({ keepAlive: true });
+  const [direct, passed] = await Promise.all(
+    [owner, front].map(server => CdpConnection.open(at(server, session.connectUrl))),
+  );
+  if (!direct || !passed) throw new Error('a session has two connections');
+  const trips = (connection: CdpConnection) => async (): Promise<number> => {
+    const times: number[] = [];
+    for (let call = 0; call < extent.calls; call += 1)
+      times.push(await timed(() => connection.send('Browser.getVersion')));
+    return median(times);
+  };
+  const measured = await inTurns(extent.blocks, trips(direct), trips(passed));
+  const page = await passed.attachToPage();
+  await passed.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
+  const before = movedBy(front.pid);
+  for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await passed.evaluate('megabyte', page);
+  const moved = movedBy(front.pid) - before;
+  for (const connection of [direct, passed]) connection.close();
+  await owner.release(session.id);
+  const costMs = measured.ours.median - measured.base.median;
+  return {
+    trip: {
+      ...{ what: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
+      ...{ unit: 'ms', comparison: measured, asked: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
+    },
+    copied: moved / 2 / (extent.megabytes * 1024 ** 2),
+  };
+}
+
+/** Bytes that the process has read and written, as the kernel counts its calls. */
+function movedBy(pid: number): number {
+  const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
+  const of = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);
+  return of('rchar') + of('wchar');
+}
+
+const row = ({ what, unit, comparison: { base, ours, ratio }, asked, isMet }: Figure): string =>
+  `| ${what}, ${unit} | ${digits(base.median)} | ${digits(ours.median)} | ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}) | ${asked}${isMet ? '' : ', **missed**'} |\n`;
+
+const digits = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
+
+async function measure(): Promise<void> {
+  process.stdout.write(`Measured on: ${inWords(await thisMachine())}\n\n`);
+  process.stdout.write('| | baseline | median | ratio (min–max) | asked for |\n| --- | ---: | ---: | ---: | --- |\n');
+  process.stdout.write(row(await placements()));
+  const { owner, front } = await startHosts();
+  process.stdout.write(row(await creates(owner, front)));
+  const { trip, copied } = await hop(owner, front);
+  process.stdout.write(row(trip));
+  await invent(owner.applicationId, 10);
+  const few: number[] = [];
+  for (let turn = 0; turn < extent.lists; turn += 1) few.push(await list(owner)());
+  await client.query('delete from sessions');
+  await invent(owner.applicationId, extent.rows);
+  process.stdout.write(row(await lists(owner, few)));
+  const { rows } = await client.query("select pg_total_relation_size('sessions')::float8 as bytes");
+  const bytes = Number(rows[0]?.bytes) / extent.rows;
+  process.stdout.write(`\nA front reads and writes ${copied.toFixed(2)} bytes for each byte of a result. `);
+  process.stdout.write(`A row of a session takes ${bytes.toFixed(0)} bytes with its indexes.\n`);
+}
+
+try {
+  await within(END_MS, 'the bench', measure);
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof Error ? error.stack : error}\n`);
+  process.exitCode = 1;
+} finally {
+  await scope.close();
+}
+process.exit();

@@ -1,0 +1,106 @@
+// Agents at work through the proxy of a fleet while something happens to its hosts: each creates a session, evaluates in its page,
+// reads and releases it, again and again. Each request must succeed, and no session may be lost. Patient agents repeat what is
+// answered with 503, as the SDK does.
+import { setTimeout } from 'node:timers/promises';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { ask } from '../harness/http.ts';
+import type { CreatedSession } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+
+const AGENTS = 2;
+const PAUSE_MS = 500;
+const REPEATS_MAX = 20;
+const SESSIONS = '/v1/browsers/sessions';
+
+export class Traffic {
+  readonly #fleet: { readonly url: string; readonly key: string };
+  readonly #created: CreatedSession[] = [];
+  readonly #failed: string[] = [];
+  readonly #agents: ReadonlyArray<Promise<void>>;
+  readonly #isPatient: boolean;
+  readonly #repeated: string[] = [];
+  #requests = 0;
+  #isOver = false;
+
+  constructor(fleet: { readonly url: string; readonly key: string }, { isPatient = false } = {}) {
+    this.#fleet = fleet;
+    this.#isPatient = isPatient;
+    this.#agents = Array.from({ length: AGENTS }, () => this.#work());
+  }
+
+  /** The next sessions that are created. */
+  async created(count: number): Promise<readonly CreatedSession[]> {
+    const from = this.#created.length;
+    await eventually(
+      `${count} sessions to be created`,
+      () => this.#created.length + this.#failed.length >= from + count,
+    );
+    return this.#created.slice(from);
+  }
+
+  /** `repeated`: the codes of the answers after which a request was sent again. */
+  async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
+    this.#isOver = true;
+    await soon('the agents to end', Promise.all(this.#agents));
+    return { requests: this.#requests, repeated: this.#repeated, failed: this.#failed };
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#isOver) {
+      await this.#session().catch(error => this.#failed.push(String(error)));
+      await setTimeout(PAUSE_MS);
+    }
+  }
+
+  async #session(): Promise<void> {
+    const session = await this.#ask<CreatedSession>('POST', SESSIONS, 201, { keepAlive: true });
+    this.#created.push(session);
+    const path = `${SESSIONS}/${session.id}`;
+    await this.#evaluate(session.connectUrl);
+    const { status } = await this.#ask<Session>('GET', path, 200);
+    if (status !== 'RUNNING') this.#failed.push(`session ${session.id} is ${status}`);
+    await this.#ask<Session[]>('GET', `${SESSIONS}?status=RUNNING`, 200);
+    const released = await this.#ask<Session>('POST', path, 200, { status: 'REQUEST_RELEASE' });
+    if (released.status !== 'COMPLETED') this.#failed.push(`session ${session.id} was released as ${released.status}`);
+  }
+
+  /** A host that restarts closes its clients, which connect again. */
+  async #evaluate(connectUrl: string): Promise<void> {
+    const client = await this.#connect(connectUrl);
+    try {
+      await client.evaluate('1 + 1', await client.attachToPage());
+    } catch (error) {
+      if (client.isOpen) throw error;
+      await (await this.#connect(connectUrl)).close();
+    } finally {
+      client.cut();
+    }
+  }
+
+  async #connect(url: string): Promise<CdpClient> {
+    for (let turn = 0; ; turn += 1)
+      try {
+        return await CdpClient.connect(url);
+      } catch (error) {
+        if (!this.#isPatient || turn === REPEATS_MAX || !/response: 503/.test(String(error))) throw error;
+        this.#repeated.push('connection');
+        await setTimeout(PAUSE_MS);
+      }
+  }
+
+  async #ask<Body>(method: string, path: string, expected: number, body?: object): Promise<Body> {
+    const { url, key } = this.#fleet;
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    for (let turn = 0; ; turn += 1) {
+      this.#requests += 1;
+      const answer = await ask<Body>(`${url}${path}`, { method, headers, ...sent });
+      if (answer.status === expected) return answer.body;
+      if (!this.#isPatient || answer.status !== 503 || turn === REPEATS_MAX)
+        throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+      this.#repeated.push(/"code":"(\w+)"/.exec(answer.text)?.[1] ?? answer.text);
+      await setTimeout(PAUSE_MS);
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// A fleet of `npm run fleet`: three hosts, each in a network namespace of its own, over one PostgreSQL and one S3 store in namespaces
+// of theirs, and a proxy that gives each new connection to the next host that accepts it. Its network can be cut anywhere. Needs root.
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { inside, type Member, makeNetwork, type Network } from '../../tools/fleet/network.ts';
+import { Programs } from '../../tools/fleet/programs.ts';
+import { type Relay, relay } from '../../tools/fleet/relay.ts';
+import { type Database, startDatabase, startStore } from '../../tools/fleet/shared-parts.ts';
+import type { Pages } from './pages.ts';
+import { startServer, type TestServer } from './server.ts';
+
+const RELAY = join(import.meta.dirname, '../../tools/fleet/relay-program.ts');
+const OUTPUT_LINES_SHOWN = 20;
+export const REGIONS = ['one', 'two', 'three'] as const;
+export type Region = (typeof REGIONS)[number];
+type Three<T> = readonly [T, T, T];
+
+export interface SeparateFleet {
+  /** Each is the first of its region. */
+  readonly hosts: Three<TestServer>;
+  /** The address of the proxy, which is the public one. */
+  readonly url: string;
+  readonly key: string;
+  readonly database: Database;
+  /** Takes the cable out of the host, or of the store, or puts it in again. */
+  plug(what: TestServer | 'store', isIn: boolean): void;
+  /** Whether answers of the database reach the host. */
+  databaseReaches(host: TestServer, isThere: boolean): void;
+}
+
+export interface SeparateFleetOptions {
+  readonly pages: Pages;
+  readonly slots: Three<number>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFleetOptions): Promise<SeparateFleet> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-fleet-'));
+  const said: string[] = [];
+  const programs = new Programs({
+    onLine: (name, line) => void said.push(`${name}  ${line}`),
+    onLost: (name, code) => console.error(`${name} ended with ${code}\n${said.slice(-OUTPUT_LINES_SHOWN).join('\n')}`),
+  });
+  const network = makeNetwork(`t${process.pid}`, ['h1', 'h2', 'h3', 'db', 's3', 'lb']);
+  const relays: Relay[] = [];
+  const hosts: TestServer[] = [];
+  const abandon = (): void => {
+    programs.killAll();
+    network.remove();
+  };
+  process.once('exit', abandon);
+  after(async () => {
+    for (const host of hosts) await host.close();
+    for (const one of relays) one.close();
+    await programs.endAll();
+    network.remove();
+    process.off('exit', abandon);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const [h1, h2, h3, db, s3, lb] = membersOf(network);
+  const parts = { programs, folder, env: { PATH: process.env.PATH ?? '/usr/bin', HOME: process.env.HOME ?? '/' } };
+  const database = await startDatabase(db, parts);
+  const store = startStore(s3, parts);
+
+  // One process joins the network of the fleet to this one.
+  const way = (name: string): string => join(folder, `${name}.sock`);
+  const members = [h1, h2, h3] as const;
+  const pairs = [
+    `${way('turns')}=${members.map(({ address }) => `${address}:8080`).join(',')}`,
+    ...members.flatMap(({ address, namespace }) => [
+      `${way(namespace)}=${address}:8080`,
+      `${way(`${namespace}-operator`)}=${address}:9464`,
+    ]),
+    `${lb.address}:${pages.port}=${way('pages')}`,
+  ];
+  relays.push(await relay(way('pages'), [`127.0.0.1:${pages.port}`]));
+  const joining = [process.execPath, RELAY, ...pairs];
+  programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...joining], parts.env);
+  await programs.appears('the relay', () => existsSync(way(`${h3.namespace}-operator`)));
+  const open = async (name: string): Promise<string> => {
+    const opened = await relay('127.0.0.1:0', [way(name)]);
+    relays.push(opened);
+    return `http://127.0.0.1:${opened.port}`;
+  };
+  const url = await open('turns');
+
+  const shared = {
+    ...{ DATABASE_URL: database.url, ...store, BERTH_PUBLIC_URL: url },
+    ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
+    BERTH_EGRESS_ALLOW: `${lb.address}/32:${pages.port}`,
+    BERTH_EGRESS_HOSTS: `a.test=${lb.address},b.test=${lb.address}`,
+    ...env,
+  };
+  const start = async (at: 0 | 1 | 2, key?: string): Promise<TestServer> => {
+    const { namespace, address } = members[at];
+    const own = REGIONS[at];
+    const host = await startServer({
+      ...(key === undefined ? {} : { key }),
+      within: {
+        command: inside(namespace, []),
+        url: await open(namespace),
+        operatorUrl: await open(`${namespace}-operator`),
+      },
+      env: {
+        ...{ ...shared, BERTH_SLOTS: String(slots[at]), BERTH_LISTEN: `${address}:8080` },
+        ...{ BERTH_OPERATOR_LISTEN: `${address}:9464` },
+        BERTH_REGION: [own, ...REGIONS.filter(region => region !== own)].join(','),
+      },
+    });
+    hosts.push(host);
+    return host;
+  };
+  const one = await start(0);
+  const [two, three] = await Promise.all([start(1, one.key), start(2, one.key)]);
+  const servers: Three<TestServer> = [one, two, three];
+  const memberOf = (host: TestServer): Member => members[servers.indexOf(host)] ?? h1;
+  return {
+    ...{ hosts: servers, url, key: one.key, database },
+    plug: (what, isIn) => network.plug(what === 'store' ? s3 : memberOf(what), isIn),
+    databaseReaches: (host, isThere) => network.route(db, memberOf(host), isThere),
+  };
+}
+
+function membersOf({ members }: Network): readonly [Member, Member, Member, Member, Member, Member] {
+  const [h1, h2, h3, db, s3, lb] = members;
+  if (!h1 || !h2 || !h3 || !db || !s3 || !lb) throw new Error('the network has six members');
+  return [h1, h2, h3, db, s3, lb];
+}

@@ -1,0 +1,79 @@
+// The processes of a fleet on this machine: started beside each other, ended one after the other.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+
+const ROOT = join(import.meta.dirname, '../..');
+const STARTED_MS = 90_000;
+const ENDED_MS = 30_000;
+const LOOK_MS = 100;
+
+export type Variables = Readonly<Record<string, string>>;
+
+export interface ProgramsOptions {
+  readonly onLine?: (name: string, line: string) => void;
+  /** A program ended that nobody ended. */
+  readonly onLost?: (name: string, code: number | null) => void;
+}
+
+export class Programs {
+  readonly #options: ProgramsOptions;
+  readonly #running: ChildProcess[] = [];
+  #isEnding = false;
+
+  constructor(options: ProgramsOptions = {}) {
+    this.#options = options;
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  run(name: string, command: readonly string[], env: Variables): ChildProcess {
+    const { onLine, onLost } = this.#options;
+    const [file = '', ...args] = command;
+    const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    this.#running.push(child);
+    for (const stream of [child.stdout, child.stderr])
+      if (stream) createInterface(stream).on('line', line => onLine?.(name, line));
+    child.once('exit', code => {
+      const at = this.#running.indexOf(child);
+      if (at >= 0) onLost?.(name, code);
+      if (at >= 0) this.#running.splice(at, 1);
+    });
+    return child;
+  }
+
+  /** SIGINT ends the sessions of a host, and is PostgreSQL's fast shutdown. */
+  async end(child: ChildProcess): Promise<void> {
+    const at = this.#running.indexOf(child);
+    if (at < 0) return;
+    this.#running.splice(at, 1);
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
+    const late = setTimeout(ENDED_MS, 'late', { ref: false });
+    if ((await Promise.race([ended, late])) !== 'late') return;
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** At once, when this process ends. */
+  killAll(): void {
+    for (const child of this.#running) child.kill('SIGKILL');
+  }
+
+  /** The last first: hosts need the database to end. */
+  async endAll(): Promise<void> {
+    this.#isEnding = true;
+    for (const child of [...this.#running].reverse()) await this.end(child);
+  }
+
+  async appears(what: string, isThere: () => boolean): Promise<void> {
+    for (let leftMs = STARTED_MS; !isThere(); leftMs -= LOOK_MS) {
+      if (leftMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
+      await setTimeout(LOOK_MS);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// What the hosts of a fleet on this machine share: a PostgreSQL and an S3 store, each in a network namespace.
+import { type ChildProcess, spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
+import { postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { type Member, SUBNET } from './network.ts';
+import type { Programs, Variables } from './programs.ts';
+
+const BUCKET = 'berth';
+/** The only credentials that s3rver accepts. */
+const KEY = 'S3RVER';
+const STORE_PORT = 4568;
+
+export interface PlaceOfParts {
+  readonly programs: Programs;
+  readonly folder: string;
+  readonly env: Variables;
+}
+
+export interface Database {
+  readonly url: string;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export async function startDatabase(
+  { namespace, address }: Member,
+  { programs, folder, env }: PlaceOfParts,
+): Promise<Database> {
+  const binaries = await findBinaries();
+  if (!binaries) throw new Error('PostgreSQL is missing: npm ci');
+  const data = join(folder, 'pg');
+  mkdirSync(data, { mode: 0o700 });
+  const { as } = await postgresIdentity(data);
+  const make = ['-D', data, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...make]);
+  const made = spawnSync(setpriv, args, { encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  appendFileSync(join(data, 'pg_hba.conf'), `host all all ${SUBNET}.0/24 trust\n`);
+  const settings = [
+    `listen_addresses=${address}`,
+    `unix_socket_directories=${data}`,
+    'max_connections=100',
+    'fsync=off',
+  ];
+  const server = [join(binaries.folder, 'postgres'), '-D', data, ...settings.flatMap(one => ['-c', one])];
+  const command = ['nsenter', `--net=/run/netns/${namespace}`, ...as(server)];
+  let running: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    running ??= programs.run('database', command, env);
+    await programs.appears('the database', () => existsSync(join(data, '.s.PGSQL.5432')));
+  };
+  await start();
+  return {
+    url: `postgres://berth@${address}:5432/postgres`,
+    start,
+    stop: async () => {
+      if (running) await programs.end(running);
+      running = undefined;
+    },
+  };
+}
+
+/** Returns the settings of hosts that use it. */
+export function startStore({ namespace, address }: Member, { programs, folder, env }: PlaceOfParts): Variables {
+  const data = join(folder, 's3');
+  mkdirSync(data);
+  const s3rver = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', data, '-a', address];
+  const listening = ['-p', `${STORE_PORT}`, '--configure-bucket', BUCKET];
+  programs.run('store', ['nsenter', `--net=/run/netns/${namespace}`, ...s3rver, ...listening], env);
+  return {
+    BERTH_S3_ENDPOINT: `http://${address}:${STORE_PORT}`,
+    BERTH_S3_BUCKET: BUCKET,
+    BERTH_S3_ACCESS_KEY: KEY,
+    BERTH_S3_SECRET_KEY: KEY,
+  };
+}
