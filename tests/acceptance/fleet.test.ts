@@ -223,10 +223,6 @@ describe('a host that does not fit is refused at its start, with the cure', () =
       aheadMs: 10_000,
       expected: /clock of this server is 10 s apart from that of host.*by NTP/,
     },
-    'with a clock ten seconds behind': {
-      aheadMs: -10_000,
-      expected: /clock of this server is 10 s apart from that of host.*by NTP/,
-    },
   };
   for (const [what, { expected, ...unfit }] of Object.entries(cases))
     it(what, async () => {
