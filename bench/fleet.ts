@@ -27,6 +27,8 @@ const HOSTS = 3;
 /** Below the slots of a host, which each round fills. */
 const PLACEMENTS = 150;
 const BATCH = 50_000;
+const LISTED = 100;
+const FEW_ROWS = 1_000;
 const SESSIONS = '/v1/browsers/sessions';
 
 const PARTS = ['placements', 'creates', 'hop', 'list'] as const;
@@ -170,7 +172,7 @@ const isWarm = async (owner: TestServer): Promise<boolean> =>
 
 const list = (server: TestServer) => (): Promise<number> =>
   timed(async () => {
-    const { status, text } = await server.api('GET', SESSIONS);
+    const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LISTED}`);
     if (status !== 200) throw new Error(text);
   });
 
@@ -180,7 +182,7 @@ async function lists(owner: TestServer): Promise<{ figure: Figure; bytesOfRow: n
     for (let turn = 0; turn < extent.lists; turn += 1) times.push(await list(owner)());
     return times;
   };
-  await invent(owner.applicationId, 10);
+  await invent(owner.applicationId, FEW_ROWS);
   const few = await timesOf();
   await client.query('delete from sessions');
   await invent(owner.applicationId, extent.rows);
@@ -188,7 +190,10 @@ async function lists(owner: TestServer): Promise<{ figure: Figure; bytesOfRow: n
   const { rows } = await client.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
     figure: {
-      ...{ what: `List of sessions among ${extent.rows.toLocaleString('en')} rows, beside ten, p50`, unit: 'ms' },
+      ...{
+        what: `List of the newest 100 sessions among ${extent.rows.toLocaleString('en')} rows, beside 1,000, p50`,
+        unit: 'ms',
+      },
       ...{ comparison: measured, asked: '≤ 20 ms', isMet: measured.ours.median <= 20 },
     },
     bytesOfRow: Number(rows[0]?.bytes) / extent.rows,

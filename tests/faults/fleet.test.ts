@@ -289,7 +289,7 @@ test('all hosts restarted one after the other under load: no session is lost', a
   }
   const { requests, repeated, failed } = await traffic.end();
   t.diagnostic(
-    `${requests} requests meanwhile; ${repeated.length} got 503 first: ${[...new Set(repeated)].join(', ')}`,
+    `${requests} requests meanwhile; ${repeated.length} were sent again: ${[...new Set(repeated)].join(', ')}`,
   );
   for (const { id, connectUrl } of kept) {
     assert.equal((await two.read(id)).status, 'RUNNING');

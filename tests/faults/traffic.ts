@@ -1,6 +1,7 @@
 // Agents at work through the proxy of a fleet while something happens to its hosts: each creates a session, evaluates in its page,
 // reads and releases it, again and again. Each request must succeed, and no session may be lost. Patient agents repeat what is
-// answered with 503, as the SDK does.
+// answered with 503 or cut off, as the SDK does.
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
@@ -11,6 +12,8 @@ import { eventually, soon } from '../harness/until.ts';
 const AGENTS = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
+/** Of a connection: refused for now, or cut by a host that ends. */
+const MAY_PASS = /response: 503|socket hang up|ECONNRESET/;
 const SESSIONS = '/v1/browsers/sessions';
 
 export class Traffic {
@@ -83,7 +86,7 @@ export class Traffic {
       try {
         return await CdpClient.connect(url);
       } catch (error) {
-        if (!this.#isPatient || turn === REPEATS_MAX || !/response: 503/.test(String(error))) throw error;
+        if (!this.#isPatient || turn === REPEATS_MAX || !MAY_PASS.test(String(error))) throw error;
         this.#repeated.push('connection');
         await setTimeout(PAUSE_MS);
       }
@@ -91,15 +94,19 @@ export class Traffic {
 
   async #ask<Body>(method: string, path: string, expected: number, body?: object): Promise<Body> {
     const { url, key } = this.#fleet;
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const headers = {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(path === SESSIONS && method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
+    };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     for (let turn = 0; ; turn += 1) {
       this.#requests += 1;
-      const answer = await ask<Body>(`${url}${path}`, { method, headers, ...sent });
-      if (answer.status === expected) return answer.body;
-      if (!this.#isPatient || answer.status !== 503 || turn === REPEATS_MAX)
-        throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-      this.#repeated.push(/"code":"(\w+)"/.exec(answer.text)?.[1] ?? answer.text);
+      const answer = await ask<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
+      if (typeof answer === 'object' && answer.status === expected) return answer.body;
+      const [mayPass, said] =
+        typeof answer === 'object' ? [answer.status === 503, answer.text] : [MAY_PASS.test(answer), answer];
+      if (!this.#isPatient || !mayPass || turn === REPEATS_MAX) throw new Error(`${method} ${path}: ${said}`);
+      this.#repeated.push(/"code":"(\w+)"/.exec(said)?.[1] ?? said);
       await setTimeout(PAUSE_MS);
     }
   }
