@@ -19,7 +19,7 @@ import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import type { Round } from './fleet-placer.ts';
 import { inWords, thisMachine } from './machine.ts';
-import { comparison, type Comparison, median } from './statistics.ts';
+import { type Comparison, comparison, median } from './statistics.ts';
 
 const END_MS = 30 * 60_000;
 const STEP_MS = 120_000;

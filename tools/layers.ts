@@ -105,9 +105,9 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     remedy: 'tests/ may use anything but another suite.',
   },
   tools: {
-    values: ['tools', 'contract', 'config', 'cli'],
+    values: ['tools', 'contract', 'config', 'cli', 'engines'],
     node: true,
-    remedy: 'a tool reads the contract and the settings, not the server.',
+    remedy: 'a tool reads the contract and the settings, and starts what an engine starts, not the server.',
   },
   bench: {
     values: [...SERVER, 'bench', 'sdk', 'tests', 'tools'],

@@ -34,7 +34,9 @@ export async function openFleet(
     version: version(),
     secretMark: markOf(secret),
   };
-  const fleet = scope.own(new Fleet({ ...runtime, rows: store.hosts, storage: storageOf(artifacts), own, lease: config.lease }));
+  const fleet = scope.own(
+    new Fleet({ ...runtime, rows: store.hosts, storage: storageOf(artifacts), own, lease: config.lease }),
+  );
   if (!config.databaseUrl) {
     await store.hosts.announce({ id: host, ...row });
     return fleet;
