@@ -4,14 +4,14 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Closeable } from './scope.ts';
-import type { Order, Outcome, Started } from './worker-thread.ts';
+import type { Begun, Order, Outcome, Started } from './worker-thread.ts';
 
 interface JobFacts {
   /** For logs and errors: "mask a picture". */
   readonly name: string;
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
-  /** Of processor time. In all it may take `SLOWER_MAX` times as long: on a busy machine, threads wait. */
+  /** Of processor time, from when its module is loaded. It may take `SLOWER_MAX` times as long: on a busy machine, threads wait. */
   readonly limitMs: number;
   /** Takes seconds: such jobs never occupy all threads. */
   readonly isLong?: boolean;
@@ -50,7 +50,9 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   idleMs: 30_000,
 };
 
-const SLOWER_MAX = 12;
+const SLOWER_MAX = 4;
+/** For the start of a thread and the loading of a module. */
+const LOADING_MS_MAX = 60_000;
 const LOOK_AGAIN_MS_MIN = 50;
 
 export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed';
@@ -174,8 +176,9 @@ export class WorkerPool implements Workers, Closeable {
     });
     const thread: Thread = { worker, id: undefined, current: undefined, timer: undefined };
     this.#threads.add(thread);
-    worker.on('message', (said: Outcome | Started) => {
+    worker.on('message', (said: Outcome | Started | Begun) => {
       if ('thread' in said) thread.id = said.thread;
+      else if ('begun' in said) this.#limit(thread);
       else this.#settle(thread, said);
     });
     worker.on(
@@ -192,9 +195,14 @@ export class WorkerPool implements Workers, Closeable {
     thread.current = waiting;
     thread.worker.ref();
     clearTimeout(thread.timer);
-    this.#watch(thread, job, usedMs(thread), job.limitMs);
+    thread.timer = setTimeout(() => void this.#end(thread, late(job)), LOADING_MS_MAX);
     const order: Order = { id: ++this.#nextId, module: job.module, input };
     thread.worker.postMessage(order, [...(options.moved ?? [])]);
+  }
+
+  #limit(thread: Thread): void {
+    clearTimeout(thread.timer);
+    if (thread.current) this.#watch(thread, thread.current.job, usedMs(thread), thread.current.job.limitMs);
   }
 
   /** `before`: the processor time that the thread had used when the job began. */
@@ -204,9 +212,7 @@ export class WorkerPool implements Workers, Closeable {
       const wait = Math.max(left, LOOK_AGAIN_MS_MIN);
       if (left > 0 && waitedMs < SLOWER_MAX * job.limitMs)
         return this.#watch(thread, job, before, wait, waitedMs + wait);
-      const late = (name: string): WorkFailed =>
-        new WorkFailed(name, 'too_long', `took longer than ${job.limitMs} ms and was stopped`);
-      void this.#end(thread, late);
+      void this.#end(thread, late(job));
     }, waitMs);
   }
 
@@ -233,6 +239,11 @@ export class WorkerPool implements Workers, Closeable {
     await ended;
   }
 }
+
+const late =
+  ({ limitMs }: JobFacts) =>
+  (name: string): WorkFailed =>
+    new WorkFailed(name, 'too_long', `took longer than ${limitMs} ms and was stopped`);
 
 const closedFor = (name: string): WorkFailed => new WorkFailed(name, 'closed', 'was not done: the server is closing');
 

@@ -19,6 +19,11 @@ export interface Started {
   readonly thread: number;
 }
 
+/** The module of the job is loaded, and its work begins. */
+export interface Begun {
+  readonly begun: number;
+}
+
 export type Outcome = { readonly id: number } & ({ readonly output: unknown } | { readonly failed: string });
 
 const port = parentPort;
@@ -31,7 +36,7 @@ setPriority(started.thread, NICENESS);
 port.postMessage(started);
 
 port.on('message', ({ id, module, input }: Order) => {
-  void perform(module, input).then(
+  void perform(id, module, input).then(
     output => {
       const outcome: Outcome = { id, output };
       port.postMessage(outcome, buffersIn(output));
@@ -43,8 +48,10 @@ port.on('message', ({ id, module, input }: Order) => {
   );
 });
 
-async function perform(module: string, input: unknown): Promise<unknown> {
+async function perform(id: number, module: string, input: unknown): Promise<unknown> {
   const loaded: { work(input: unknown): unknown } = await import(module);
+  const begun: Begun = { begun: id };
+  port?.postMessage(begun);
   return loaded.work(input);
 }
 

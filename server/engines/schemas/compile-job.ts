@@ -10,8 +10,7 @@ export interface CompileInput {
 /** What is wrong, with the path of the schema. */
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
 
-/** Includes the start of a thread, which loads the library. */
-const LIMIT_MS = 3_000;
+const LIMIT_MS = 1_500;
 
 export const COMPILE: Job<CompileInput, CompileOutput> = {
   name: 'compile a schema',

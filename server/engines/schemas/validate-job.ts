@@ -18,8 +18,7 @@ export interface ValidateInput {
 /** The issues of each schema, in order; empty if the value matches. `unusable`: a schema cannot be compiled. */
 export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
 
-/** Includes the start of a thread, which loads the library. */
-const LIMIT_MS = 3_000;
+const LIMIT_MS = 1_500;
 const COMPILED_MAX = 200;
 const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
