@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { StoredCredential, StoredCredentialPage } from '../../contract/stored-credentials.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { liftLimits } from '../harness/limits.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { rowsOf } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
@@ -72,7 +72,7 @@ test('refuses a value that does not fit its type, and never repeats it', async (
   assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
 });
 
-test('stores each type, and tells equal values by their fingerprints', async () => {
+test('stores each type, and tells equal values by their fingerprints, only within the application', async () => {
   const pem = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIA'.repeat(3)}\n-----END PRIVATE KEY-----\n`;
   const all = {
     one: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
@@ -94,6 +94,12 @@ test('stores each type, and tells equal values by their fingerprints', async () 
   }
   assert.equal(prints.get('one'), prints.get('six'));
   assert.equal(new Set(prints.values()).size, 5);
+  const token = await ownerToken(server);
+  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
+  const path = `/v1/applications/${other.body.id}/credentials/one`;
+  const elsewhere = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
+  assert.equal(elsewhere.status, 201, elsewhere.text);
+  assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'nothing is learned about another application');
 });
 
 test('operations send it in the form that they name, only to its hosts', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { test } from 'node:test';
+import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -23,6 +24,8 @@ const call = (id: string, input: object, idempotencyKey: string) =>
 interface Keys {
   readonly keys: ReadonlyArray<JsonWebKey & { readonly kid: string }>;
 }
+const receiptKeys = async () =>
+  (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
 const keySet = async (): Promise<Keys> => (await server.api<Keys>('GET', '/.well-known/jwks.json')).body;
 
 const text = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '');
@@ -116,13 +119,20 @@ test('the idempotency header of a binding may be the one that is signed', async 
   signerOf(last('/orders/A-2'), await keySet());
 });
 
-test('after a rotation calls are signed with the new key, and earlier calls still verify', async () => {
+test('after a rotation calls and receipts are signed with the new key, and earlier ones still verify', async () => {
   const earlier = last('/orders/A-2');
+  const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
+  const before = await receiptKeys();
   const rotated = await server.berth('keys', 'rotate-signing');
   assert.equal(rotated.code, 0, rotated.stderr);
-  assert.equal((await call('orders.cancel', { orderId: 'A-3' }, 'four')).body.status, 'succeeded');
+  const { body } = await call('orders.cancel', { orderId: 'A-3' }, 'four');
+  assert.equal(body.status, 'succeeded');
   const keys = await keySet();
   assert.notEqual(signerOf(last('/orders/A-3'), keys), signerOf(earlier, keys));
+  const after = await receiptKeys();
+  for (const receipt of [old, body.receipt ?? '']) assert.ok(verifyReceipt(receipt, { keys: after }));
+  assert.ok(verifyReceipt(old, { keys: before }));
+  assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: before }), /a key that the key set does not have/);
 });
 
 test('a call without sign has none of these headers', async () => {
