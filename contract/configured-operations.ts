@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
+import { TTL_SECONDS_MAX } from './handoffs.ts';
 import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
 import { PLACE, STEPS_MAX, Step } from './managed-operations.ts';
 
@@ -248,6 +249,13 @@ const Timeout = Type.Integer({
   default: HTTP_TIMEOUT_MS_DEFAULT,
   description: 'Time limit of a call in milliseconds.',
 });
+/** Built-in operations that wait for a person have as long as their hand-off. */
+const TimeoutOfOperation = Type.Integer({
+  minimum: 1000,
+  maximum: 1000 * TTL_SECONDS_MAX,
+  description:
+    'Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits.',
+});
 const Enabled = Type.Boolean({ description: 'Of a built-in operation: whether agents may call it. Default: true.' });
 const Acknowledged = Type.Boolean({
   description: 'Required as `true` for an `irreversible` operation without approval.',
@@ -302,7 +310,7 @@ export const ConfiguredOperation = Type.Object(
     outputSchema: Type.Optional(OutputSchema),
     display: Type.Optional(Display),
     binding: Type.Optional(Binding),
-    timeoutMs: Timeout,
+    timeoutMs: TimeoutOfOperation,
     retention: Type.Optional(Retention),
     price: Price,
     examples: Examples,

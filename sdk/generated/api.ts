@@ -11236,10 +11236,7 @@ export interface operations {
                                 /** @description IANA time zone, for example `Europe/Berlin`. */
                                 timezoneId?: string;
                             };
-                            /**
-                             * @description Time limit of a call in milliseconds.
-                             * @default 20000
-                             */
+                            /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                             timeoutMs: number;
                             /** @description What is kept of the input and the output of a call. */
                             retention?: {
@@ -11681,10 +11678,7 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /**
-                         * @description Time limit of a call in milliseconds.
-                         * @default 20000
-                         */
+                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
@@ -12539,10 +12533,7 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /**
-                         * @description Time limit of a call in milliseconds.
-                         * @default 20000
-                         */
+                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
@@ -12953,10 +12944,7 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /**
-                         * @description Time limit of a call in milliseconds.
-                         * @default 20000
-                         */
+                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
@@ -13430,10 +13418,7 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /**
-                         * @description Time limit of a call in milliseconds.
-                         * @default 20000
-                         */
+                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
@@ -13872,10 +13857,7 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /**
-                         * @description Time limit of a call in milliseconds.
-                         * @default 20000
-                         */
+                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
