@@ -81,7 +81,7 @@ export type ReplaceLimits = Static<typeof ReplaceLimits>;
 const BrowserUsage = Type.Object({
   maxConcurrent: Type.Integer({ description: 'Number of running sessions.' }),
   maxCreatesPerMinute: Type.Integer({ description: 'Number of sessions created in the last 60 seconds.' }),
-  maxWaiting: Type.Integer({ description: 'Number of queued creates, in the process that answers the request.' }),
+  maxWaiting: Type.Integer({ description: 'Number of queued creates.' }),
   maxStoredBytes: Type.Integer({ description: 'Number of stored bytes.' }),
   egressBytesPerDay: Type.Integer({
     description: 'Number of bytes sent and received since midnight UTC, counted every 5 seconds.',

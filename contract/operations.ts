@@ -141,7 +141,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  if (id in OWNED || PLACED.has(id)) codes.add('host_unreachable');
+  if (id in OWNED || PLACED.has(id) || credential === 'connect') codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }

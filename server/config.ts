@@ -1,7 +1,7 @@
 // The only file that reads settings from the environment. All invalid values are reported at once, by name.
 import { isIP } from 'node:net';
 import { cpus, totalmem } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { creditPacks, type Pack } from './kit/credit-packs.ts';
 import { Environment, type Variables } from './kit/environment.ts';
 import { Secret } from './kit/secret.ts';
@@ -15,8 +15,16 @@ export interface Config {
   /** Address ranges of trusted reverse proxies, whose X-Forwarded-For header is used. */
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
+  /** What the processes of this machine share: secrets and kept files. That of the first process is also its `dataDir`. */
+  readonly sharedDir: string;
+  /** Hosts of this machine behind one address, each a process. */
+  readonly processes: number;
+  /** Set in each of several processes by the one that started them. */
+  readonly process?: ProcessOf;
   /** Where other hosts that use the same database reach this one. */
   readonly peerUrl: string;
+  /** Absent: it is the address that this host listens on. */
+  readonly isPeerUrlGiven?: true;
   /** An address of this host alone, for connectUrls that need no passing on. Absent: the public address. */
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
@@ -94,6 +102,12 @@ export interface Config {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
 
+/** The first process has the number 1. */
+export interface ProcessOf {
+  readonly number: number;
+  readonly of: number;
+}
+
 /** A private range that sessions may reach: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
 export interface EgressAllow {
   readonly address: string;
@@ -121,6 +135,8 @@ const REQUESTS_MAX = 1_000_000;
 const RATE_MAX = 1_000_000_000;
 const PAYMENT_TEXT_MAX = 2000;
 const SECRET_CHARS_MIN = 32;
+const PROCESSES_MAX = 16;
+const PROCESSORS_PER_PROCESS = 8;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
 const DEFAULT_OPERATOR_LISTEN = '127.0.0.1:9464';
 const DEFAULT_REGION = 'local';
@@ -155,13 +171,17 @@ export function readConfig(variables: Variables): Config {
   const headlessShell = readPath(env, 'BERTH_HEADLESS_SHELL');
   const ffmpeg = readPath(env, 'BERTH_FFMPEG');
   const hostUrl = readOrigin(env, 'BERTH_HOST_URL');
+  const peerUrl = readOrigin(env, 'BERTH_PEER_URL');
+  const dataDir = resolve(env.text('BERTH_DATA_DIR') ?? './data');
   const config: Config = {
     listen,
     ...(operatorListen ? { operatorListen } : {}),
     publicUrl: readPublicUrl(env, listen),
     trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_EXPECTED, readTrustedProxy),
-    dataDir: resolve(env.text('BERTH_DATA_DIR') ?? './data'),
-    peerUrl: readOrigin(env, 'BERTH_PEER_URL') ?? localUrl(listen),
+    dataDir,
+    sharedDir: dataDir,
+    processes: env.whole('BERTH_PROCESSES', defaultProcesses(), 1, PROCESSES_MAX),
+    ...(peerUrl === undefined ? { peerUrl: localUrl(listen) } : { peerUrl, isPeerUrlGiven: true }),
     ...(hostUrl ? { hostUrl } : {}),
     hostLabels: Object.fromEntries(readEach(env, 'BERTH_HOST_LABELS', LABEL_EXPECTED, readLabel)),
     lease: {
@@ -222,8 +242,9 @@ export function readConfig(variables: Variables): Config {
     ...(tls ? { tls } : {}),
     ...(otlp ? { otlp } : {}),
   };
+  const numbered = readProcess(env);
   env.assertGood();
-  return config;
+  return numbered ? shareOf(config, numbered) : config;
 }
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
@@ -233,6 +254,40 @@ const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem
  * at once.
  */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
+
+const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PROCESSORS_PER_PROCESS));
+
+/** Set by the supervisor of several processes, not by the operator. */
+export const PROCESS_VARIABLE = 'BERTH_PROCESS';
+
+function readProcess(env: Environment): ProcessOf | undefined {
+  const [, number, of] = /^(\d{1,2})\/(\d{1,2})$/.exec(env.text(PROCESS_VARIABLE) ?? '') ?? [];
+  return number === undefined ? undefined : { number: Number(number), of: Number(of) };
+}
+
+/** The folder of a process in the folder of its installation. */
+export const folderOfProcess = (sharedDir: string, number: number): string =>
+  number === 1 ? sharedDir : join(sharedDir, 'processes', String(number));
+
+/** The settings of one of several processes: its part of the slots and warm browsers, and addresses of its own. */
+function shareOf(config: Config, numbered: ProcessOf): Config {
+  const { sharedDir, slots, warm, operatorListen } = config;
+  const { number, of } = numbered;
+  const part = (whole: number): number => Math.floor(whole / of) + (number <= whole % of ? 1 : 0);
+  const dataDir = folderOfProcess(sharedDir, number);
+  const peerUrl = peerUrlOf(config, number) ?? `unix:${join(dataDir, 'peer.sock')}`;
+  const own = { ...config, process: numbered, dataDir, slots: part(slots), warm: part(warm), peerUrl };
+  if (!operatorListen || operatorListen.port === 0) return own;
+  return { ...own, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
+}
+
+/** The ports after the one that was given. Undefined: only processes of this machine reach each other. */
+function peerUrlOf({ peerUrl, isPeerUrlGiven }: Config, number: number): string | undefined {
+  if (!isPeerUrlGiven) return undefined;
+  const url = new URL(peerUrl);
+  url.port = String(Number(url.port || (url.protocol === 'https:' ? 443 : 80)) + number);
+  return url.origin;
+}
 
 function readPath(env: Environment, name: string): string | undefined {
   const path = env.text(name);

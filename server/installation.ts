@@ -29,9 +29,12 @@ export interface Installation {
 
 const SECRET_BYTES = 32;
 
-export function readInstallation(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock): Installation {
-  makeDataFolder(config.dataDir);
-  return { host: hostOf(config.dataDir, clock), secret: config.secret ?? secretOf(config.dataDir) };
+export function readInstallation(
+  { dataDir, sharedDir = dataDir, secret }: Pick<Config, 'dataDir' | 'secret'> & Partial<Pick<Config, 'sharedDir'>>,
+  clock: Clock,
+): Installation {
+  makeDataFolder(dataDir);
+  return { host: hostOf(dataDir, clock), secret: secret ?? secretOf(sharedDir) };
 }
 
 /** @throws Fault `data_folder_unusable` when the folder cannot be made or written to. */
@@ -56,6 +59,12 @@ function makeEachFolder(folder: string): void {
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error; // another process was first
   }
+}
+
+/** Undefined if no host has used the folder. */
+export function hostIdIn(dataDir: string): HostId | undefined {
+  const text = read(join(dataDir, 'host-id')) ?? '';
+  return isUuid(text) ? (text as HostId) : undefined;
 }
 
 function hostOf(dataDir: string, clock: Clock): HostId {

@@ -1,14 +1,14 @@
 // Ends the browsers and sessions that a server left running. Only if no server runs, so that no session in use is
 // ended.
 import { join } from 'node:path';
-import { type Config, readConfig } from './config.ts';
+import { type Config, folderOfProcess, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
 import type { SalvagedFiles } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
-import type { SessionRow } from './engines/store/rows/sessions.ts';
+import type { SessionEnd, SessionRow } from './engines/store/rows/sessions.ts';
 import type { Store } from './engines/store/store.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
@@ -17,6 +17,7 @@ import { type Log, silentLog } from './kit/log.ts';
 import type { Runtime } from './kit/runtime.ts';
 import { runningServer } from './server-record.ts';
 import { openSalvage } from './wiring/kept-files.ts';
+import { numbersWithFolder } from './wiring/process-folders.ts';
 import { dueTimesOf } from './wiring/retention.ts';
 import { commandRuntime, openDatabase } from './wiring/runtime.ts';
 import { slotOptions } from './wiring/slots.ts';
@@ -26,6 +27,12 @@ const END = {
   reason: 'operator',
   detail: 'ended by `berth stop`',
   by: { kind: 'operator' },
+} as const;
+
+const FEWER_PROCESSES = {
+  status: 'ERROR',
+  reason: 'service_restart',
+  detail: 'BERTH_PROCESSES was lowered, so its process was not started again',
 } as const;
 
 const NAMES_MAX = 1_000_000;
@@ -47,13 +54,42 @@ export async function endLeftovers(
   const store = await openDatabase({ clock, log }, config);
   try {
     refuseBesideServer(config.dataDir);
-    const { runtime } = commandRuntime(config, clock, log);
-    const rows = await store.sessions.ofHost(runtime.host);
-    const swept = await sweepAll(runtime, config, rows);
-    await endSessions(store, rows, config, clock);
-    return { swept, ended: rows.map(row => row.id) };
+    const all: Leftovers[] = [];
+    for (const number of [1, ...numbersWithFolder(config.sharedDir)])
+      all.push(await endLeftoversOf(number, { config, store, clock, log, end: END }));
+    return { swept: all.flatMap(({ swept }) => swept), ended: all.flatMap(({ ended }) => ended) };
   } finally {
     await store.close();
+  }
+}
+
+interface Ending extends Pick<Runtime, 'clock' | 'log'> {
+  readonly config: Config;
+  readonly store: Store;
+  readonly end: SessionEnd;
+}
+
+/** Of one of several processes, or of the only one, which has the number 1. It must not run. */
+async function endLeftoversOf(number: number, { config, store, clock, log, end }: Ending): Promise<Leftovers> {
+  const own = { ...config, dataDir: folderOfProcess(config.sharedDir, number) };
+  const { runtime } = commandRuntime(own, clock, log);
+  const rows = await store.sessions.ofHost(runtime.host);
+  const swept = await sweepAll(runtime, own, rows);
+  await endSessions(store, rows, own, clock, end);
+  return { swept, ended: rows.map(row => row.id) };
+}
+
+/** Ends what processes left that are not started any more, because there are fewer now. */
+export async function endFormerProcesses(
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
+  config: Config,
+  store: Store,
+): Promise<void> {
+  if ((config.process?.number ?? 1) > 1) return;
+  const count = config.process?.of ?? 1;
+  for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
+    const { swept, ended } = await endLeftoversOf(number, { config, store, clock, log, end: FEWER_PROCESSES });
+    if (swept.length + ended.length > 0) log.warn('processes.former_ended', { number, sessions: ended.length });
   }
 }
 
@@ -99,9 +135,15 @@ async function salvageDownloads(salvage: SalvagedFiles, session: string, folder:
   await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));
 }
 
-async function endSessions(store: Store, rows: readonly SessionRow[], config: Config, clock: Clock): Promise<void> {
+async function endSessions(
+  store: Store,
+  rows: readonly SessionRow[],
+  config: Config,
+  clock: Clock,
+  end: SessionEnd,
+): Promise<void> {
   for (const row of rows) {
-    await store.sessions.decideEnd(row.id, END, clock.now());
+    await store.sessions.decideEnd(row.id, end, clock.now());
     const endedAt = clock.now();
     await store.sessions.finish(row.id, endedAt, row.proxyBytes, dueTimesOf(config)(endedAt));
   }

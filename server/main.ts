@@ -1,4 +1,5 @@
 // Start and end of one server process. SIGTERM leaves running sessions to the next server; SIGINT ends them first.
+import cluster from 'node:cluster';
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
@@ -11,6 +12,9 @@ import { openService, type Service } from './parts.ts';
 import { openLog } from './pino-log.ts';
 import { removeServerRecord, writeServerRecord } from './server-record.ts';
 import { commandPrefix } from './version.ts';
+import { tellReady } from './wiring/process-messages.ts';
+import { supervise } from './wiring/supervise.ts';
+import type { StopSignal } from './wiring/supervised.ts';
 
 const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
 
@@ -30,18 +34,26 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   surviveStrays(log);
   forbidCoreFiles(log);
   try {
+    if (config.processes > 1 && !config.process) {
+      const signal = stopAsked.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
+      return await supervise({ config, clock, log, stopAsked: signal });
+    }
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;
     const { publicUrl } = config;
-    writeServerRecord(config.dataDir, { url, publicUrl, ...(operatorUrl ? { operatorUrl } : {}) });
-    process.stderr.write(greeting(config, service));
+    const addresses = { url, publicUrl, ...(operatorUrl ? { operatorUrl } : {}) };
+    if (config.process) tellReady(addresses);
+    else writeServerRecord(config.dataDir, addresses);
+    if ((config.process?.number ?? 1) === 1) process.stderr.write(greeting(config, service));
     const how = await stopAsked;
     log.info('service.stopping', { how });
     await service.stop(how);
-    removeServerRecord(config.dataDir);
+    if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.fine;
   } catch (error) {
     return fail(explain(error, config), EXIT.failed);
+  } finally {
+    cluster.worker?.disconnect(); // From the supervisor, which would keep this process alive.
   }
 }
 

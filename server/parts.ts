@@ -3,9 +3,9 @@
 
 import type { Config } from './config.ts';
 import { endUsersIn } from './domain/consumers/consumer-actions.ts';
-import type { Fleet } from './domain/fleet/fleet.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { openIdentity } from './domain/identity/identity.ts';
+import { stopping } from './domain/sessions/create.ts';
 import type { Endings } from './domain/sessions/endings.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
 import { Tasks } from './entry/clock/tasks.ts';
@@ -15,6 +15,7 @@ import { late } from './kit/late.ts';
 import type { Log } from './kit/log.ts';
 import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
+import { endFormerProcesses } from './leftovers.ts';
 import { type MetricSources, type Metrics, measure, openMetrics } from './metrics.ts';
 import { openActions } from './wiring/actions.ts';
 import { type Admission, openAdmission } from './wiring/admission.ts';
@@ -56,10 +57,11 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
   const foundation = await openFoundation(runtime, { config, secret, scope, prompt });
   const { store, slots, audit } = foundation;
+  await endFormerProcesses(runtime, config, store);
   const metrics = openMetrics();
   scope.own(watchLoop(metrics, log));
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit }));
-  const admission = openAdmission(runtime, foundation, identity.applications);
+  const admission = await openAdmission(runtime, foundation, identity.applications);
   const lives = new LiveSessions();
   // The one circle: the network ends sessions that have used up their bytes, and an end asks all watchers, the network too.
   const endSession = late<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
@@ -107,25 +109,26 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isolation: slots.form,
     missing: slots.missing,
     first,
-    stop: how => stop(how, { sessions, invocations, scope, fleet: foundation.fleet, recordings: families.recordings }),
+    stop: how => stop(how, { sessions, invocations, admission, foundation, recordings: families.recordings }),
   };
 }
 
 interface Stopping {
   readonly sessions: OpenedSessions;
   readonly invocations: Family;
-  readonly scope: Scope;
-  readonly fleet: Fleet;
+  readonly admission: Admission;
+  readonly foundation: Pick<Foundation, 'scope' | 'fleet'>;
   readonly recordings: { storeAll(): Promise<void> };
 }
 
 /** Calls of operations are left before their sessions, so that none takes its closed connection for a lost browser. */
 async function stop(
   how: 'leave' | 'drain',
-  { sessions: { service }, invocations, scope, fleet, recordings }: Stopping,
+  { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: Stopping,
 ): Promise<void> {
   await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
+  admission.line.stop(stopping);
   if (how === 'drain') {
     await service.endAll({ status: 'COMPLETED', reason: 'drained' });
     await recordings.storeAll();
@@ -149,7 +152,7 @@ const watchLoop = (metrics: Metrics, log: Log) =>
 
 const sourcesOf = (
   { config, store, slots }: Foundation,
-  { queue }: Admission,
+  { queue, line }: Admission,
   { pool }: OpenedSessions,
   lives: LiveSessions,
   host: HostId,
@@ -161,5 +164,5 @@ const sourcesOf = (
   warm: () => pool.size,
   warmStarting: () => pool.coming,
   isDemandContinuous: () => pool.isPressed,
-  waiting: () => queue.size,
+  waiting: () => queue.size + line.size,
 });

@@ -4413,7 +4413,7 @@ export interface components {
                     maxConcurrent: number;
                     /** @description Number of sessions created in the last 60 seconds. */
                     maxCreatesPerMinute: number;
-                    /** @description Number of queued creates, in the process that answers the request. */
+                    /** @description Number of queued creates. */
                     maxWaiting: number;
                     /** @description Number of stored bytes. */
                     maxStoredBytes: number;

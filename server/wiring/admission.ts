@@ -1,10 +1,12 @@
 // The wiring of admission: the limits of applications and credentials, the queue of creates, and the bytes that wait for readers.
 import { WAITING_MAX } from '../../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../../contract/sessions.ts';
+import { Line } from '../domain/fleet/line.ts';
 import type { Applications } from '../domain/identity/applications.ts';
+import { FleetRates } from '../domain/limits/fleet-rates.ts';
 import { Limits } from '../domain/limits/limits.ts';
 import { AdmissionQueue } from '../domain/limits/queue.ts';
-import { RequestRates } from '../domain/limits/request-rates.ts';
+import type { RateLimiter } from '../domain/limits/request-rates.ts';
 import { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
 import type { PlacedSession } from '../domain/sessions/create.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -13,16 +15,20 @@ import type { Foundation } from './foundation.ts';
 export interface Admission {
   readonly limits: Limits;
   readonly queue: AdmissionQueue<PlacedSession>;
+  readonly line: Line;
   readonly waiting: WaitingBytes;
-  readonly rates: RequestRates;
+  readonly rates: RateLimiter;
 }
 
-export function openAdmission(
-  { clock, log }: Runtime,
-  { config, store, audit, fleet }: Foundation,
+export async function openAdmission(
+  { host, clock, log }: Runtime,
+  { config, store, audit, fleet, scope }: Foundation,
   applications: Applications,
-): Admission {
+): Promise<Admission> {
   const queue = new AdmissionQueue<PlacedSession>(clock);
+  const line = scope.own(new Line({ rows: store.line, fleet, host, clock, log }));
+  const serve = (): void => void line.serve();
+  if (fleet.hasLease) scope.own(await store.listen('line_moved', serve, serve));
   const limits = new Limits({
     store,
     applications,
@@ -33,10 +39,18 @@ export function openAdmission(
       },
       ...{ maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
     },
-    waitingOf: application => queue.waitingOf(application),
-    changed: () => queue.freed(),
+    waitingOf: async application =>
+      queue.waitingOf(application) + (fleet.isAlone ? 0 : await line.waitingOf(application)),
+    changed: () => {
+      queue.freed();
+      line.moved();
+    },
     clock,
     log,
   });
-  return { limits, queue, waiting: new WaitingBytes(), rates: new RequestRates(config.requestsPerMinute, clock) };
+  const rates = new FleetRates({
+    ...{ perMinute: config.requestsPerMinute, rows: store.requestRates, clock, log },
+    isAlone: () => fleet.isAlone,
+  });
+  return { limits, queue, line, waiting: new WaitingBytes(), rates };
 }

@@ -1,16 +1,20 @@
 // The wiring of the fleet: the lease of this host, and what it says about itself.
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../config.ts';
+import { type Config, folderOfProcess } from '../config.ts';
 import type { FileStorage } from '../domain/fleet/fits.ts';
 import { Fleet } from '../domain/fleet/fleet.ts';
 import { markOf } from '../domain/fleet/host-tokens.ts';
 import type { Artifacts } from '../engines/artifacts/artifacts.ts';
 import { storageMarkKey } from '../engines/artifacts/keys.ts';
+import { readInstallId } from '../engines/slots/install.ts';
 import type { Store } from '../engines/store/store.ts';
+import { hostIdIn } from '../installation.ts';
+import { reason } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import type { Scope } from '../kit/scope.ts';
+import type { Closeable, Scope } from '../kit/scope.ts';
 import type { Secret } from '../kit/secret.ts';
 import { version } from '../version.ts';
+import { onRestarts } from './process-messages.ts';
 
 export interface FleetDeps {
   readonly config: Config;
@@ -29,7 +33,7 @@ export async function openFleet(
   const row = { region: config.regions[0], slots: config.slots, startedAt: clock.now() };
   const own = {
     ...row,
-    url: config.peerUrl,
+    url: addressOf(config),
     labels: config.hostLabels,
     version: version(),
     secretMark: markOf(secret),
@@ -44,8 +48,27 @@ export async function openFleet(
   await fleet.join();
   const look = (): void => void fleet.look();
   scope.own(await store.listen('hosts_changed', look, look));
+  if (config.process) scope.own(keepLeases(runtime, config, store));
   return fleet;
 }
+
+/** A process that is started again by the supervisor has as long for it as a host that restarts. */
+function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
+  const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
+  return onRestarts((number, endedAt) => {
+    const host = hostIdIn(folderOfProcess(sharedDir, number));
+    if (host) hosts.restarts(host, endedAt, lease.restartMs).catch(failed);
+  }, failed);
+}
+
+/** Processes of one machine know each other by the mark of their common folder. */
+function addressOf({ peerUrl, sharedDir }: Config): string {
+  if (!peerUrl.startsWith(SOCKET)) return peerUrl;
+  const path = peerUrl.slice(SOCKET.length).split('/').map(encodeURIComponent).join('/');
+  return `${SOCKET}${path}#${readInstallId(sharedDir)}`;
+}
+
+const SOCKET = 'unix:';
 
 function storageOf(artifacts: Artifacts): FileStorage {
   const read = async (): Promise<string | undefined> => (await artifacts.read(storageMarkKey))?.toString();

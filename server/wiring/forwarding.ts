@@ -10,17 +10,20 @@ import { Forwarder } from '../entry/forward/forwarder.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Task } from '../kit/task.ts';
+import type { Admission } from './admission.ts';
 import type { Foundation } from './foundation.ts';
 
 export interface ForwardingDeps {
   readonly lives: LiveSessions;
   readonly isStarting: (session: SessionId) => boolean;
+  readonly admission: Pick<Admission, 'limits' | 'line'>;
+  readonly refused: Forwarding['refused'];
 }
 
 export function openForwarding(
   { host, clock, log }: Runtime,
   { config, secret, scope, store, fleet }: Foundation,
-  { lives, isStarting }: ForwardingDeps,
+  { lives, isStarting, admission, refused }: ForwardingDeps,
 ): Forwarding {
   if (!fleet.hasLease) return noForwarding(host);
   const tokens = new HostTokens(secret, host, clock);
@@ -42,7 +45,13 @@ export function openForwarding(
       const chosen = fleet.choose(region, tried);
       return chosen === host ? 'here' : chosen && fleet.peer(chosen);
     },
+    regionFor: region => (region !== undefined && fleet.roomByRegion.has(region) ? region : undefined),
     pass: (to, request, options) => forwarder.pass(to, request, options),
+    wait: async request => {
+      const { maxWaiting } = await admission.limits.effective(request.application);
+      return admission.line.enter({ ...request, maxWaiting });
+    },
+    refused,
     passUpgrade: (...upgrade) => forwarder.passUpgrade(...upgrade),
   };
 }

@@ -59,8 +59,9 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const { clock } = runtime;
   const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
-  // server.
-  if (config.databaseUrl) scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
+  // server. That of the first of several processes is locked by their supervisor.
+  if (config.databaseUrl && config.process?.number !== 1)
+    scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));
   const vault = await openVault(config, store, clock);
   const slots = scope.own(await openSlots(slotOptions(config, runtime)));

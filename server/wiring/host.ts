@@ -14,7 +14,7 @@ import type { OpenedSessions } from './sessions.ts';
 import { slotOptions } from './slots.ts';
 
 export interface HostDeps {
-  readonly admission: Pick<Admission, 'queue'>;
+  readonly admission: Pick<Admission, 'queue' | 'line'>;
   readonly sessions: Pick<OpenedSessions, 'pool'>;
   readonly lives: LiveSessions;
 }
@@ -38,7 +38,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
       slotsUsed: slots.taken,
       sessions: lives.all.length,
       warm: sessions.pool.size,
-      waiting: admission.queue.size,
+      waiting: admission.queue.size + admission.line.size,
       clients: lives.all.reduce((sum, { clients }) => sum + clients, 0),
       diskFreeBytes: (await slots.diskRoom()).freeBytes,
     }),

@@ -1,7 +1,9 @@
 // The wiring of the HTTP server: the services of the families, and its other parts.
 import { join } from 'node:path';
+import type { Config } from '../config.ts';
 import type { Links } from '../domain/files/links.ts';
 import type { Identity } from '../domain/identity/identity.ts';
+import { listenForPeers, type PeerAddress } from '../entry/forward/peer-listener.ts';
 import { type OperatorListener, openOperator } from '../entry/http/operator.ts';
 import { type Http, openHttp } from '../entry/http/server.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -115,7 +117,20 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       },
     }),
   );
+  return withPeerListener(foundation, http);
+}
+
+async function withPeerListener({ config, scope }: Foundation, http: Http): Promise<Http> {
+  const at = peerAddress(config);
+  if (at) scope.own(await listenForPeers(http.server, at));
   return http;
+}
+
+/** Of one of several processes, beside the address that they share. */
+function peerAddress({ process, peerUrl, listen: { host } }: Config): PeerAddress | undefined {
+  if (!process) return undefined;
+  if (peerUrl.startsWith('unix:')) return { socket: peerUrl.slice('unix:'.length) };
+  return { host, port: Number(new URL(peerUrl).port) };
 }
 
 const consumersOf = (

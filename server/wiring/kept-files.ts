@@ -18,7 +18,7 @@ const OUTBOX = 'outbox';
 const OUTBOX_MS = 1_000;
 
 export interface KeptFilesDeps {
-  readonly config: Pick<Config, 's3' | 'dataDir'>;
+  readonly config: Pick<Config, 's3' | 'dataDir' | 'sharedDir' | 'process'>;
   readonly store: Pick<Store, 'outbox'>;
   readonly scope: Scope;
   readonly prompt: (task: string) => void;
@@ -55,8 +55,8 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
 }
 
 /** The S3 client is loaded only if a bucket is configured. */
-async function openArtifacts({ s3, dataDir }: KeptFilesDeps['config'], clock: Clock): Promise<Artifacts> {
-  if (!s3) return openDisk(join(dataDir, 'artifacts'));
+async function openArtifacts({ s3, sharedDir, process }: KeptFilesDeps['config'], clock: Clock): Promise<Artifacts> {
+  if (!s3) return openDisk(join(sharedDir, 'artifacts'), process?.number);
   const { openS3 } = await import('../engines/artifacts/s3.ts');
   return openS3(s3, clock);
 }

@@ -16,7 +16,11 @@ export interface Opened extends Pick<Installation, 'secret'> {
 }
 
 /** The runtime of a command, which records no spans. */
-export function commandRuntime(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock, log: Log): Opened {
+export function commandRuntime(
+  config: Pick<Config, 'dataDir' | 'sharedDir' | 'secret'>,
+  clock: Clock,
+  log: Log,
+): Opened {
   const { host, secret } = readInstallation(config, clock);
   return { runtime: { clock, log, host, trace: noTracer }, secret };
 }
@@ -36,6 +40,9 @@ async function openTracer({ otlp }: Config, { host, clock, log }: Runtime, scope
 /** `beside`: for a command that works beside a server that may run. */
 export const openDatabase = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
-  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir, process }: Pick<Config, 'databaseUrl' | 'dataDir' | 'process'>,
   { beside = false } = {},
-): Promise<Store> => openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock, beside });
+): Promise<Store> => {
+  const isSupervised = process !== undefined;
+  return openStore({ ...(databaseUrl ? { databaseUrl, isSupervised } : {}), dataDir, log, clock, beside });
+};

@@ -23,6 +23,7 @@ import { Starting } from '../domain/sessions/starting.ts';
 import { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { Watchers } from '../domain/sessions/watchers.ts';
 import type { CdpEntry } from '../entry/cdp/upgrade.ts';
+import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Closeable } from '../kit/scope.ts';
 import type { Task } from '../kit/task.ts';
@@ -84,7 +85,8 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const shared = openShared(runtime, foundation, deps, claims);
   const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
-  const forwarding = openForwarding(runtime, foundation, { lives, isStarting: id => starting.ids.includes(id) });
+  const isStarting = (id: SessionId): boolean => starting.ids.includes(id);
+  const forwarding = openForwarding(runtime, foundation, { lives, isStarting, admission, refused: metrics.refused });
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const pool = new WarmPool({
@@ -133,6 +135,7 @@ function openShared(
     onEnd: row => {
       metrics.ended(row);
       admission.queue.freed();
+      admission.line.moved();
     },
   });
   const connect = new Connect({ ...runtime, rows, events, lives, starting, signing, keyUses, callers });
@@ -148,10 +151,12 @@ function openService(
 ): SessionService {
   const rows = store.sessions;
   const { lives, starting, endings, signing, watchers, metrics } = shared;
-  const { limits, queue } = shared.admission;
+  const { limits, queue, line } = shared.admission;
   const creates = new Creates({
     ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
     hasRoomElsewhere: () => fleet.hasRoomElsewhere,
+    isInFleet: () => !fleet.isAlone,
+    leftLine: () => line.moved(),
     defaultRegion: config.regions[0],
     rates: config.credit.rates,
     started: metrics.started,

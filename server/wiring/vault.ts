@@ -16,13 +16,13 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Secret } from '../kit/secret.ts';
 
 export const vaultParts = (
-  { masterKey, dataDir }: Pick<Config, 'masterKey' | 'dataDir'>,
+  { masterKey, sharedDir }: Pick<Config, 'masterKey' | 'sharedDir'>,
   store: Pick<Store, 'vault'>,
   clock: Clock,
-): VaultParts => ({ rows: store.vault, masterKeys: masterKeySource(masterKey ?? { dataDir }), clock });
+): VaultParts => ({ rows: store.vault, masterKeys: masterKeySource(masterKey ?? { dataDir: sharedDir }), clock });
 
 export const openVault = (
-  config: Pick<Config, 'masterKey' | 'dataDir'>,
+  config: Pick<Config, 'masterKey' | 'sharedDir'>,
   store: Pick<Store, 'vault'>,
   clock: Clock,
 ): Promise<Vault> => Vault.open(vaultParts(config, store, clock));

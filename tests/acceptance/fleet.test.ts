@@ -9,6 +9,7 @@ import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ask } from '../harness/http.ts';
+import { ownerToken, readLimits } from '../harness/limits.ts';
 import { onPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
@@ -31,6 +32,7 @@ const pages = await openPages({
 const fleet = await startFleet({ pages, slots: [2, 2, 0] });
 const [one, two, front] = fleet.hosts;
 assert.ok(front);
+const token = await ownerToken(one);
 
 /** Whether the browser of the session runs on this host, as its log says. */
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
@@ -87,6 +89,66 @@ describe('a session is created through any host', () => {
     assert.deepEqual([...new Set(answers.map(({ status, text }) => (status === 201 ? 'created' : text)))], ['created']);
     assert.equal(ids.size, 1);
     for (const id of ids) await front.release(id);
+  });
+});
+
+describe('creates that wait', () => {
+  const wait = (host: TestServer, seconds = 50) =>
+    host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
+  const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
+
+  it('are admitted in the order in which they came, whichever hosts they asked and whichever host has the slot', async () => {
+    const running: CreatedSession[] = [];
+    for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
+    const order: string[] = [];
+    const all: Array<Promise<unknown>> = [];
+    const come = async (name: string, host: TestServer) => {
+      const answered = wait(host);
+      const admitted = async (): Promise<void> => {
+        const { status, body } = await answered;
+        order.push(`${name} ${status}`);
+        running.push(body);
+      };
+      all.push(admitted());
+      await eventually(`${name} to wait`, waiting, count => count === all.length);
+    };
+    for (const [name, host] of [
+      ['first', one],
+      ['second', front],
+      ['third', two],
+      ['fourth', one],
+    ] as const)
+      await come(name, host);
+    const hangsUp = new AbortController();
+    const left = fetch(`${two.url}${SESSIONS}`, {
+      ...{ method: 'POST', body: '{}', signal: hangsUp.signal },
+      headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', prefer: 'wait=50' },
+    });
+    await eventually('the one that hangs up to wait', waiting, count => count === 5);
+    hangsUp.abort();
+    await assert.rejects(left);
+    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1' } });
+    assert.equal(late.status, 503, late.text);
+    assert.equal(late.body.details?.position, 5);
+    assert.equal(late.body.details?.waiting, 5);
+    const refused = await two.api('POST', SESSIONS, { body: {} });
+    assert.equal(refused.status, 503, refused.text);
+    for (const from of [two, one, two, one]) {
+      const before = order.length;
+      const session = running.find(created => runsOn(from, created));
+      assert.ok(session);
+      running.splice(running.indexOf(session), 1);
+      await front.release(session.id);
+      await eventually(
+        'one to be admitted',
+        () => order.length,
+        length => length === before + 1,
+      );
+    }
+    await Promise.all(all);
+    assert.deepEqual(order, ['first 201', 'second 201', 'third 201', 'fourth 201']);
+    assert.equal(await waiting(), 0);
+    for (const { id } of running) await front.release(id);
   });
 });
 

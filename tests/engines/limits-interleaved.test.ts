@@ -108,7 +108,7 @@ class Process {
       decide: use => decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, { createdAt }),
     });
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
-    assert.ok(!('short' in result));
+    assert.ok(!('short' in result) && !('behind' in result));
     return 'refused' in result ? { refused: result.refused } : { got: result.placed };
   }
 

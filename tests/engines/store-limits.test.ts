@@ -3,12 +3,15 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { FleetRates } from '../../server/domain/limits/fleet-rates.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
+import type { Place, WaitingCreate } from '../../server/engines/store/rows/line.ts';
 import type { ApplicationUse, PlaceOptions } from '../../server/engines/store/rows/place.ts';
+import type { RequestRateRows } from '../../server/engines/store/rows/request-rates.ts';
 import type { NewSession, Placed, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -22,6 +25,7 @@ import { Scope } from '../../server/kit/scope.ts';
 import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const SECOND_MS = 1000;
+const FULL = { why: 'host', limit: 1, used: 1, retryAfterSeconds: 5 };
 const DAY_MS = 24 * 3600 * SECOND_MS;
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const clock = clockAt(NOW);
@@ -117,6 +121,89 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual((await store.limits.replace(id, 2, {}, later))?.configured, {});
         assert.equal(await store.limits.get(newId<ApplicationId>(NOW)), undefined);
       });
+    });
+
+    describe('the line of a fleet', () => {
+      const joins = (applicationId: ApplicationId, hostId: HostId, change: Partial<WaitingCreate> = {}, most = 10) =>
+        store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, most);
+      const joined = async (...asked: Parameters<typeof joins>): Promise<Place> => {
+        const place = await joins(...asked);
+        return 'turn' in place ? place : assert.fail('the line was full');
+      };
+      const place = (applicationId: ApplicationId, hostId: HostId, line: Partial<Place> = {}) =>
+        store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
+      const order = async () => (await store.line.list(100)).map(({ place }) => place);
+
+      it('gives free slots to the first that wait, and the applications take turns', async () => {
+        const [a, b] = [await anApplication(), await anApplication()];
+        const hostId = await aHost(2);
+        const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
+        const third = await joined(b, hostId);
+        assert.deepEqual(await order(), [first.place, third.place, second.place]);
+        assert.deepEqual(await store.line.standing(a, second), { position: 2, waiting: 2 });
+        const late = await place(b, hostId);
+        assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
+        assert.ok('full' in (await place(a, hostId, second)));
+        await placedBy(place(b, hostId, third)); // There is a slot for each of the two.
+        assert.deepEqual(await order(), [first.place, second.place]);
+        const { id } = await placedBy(place(a, hostId, first));
+        assert.ok('full' in (await place(a, hostId, second)));
+        await end(id);
+        await placedBy(place(a, hostId, second));
+        assert.deepEqual(await order(), []);
+      });
+
+      it('holds up neither hosts of another region, nor other applications while a limit is waited for', async () => {
+        const [a, b] = [await anApplication(), await anApplication()];
+        const hostId = await aHost(1);
+        const far = await joined(a, hostId, { region: 'far' });
+        const limited = await joined(a, hostId, { why: 'concurrent', refused: { why: 'concurrent' } });
+        const behind = await place(a, hostId);
+        assert.deepEqual('behind' in behind && behind.behind, { why: 'concurrent' });
+        await placedBy(place(b, hostId));
+        for (const { place } of [far, limited]) await store.line.leave(place);
+      });
+
+      it('has at most as many creates of an application as its limit, also when they come at once', async () => {
+        const [application, hostId] = [await anApplication(), await aHost()];
+        const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
+        const places = all.flatMap(one => ('turn' in one ? [one] : []));
+        assert.equal(places.length, 2);
+        assert.equal(await store.line.waitingOf(application), 2);
+        const [first, second] = places.toSorted((one, other) => one.place - other.place);
+        assert.ok(first && second);
+        await store.line.leave(first.place);
+        const rest = { applicationId: application, hostId, region: null, why: 'host', refused: FULL };
+        await store.line.keep([{ ...rest, ...first }], [{ ...rest, ...second }]);
+        assert.deepEqual(await order(), [first.place, second.place]);
+        for (const { place } of places) await store.line.leave(place);
+      });
+    });
+
+    it('admits as many requests of a credential over two hosts as over one, and asks the database for few of them', async () => {
+      let asked = 0;
+      const rows: RequestRateRows = {
+        ...store.requestRates,
+        take: (...bucket) => {
+          asked += 1;
+          return store.requestRates.take(...bucket);
+        },
+      };
+      const perMinute = { reads: 100, writes: 100 };
+      const hosts = [1, 2].map(
+        () => new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false }),
+      );
+      const credential = { kind: 'agentKey', keyId: randomUUID() as KeyId } as const;
+      const taken = async (host: FleetRates | undefined): Promise<number> =>
+        (await host?.take(credential, true).then(
+          () => 1,
+          () => 0,
+        )) ?? 0;
+      let admitted = 0;
+      for (let request = 0; request < 240; request += 1) admitted += await taken(hosts[request % 2]);
+      // What a host has taken and not used yet is missing; what was refilled meanwhile is added.
+      assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
+      assert.ok(asked <= 60, String(asked));
     });
 
     describe('admission', () => {

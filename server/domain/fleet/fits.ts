@@ -23,11 +23,13 @@ export async function assertFits(
   const [first] = others;
   if (!first) return { storeMark: await markWhenAlone(storage) };
   const named = `host ${first.id} (${first.url})`;
-  if (storage.kind === 'disk')
+  const shares = (other: LivingHost): boolean => areProcesses(own, other);
+  if (storage.kind === 'disk' && !others.every(shares))
     throw refused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
   for (const other of others) assertAgrees(own, other);
+  if (storage.kind === 'disk') return { storeMark: DISK_MARK };
   const storeMark = await storage.mark();
   for (const other of others)
     if (other.storeMark !== NO_MARK && other.storeMark !== storeMark)
@@ -49,7 +51,7 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
 
 function assertAgrees(own: JoiningHost, other: LivingHost): void {
   const named = `host ${other.id} (${other.url})`;
-  if (other.storeMark === DISK_MARK)
+  if (other.storeMark === DISK_MARK && !areProcesses(own, other))
     throw refused(`The database is in use by ${named}, which keeps files on its disk.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
@@ -62,7 +64,7 @@ function assertAgrees(own: JoiningHost, other: LivingHost): void {
     throw refused(`The clock of this server is ${Math.round(apartMs / 1000)} s apart from that of ${named}.`, {
       cure: 'Set the clocks of all machines by NTP, then start again.',
     });
-  if (isLocal(own) !== isLocal(other))
+  if (isSocket(own) || isSocket(other) ? !areProcesses(own, other) : isLocal(own) !== isLocal(other))
     throw refused(`The address ${own.url} of this server and ${other.url} of ${named} do not reach each other.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
@@ -71,6 +73,12 @@ function assertAgrees(own: JoiningHost, other: LivingHost): void {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
 }
+
+/** Processes of one installation on one machine, which share its folder and reach each other over Unix sockets. */
+const areProcesses = (own: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
+  isSocket(own) && isSocket(other) && new URL(own.url).hash === new URL(other.url).hash;
+
+const isSocket = ({ url }: Pick<JoiningHost, 'url'>): boolean => url.startsWith('unix:');
 
 const isLocal = ({ url }: Pick<JoiningHost, 'url'>): boolean => isLoopback(new URL(url).hostname);
 

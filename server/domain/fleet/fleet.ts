@@ -8,7 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { assertFits, type FileStorage } from './fits.ts';
-import { choose, roomOf } from './placement.ts';
+import { choose, roomByRegion, roomOf } from './placement.ts';
 
 export interface LeaseTimes {
   readonly ms: number;
@@ -168,6 +168,11 @@ export class Fleet implements Closeable {
   /** Whether another host has a free slot. */
   get hasRoomElsewhere(): boolean {
     return this.peers.some(peer => roomOf(peer, this.#placed) > 0);
+  }
+
+  /** Free slots of the hosts that take sessions, by region. */
+  get roomByRegion(): ReadonlyMap<string, number> {
+    return roomByRegion(this.#living, this.#placed);
   }
 
   /** Reads again which hosts live, because one is not known yet. */

@@ -30,6 +30,14 @@ export function choose(hosts: readonly LivingHost[], { own, region, placed }: Ch
 export const roomOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>
   isOpen(host) ? host.slots - host.used - (placed.get(host.id) ?? 0) : 0;
 
+/** Free slots of the hosts that take sessions, by region. */
+export function roomByRegion(hosts: readonly LivingHost[], placed: ReadonlyMap<HostId, number>): Map<string, number> {
+  const rooms = new Map<string, number>();
+  for (const host of hosts)
+    if (isOpen(host)) rooms.set(host.region, (rooms.get(host.region) ?? 0) + Math.max(0, roomOf(host, placed)));
+  return rooms;
+}
+
 const isOpen = ({ slots, draining, state }: LivingHost): boolean => slots > 0 && !draining && state === 'up';
 
 const loadOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>

@@ -28,7 +28,7 @@ export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly audit: Pick<Audit, 'record'>;
   /** Set by the operator; includes the slots of the installation. */
   readonly ceiling: SomeBrowserLimits;
-  readonly waitingOf: (application: ApplicationId) => number;
+  readonly waitingOf: (application: ApplicationId) => Promise<number>;
   /** Called when a limit may have been raised, so that queued creates may be admitted. */
   readonly changed: () => void;
 }
@@ -90,11 +90,11 @@ export class Limits {
   async #view({ applicationId, configured, revision }: LimitsRow): Promise<LimitsView> {
     const { store, clock, ceiling, waitingOf } = this.#parts;
     const now = clock.now();
-    const [{ living, created, egressBytes }, maxStoredBytes] = await Promise.all([
+    const [{ living, created, egressBytes }, maxStoredBytes, maxWaiting] = await Promise.all([
       store.sessions.countOf(applicationId, plus(now, -CREATES_WINDOW_MS), now),
       store.storedBytes.ofApplication(applicationId),
+      waitingOf(applicationId),
     ]);
-    const maxWaiting = waitingOf(applicationId);
     const browsers = configuredLimits(configured);
     return {
       configured: { browsers },

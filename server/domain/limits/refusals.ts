@@ -1,13 +1,16 @@
 // Why a create is not admitted: which limit is reached, the present use, and when to try again.
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { Fault } from '../../kit/fault.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 /** A fixed interval, because the time at which a session ends is unknown. */
 export const RETRY_AFTER_SECONDS = 5;
 
+const REASONS = ['concurrent', 'minute', 'egress', 'line', 'host'] as const;
+
 /** What is full: the application's sessions, its creates per minute, its bytes of the day, its queue, or the slots of this host. */
 export interface Refusal {
-  readonly why: 'concurrent' | 'minute' | 'egress' | 'line' | 'host';
+  readonly why: (typeof REASONS)[number];
   readonly limit: number;
   readonly used: number;
   readonly retryAfterSeconds: number;
@@ -28,6 +31,13 @@ export const refusal = (
   used: number,
   retryAfterSeconds = RETRY_AFTER_SECONDS,
 ): Refusal => ({ why, limit, used, retryAfterSeconds });
+
+/** A refusal that was stored or sent as JSON. Undefined if it is none. */
+export function refusalFrom({ why, limit, used, retryAfterSeconds }: JsonObject): Refusal | undefined {
+  const known = REASONS.find(reason => reason === why);
+  if (!known || ![limit, used, retryAfterSeconds].every(Number.isSafeInteger)) return undefined;
+  return refusal(known, Number(limit), Number(used), Number(retryAfterSeconds));
+}
 
 interface Text {
   readonly code: ErrorCode;

@@ -15,9 +15,16 @@ export interface RequestsPerMinute {
   readonly writes: number;
 }
 
-type Credential = Pick<AgentCaller, 'kind' | 'keyId'> | Pick<AccountCaller | ConsumerCaller, 'kind' | 'via'>;
+export type CountedCredential =
+  | Pick<AgentCaller, 'kind' | 'keyId'>
+  | Pick<AccountCaller | ConsumerCaller, 'kind' | 'via'>;
 
-export class RequestRates {
+export interface RateLimiter {
+  /** Counts a request of a valid credential, or throws `rate_limited`. */
+  take(credential: CountedCredential, isWrite: boolean): void | Promise<void>;
+}
+
+export class RequestRates implements RateLimiter {
   readonly #reads: Buckets;
   readonly #writes: Buckets;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -29,12 +36,14 @@ export class RequestRates {
   }
 
   /** Counts a request of a valid credential, or throws `rate_limited`. */
-  take(credential: Credential, isWrite: boolean): void {
-    const id = credential.kind === 'agentKey' ? credential.keyId : credential.via.id;
+  take(credential: CountedCredential, isWrite: boolean): void {
     const buckets = isWrite ? this.#writes : this.#reads;
-    buckets.take(id, this.#clock.monotonicMs());
+    buckets.take(idOf(credential), this.#clock.monotonicMs());
   }
 }
+
+export const idOf = (credential: CountedCredential): string =>
+  credential.kind === 'agentKey' ? credential.keyId : credential.via.id;
 
 class Buckets {
   readonly #what: 'reads' | 'writes';
@@ -50,20 +59,19 @@ class Buckets {
   take(id: string, nowMs: number): void {
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(id) ?? nowMs) + MINUTE_MS / this.#perMinute;
     const waitMs = fullAtMs - nowMs - MINUTE_MS - INEXACT_MS;
-    if (waitMs > 0) throw this.#refused(waitMs);
+    if (waitMs > 0) throw rateRefused(this.#what, this.#perMinute, waitMs);
     this.#fullAtMs.delete(id);
     this.#fullAtMs.set(id, fullAtMs);
     if (this.#fullAtMs.size <= CREDENTIALS_MAX) return;
     const [oldest] = this.#fullAtMs.keys();
     if (oldest !== undefined) this.#fullAtMs.delete(oldest);
   }
+}
 
-  #refused(waitMs: number): Error {
-    const [what, limit] = [this.#what, this.#perMinute];
-    const retryAfterSeconds = Math.ceil(waitMs / 1000);
-    return fault('rate_limited', `This credential has reached its limit of ${what} per minute (limit ${limit}).`, {
-      advice: `Wait ${retryAfterSeconds} s. To send more, use a key for each program, or ask the operator for a higher limit.`,
-      details: { limit, used: limit, scope: 'credential', name: `${what}PerMinute`, retryAfterSeconds },
-    });
-  }
+export function rateRefused(what: 'reads' | 'writes', limit: number, waitMs: number): Error {
+  const retryAfterSeconds = Math.ceil(waitMs / 1000);
+  return fault('rate_limited', `This credential has reached its limit of ${what} per minute (limit ${limit}).`, {
+    advice: `Wait ${retryAfterSeconds} s. To send more, use a key for each program, or ask the operator for a higher limit.`,
+    details: { limit, used: limit, scope: 'credential', name: `${what}PerMinute`, retryAfterSeconds },
+  });
 }

@@ -5,6 +5,7 @@ import type { CreateSession, ProjectUsage, Session } from '../../../contract/ses
 import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import type { LineTicket } from '../fleet/line-ticket.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';
 import type { Delivery } from './deliveries.ts';
@@ -66,6 +67,8 @@ export interface CreateOptions {
   readonly signal: AbortSignal;
   /** Seconds that the create may wait in the queue. Absent: if there is no room it is refused at once. */
   readonly waitSeconds?: number;
+  /** In a fleet: the host that has the caller keeps its place in the line, so this one refuses rather than queues it. */
+  readonly line?: LineTicket;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
   /** Present if the request has no such header and its client repeats it after a lost response. */

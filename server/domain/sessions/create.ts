@@ -15,13 +15,13 @@ import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
-import { roomElsewhere } from '../fleet/room-elsewhere.ts';
+import { notHere } from '../fleet/not-here.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
-import { type Refusal, refusal, refusalFault } from '../limits/refusals.ts';
+import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { noteOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
@@ -45,7 +45,7 @@ const STOPPED = {
   detail: 'the service stopped while the browser was starting',
 } as const;
 
-const stopping = () =>
+export const stopping = () =>
   fault('capacity', 'The service is stopping and does not accept new sessions.', {
     advice: 'Send the request again in a few seconds.',
   });
@@ -69,6 +69,10 @@ export interface CreatesParts extends Runtime {
   readonly watchers: Watchers;
   /** Whether another host has a free slot. */
   readonly hasRoomElsewhere: () => boolean;
+  /** Whether others share the database, so that their callers may wait for a slot of this host. */
+  readonly isInFleet: () => boolean;
+  /** Called when a create that waited in the line of the fleet was placed. */
+  readonly leftLine: () => void;
   readonly defaultRegion: string;
   /** What sessions cost. */
   readonly rates: CreditRates;
@@ -88,7 +92,8 @@ export class Creates {
   }
 
   async create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
-    if (this.#isStopping) throw this.#parts.hasRoomElsewhere() ? roomElsewhere(0, 0) : stopping();
+    if (this.#isStopping)
+      throw options.line || this.#parts.hasRoomElsewhere() ? notHere(refusal('host', 0, 0), stopping()) : stopping();
     assertProject(caller.applicationId, request.projectId);
     const { warnings } = request;
     const lost = options.delivery && (await this.#findLost(caller, options.delivery));
@@ -113,7 +118,7 @@ export class Creates {
     if (options.delivery) deliveries.follow(id, options.delivery);
     const row = await this.#start(got.row);
     started(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
-    return { ...got, row, waitedMs };
+    return { ...got, row, waitedMs: waitedMs + (options.line?.waitedMs ?? 0) };
   }
 
   // ---- admission -----------------------------------------------------------------------------------------------------
@@ -121,16 +126,18 @@ export class Creates {
   /** Places the session, at once or after waiting in the queue. Throws the refusal. */
   async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
     const { queue, limits, refused } = this.#parts;
-    const { signal, waitSeconds } = options;
+    const { signal, waitSeconds, line } = options;
     const application = caller.applicationId;
+    const queued = waitSeconds !== undefined && !line;
     const outcome = await queue.enter({
       application,
       attempt,
-      ...(waitSeconds === undefined ? {} : { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) }),
+      ...(queued ? { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) } : {}),
       maxWaiting: async () => (await limits.effective(application)).maxWaiting,
       signal,
     });
     if ('got' in outcome) return outcome;
+    if (line) throw notHere(outcome.refused);
     refused(outcome.refused.why);
     throw refusalFault(outcome.refused, outcome.waited);
   }
@@ -139,9 +146,9 @@ export class Creates {
   async #place(
     row: NewSession,
     { timeout }: SessionRequest,
-    { run, isPaid }: CreateOptions,
+    { run, isPaid, line }: CreateOptions,
   ): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, refused, rates, hasRoomElsewhere } = this.#parts;
+    const { rows, trace, refused, rates, hasRoomElsewhere, isInFleet, leftLine } = this.#parts;
     const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -154,6 +161,7 @@ export class Creates {
             ...(timeout === undefined ? {} : { timeout }),
           }),
         ...(isPaid ? {} : { hold: (expiresAt: Date) => sessionHold(rates, hostId, { at: createdAt, expiresAt }) }),
+        ...(isInFleet() ? { line: line ?? {} } : {}),
         ...(run ? { run } : {}),
       });
     const result = await trace.during('session.place', place).catch(async error => {
@@ -167,8 +175,13 @@ export class Creates {
       refused('egress'); // waiting does not help
       throw refusalFault(result.refused);
     }
-    if ('full' in result && hasRoomElsewhere()) throw roomElsewhere(result.full.slots, result.full.used);
-    if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
+    if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
+    if ('full' in result) {
+      const full = refusal('host', result.full.slots, result.full.used);
+      if (!line && hasRoomElsewhere()) throw notHere(full);
+      return { refused: full };
+    }
+    if (line?.place !== undefined) leftLine();
     const { placed, admitted } = result;
     return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };
   }

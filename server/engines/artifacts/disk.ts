@@ -10,8 +10,9 @@ import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
 
-export async function openDisk(folder: string): Promise<Artifacts> {
-  const disk = new Disk(folder);
+/** `process`: the number of one of several processes that use the folder. Each has its own unfinished files. */
+export async function openDisk(folder: string, process = 1): Promise<Artifacts> {
+  const disk = new Disk(folder, process === 1 ? 'incoming' : `incoming-${process}`);
   await disk.createFolders();
   return disk;
 }
@@ -21,9 +22,9 @@ class Disk implements Artifacts {
   readonly #objects: string;
   readonly #incoming: string;
 
-  constructor(folder: string) {
+  constructor(folder: string, incoming: string) {
     this.#objects = join(folder, 'objects');
-    this.#incoming = join(folder, 'incoming');
+    this.#incoming = join(folder, incoming);
   }
 
   async createFolders(): Promise<void> {

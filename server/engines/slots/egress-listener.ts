@@ -79,7 +79,7 @@ export async function reopenListener(
 /** `port` 0: any free port. */
 export async function openLoopbackListener(port: number): Promise<Server> {
   const server = createServer();
-  server.listen({ host: LOOPBACK, port });
+  server.listen({ host: LOOPBACK, port, exclusive: true });
   await once(server, 'listening');
   return refuseUntilTaken(server);
 }

@@ -21,6 +21,7 @@ const CHANNELS: Readonly<Record<Channel, true>> = {
   device_changed: true,
   action_changed: true,
   hosts_changed: true,
+  line_moved: true,
 };
 
 interface Subscriber {

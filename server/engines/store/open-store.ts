@@ -46,6 +46,7 @@ import { invitations } from './tables/invitations.ts';
 import { invocations } from './tables/invocations.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
+import { line } from './tables/line.ts';
 import { logs } from './tables/logs.ts';
 import { mails } from './tables/mails.ts';
 import { members } from './tables/members.ts';
@@ -54,6 +55,7 @@ import { pages } from './tables/pages.ts';
 import { passkeys } from './tables/passkeys.ts';
 import { Recorder } from './tables/recorder.ts';
 import { recordings } from './tables/recordings.ts';
+import { requestRates } from './tables/request-rates.ts';
 import { retention } from './tables/retention.ts';
 import { sessions } from './tables/sessions.ts';
 import { signInTickets } from './tables/sign-in-tickets.ts';
@@ -70,6 +72,8 @@ import { webhooks } from './tables/webhooks.ts';
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
+  /** The URL is from the supervisor of several processes, so it may lead to the embedded PostgreSQL that it runs. */
+  readonly isSupervised?: boolean;
   readonly dataDir: string;
   /** Aborts the opening; without effect afterwards. */
   readonly signal?: AbortSignal;
@@ -152,19 +156,20 @@ async function serverTarget(dataDir: string): Promise<Target | undefined> {
 }
 
 /** The embedded database already answers; the operator's may still be starting. */
-async function assertReachable(target: Target, { log, signal }: StoreOptions): Promise<void> {
+async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
+  const isGiven = 'url' in target && !isSupervised;
   for (let leftMs = DATABASE_WAIT_MS; ; leftMs -= DATABASE_POLL_MS) {
-    const problem = await problemOf(target, log);
+    const problem = await problemOf(target, isGiven, log);
     if (!problem) return;
     if (leftMs <= 0 || !mayPass(problem)) throw cannotReach(problem);
     await timer(DATABASE_POLL_MS, undefined, signal ? { signal } : {});
   }
 }
 
-async function problemOf(target: Target, log: Log): Promise<unknown> {
+async function problemOf(target: Target, isGiven: boolean, log: Log): Promise<unknown> {
   const database = openDatabase(target, log, { poolMax: 1 });
   try {
-    await assertServer(database.db, 'url' in target);
+    await assertServer(database.db, isGiven);
     return undefined;
   } catch (error) {
     if (isFault(error, 'database_unreachable')) return error.cause;
@@ -198,6 +203,8 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     signInTickets: signInTickets(db),
     consumerPasskeys: consumerPasskeys(db),
     consumerTickets: consumerTickets(db),
+    line: line(db),
+    requestRates: requestRates(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     egressDays: egressDays(db),

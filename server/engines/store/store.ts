@@ -33,6 +33,7 @@ import type { IdempotencyRows } from './rows/idempotency.ts';
 import type { Invitations } from './rows/invitations.ts';
 import type { InvocationRows } from './rows/invocations.ts';
 import type { LimitsRows } from './rows/limits.ts';
+import type { LineRows } from './rows/line.ts';
 import type { LogRows } from './rows/logs.ts';
 import type { Mails } from './rows/mails.ts';
 import type { Members } from './rows/members.ts';
@@ -40,6 +41,7 @@ import type { OutboxRows } from './rows/outbox.ts';
 import type { PageRows } from './rows/pages.ts';
 import type { Passkeys } from './rows/passkeys.ts';
 import type { RecordingRows } from './rows/recordings.ts';
+import type { RequestRateRows } from './rows/request-rates.ts';
 import type { RetentionRows, StoredBytes } from './rows/retention.ts';
 import type { SessionRows } from './rows/sessions.ts';
 import type { SignInTickets } from './rows/sign-in-tickets.ts';
@@ -72,6 +74,8 @@ export interface Store extends Closeable {
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;
+  readonly line: LineRows;
+  readonly requestRates: RequestRateRows;
   readonly egressDays: EgressDays;
   readonly usage: UsageRows;
   readonly usageHours: UsageHours;
@@ -152,6 +156,12 @@ export type Atomic = Pick<
  * if its open connections stay open. `session_event`: application id, space, session id of committed events; without one for those of the application. A
  * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
  * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a
- * host joined or left, or drains.
+ * host joined or left, or drains. `line_moved`: a create that waits may be admitted.
  */
-export type Channel = 'credential_revoked' | 'session_event' | 'device_changed' | 'action_changed' | 'hosts_changed';
+export type Channel =
+  | 'credential_revoked'
+  | 'session_event'
+  | 'device_changed'
+  | 'action_changed'
+  | 'hosts_changed'
+  | 'line_moved';

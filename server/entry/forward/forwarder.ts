@@ -12,9 +12,10 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fault } from '../../domain/faults.ts';
-import type { PassOptions, Peer } from '../../domain/fleet/forwarding.ts';
+import type { PassOptions, PassOutcome, Peer } from '../../domain/fleet/forwarding.ts';
 import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
-import { ROOM_ELSEWHERE_HEADER } from '../../domain/fleet/room-elsewhere.ts';
+import { LINE_HEADER, ticketText } from '../../domain/fleet/line-ticket.ts';
+import { NOT_HERE_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
 import { clientOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -32,7 +33,7 @@ const IDLE_MAX = 64;
 const KEPT_MS = 30_000;
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
-  HOST_TOKEN_HEADER,
+  ...[HOST_TOKEN_HEADER, LINE_HEADER],
 ]);
 
 export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -55,10 +56,16 @@ export class Forwarder implements Closeable {
   async pass(
     to: Peer,
     request: IncomingMessage,
-    { body, requestId, begin }: PassOptions,
-  ): Promise<'answered' | 'room_elsewhere'> {
-    const headers = { ...headersOf(request, body), 'x-request-id': requestId };
-    const asked = await this.#ask(to, request, headers, body !== undefined);
+    { body, requestId, begin, ticket }: PassOptions,
+  ): Promise<PassOutcome> {
+    const line = ticket ? { [LINE_HEADER]: ticketText(ticket) } : {};
+    const headers = { ...headersOf(request, body), 'x-request-id': requestId, ...line };
+    const waitMs = ticket ? 0 : RESTART_MS;
+    const asked = await this.#ask(to, request, headers, { waitMs, isShort: body !== undefined }).catch(error => {
+      if (ticket) return undefined;
+      throw error;
+    });
+    if (!asked) return 'unreached';
     const answered = answerOf(asked);
     const gone = (): void => void asked.destroy();
     request.socket.once('close', gone);
@@ -66,9 +73,10 @@ export class Forwarder implements Closeable {
       if (body === undefined) request.pipe(asked);
       else asked.end(body);
       const answer = await answered.catch(error => Promise.reject(unreachable(to, error)));
-      if (answer.headers[ROOM_ELSEWHERE_HEADER] !== undefined) {
+      const refused = answer.headers[NOT_HERE_HEADER];
+      if (typeof refused === 'string') {
         answer.resume();
-        return 'room_elsewhere';
+        return { refused: refusalIn(refused) };
       }
       const response = begin();
       writeHead(response, answer);
@@ -84,7 +92,7 @@ export class Forwarder implements Closeable {
 
   async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
-    const asked = await this.#ask(to, request, headers, true, false);
+    const asked = await this.#ask(to, request, headers, { waitMs: RESTART_MS, isShort: true, isKept: false });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const gone = (): void => void asked.destroy();
     connection.once('close', gone);
@@ -142,17 +150,20 @@ export class Forwarder implements Closeable {
     to: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
-    isShort: boolean,
-    isKept = true,
+    {
+      waitMs,
+      isShort,
+      isKept = true,
+    }: { readonly waitMs: number; readonly isShort: boolean; readonly isKept?: boolean },
   ): Promise<ClientRequest> {
     const { clock, isLiving } = this.#parts;
-    const untilMs = clock.monotonicMs() + RESTART_MS;
+    const untilMs = clock.monotonicMs() + waitMs;
     for (;;) {
       const asked = this.#begin(to, request, headers, isKept);
       const problem = await connected(asked);
       if (!problem) return asked;
       asked.destroy();
-      if (clock.monotonicMs() > untilMs || request.socket.destroyed || !isLiving(to)) throw unreachable(to, problem);
+      if (clock.monotonicMs() >= untilMs || request.socket.destroyed || !isLiving(to)) throw unreachable(to, problem);
       await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
     }
   }
@@ -169,10 +180,8 @@ export class Forwarder implements Closeable {
     const from = { ip, address: peer.address, ...(peer.port === undefined ? {} : { port: peer.port }) };
     const url = new URL(to.url);
     const isTls = url.protocol === 'https:';
-    const { hostname, port } = url;
     const options = {
-      ...{ method, path, hostname: hostname.replace(/^\[|\]$/g, '') },
-      port: port === '' ? (isTls ? 443 : 80) : Number(port),
+      ...{ method, path, ...addressOf(url) },
       headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(to.id, { method, path }, from) },
       agent: isKept ? (isTls ? this.#https : this.#http) : false,
     } as const;
@@ -180,6 +189,12 @@ export class Forwarder implements Closeable {
     asked.on('error', () => {}); // Each step has a listener of its own while it waits.
     return asked;
   }
+}
+
+function addressOf({ protocol, hostname, port, pathname }: URL) {
+  if (protocol === 'unix:') return { socketPath: decodeURIComponent(pathname), hostname: 'localhost' };
+  const standard = protocol === 'https:' ? 443 : 80;
+  return { hostname: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? standard : Number(port) };
 }
 
 const agentOptions = {

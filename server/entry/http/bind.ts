@@ -16,6 +16,7 @@ import {
 import { deviceCodeIn } from '../../domain/device/device-code.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
 import type { UploadRoom } from '../../domain/files/uploads.ts';
+import { ticketOf } from '../../domain/fleet/line-ticket.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type {
   AccountCaller,
@@ -29,7 +30,7 @@ import { type Callers, type Presented, sourceOf } from '../../domain/identity/ca
 import type { Accepted } from '../../domain/identity/credential-faults.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
-import type { RequestRates } from '../../domain/limits/request-rates.ts';
+import type { RateLimiter } from '../../domain/limits/request-rates.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -37,6 +38,7 @@ import { forwardedFrom } from '../../kit/forwarded.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { type Answer, nothing } from './answer.ts';
 import type { ApplicationOrigins } from './application-origins.ts';
+import { callerConnection } from './caller-connection.ts';
 import type { ConsumerCookie } from './consumer-cookie.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import { isFormType } from './form-body.ts';
@@ -121,7 +123,7 @@ declare module 'fastify' {
 export interface BindParts {
   readonly handlers: Handlers;
   readonly callers: Pick<Callers, 'authenticate'>;
-  readonly rates: Pick<RequestRates, 'take'>;
+  readonly rates: RateLimiter;
   readonly tracker: RequestTracker;
   readonly repeats: Repeats;
   readonly compat: boolean;
@@ -169,16 +171,18 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     },
     handler: async (request, reply) => {
       const given = parts.tracker.attribute(request, () => read(request));
-      if (!upload) return placed(id, request, reply, parts.toOwner, () => perform(request, reply, given, undefined));
-      const caller = uploader(request, parts);
+      const { caller } = parts.tracker.of(request);
+      if (!upload)
+        return placed(id, request, reply, caller, parts.toOwner, () => perform(request, reply, given, undefined));
+      const agent = uploader(request, parts);
       const { maxBytes } = upload;
       // The id was validated by the reader.
       const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
-      const owner = { application: caller.applicationId, ...(session === undefined ? {} : { session }) };
+      const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
         request,
         owner,
-        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(caller, session)),
+        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session)),
         file => perform(request, reply, given, file),
       );
     },
@@ -239,7 +243,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   tracker.of(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
   // A request that was passed on was counted there.
-  if (isCounted(id) && !forwardedFrom(request.raw)) rates.take(caller, isWrite);
+  if (isCounted(id) && !forwardedFrom(request.raw)) await rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);
@@ -403,23 +407,19 @@ function requestDetails(
   body: unknown,
 ) {
   const { tracker, repeats, cookie } = parts;
-  const gone = new AbortController();
-  const arrived = new Promise<boolean>(resolve => {
-    reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) gone.abort(new Error('the caller went away'));
-      resolve(reply.raw.writableFinished);
-    });
-  });
+  const { gone, arrived } = callerConnection(reply.raw);
   const caller: Caller | undefined = tracker.of(request).caller;
+  const line = ticketOf(request.raw);
   const presented = presentedIn(id, request, parts);
   return {
     caller,
     mount,
     path: pathOf(request),
-    signal: gone.signal,
+    signal: gone,
     options: {
-      signal: gone.signal,
+      signal: gone,
       ...preferred(id, request, reply),
+      ...(line ? { line } : {}),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
     presented,

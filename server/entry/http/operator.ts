@@ -94,7 +94,7 @@ function listen(server: Server, { host, port }: OperatorParts['listen']): Promis
     const advice = 'Choose another address with BERTH_OPERATOR_LISTEN, or `off`.';
     reject(new Error(`${host}:${port} ${why}. ${advice}`));
   });
-  server.listen({ host, port }, resolve);
+  server.listen({ host, port, exclusive: true }, resolve);
   return promise;
 }
 

@@ -17,7 +17,7 @@ import type { Host } from '../../domain/host/host.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
-import type { RequestRates } from '../../domain/limits/request-rates.ts';
+import type { RateLimiter } from '../../domain/limits/request-rates.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
@@ -125,7 +125,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly waiting: WaitingBytes;
   readonly version: string;
   readonly identity: IdentityVerbs;
-  readonly rates: Pick<RequestRates, 'take'>;
+  readonly rates: RateLimiter;
   readonly people: People;
   readonly consumers: ConsumerServices;
   readonly consumerActions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>;

@@ -1,11 +1,15 @@
 // Requests that another host of the fleet answers: those about something that it has, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type OperationId, OWNED, PLACED } from '../../../contract/operations.ts';
+import { type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
-import { isRoomElsewhere, ROOM_ELSEWHERE_HEADER } from '../../domain/fleet/room-elsewhere.ts';
+import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
+import { NOT_HERE_HEADER, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
 import type { Caller } from '../../domain/identity/caller.ts';
+import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { HostId } from '../../kit/ids.ts';
+import { callerConnection } from './caller-connection.ts';
+import { readPreferences } from './preferences.ts';
 
 /** Hosts that a create asks for a slot. */
 const ATTEMPTS_MAX = 16;
@@ -50,44 +54,91 @@ const downloadOf = (object = ''): readonly ['download', string] => ['download', 
 
 /**
  * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if it is this one; if it
- * has no free slot after all, the next host is asked. Undefined if another host has answered.
+ * does not admit it after all, the next host is asked, and then the caller waits if it wants to. Undefined if another host has answered.
  */
 export async function placed<T>(
   id: OperationId,
   request: FastifyRequest,
   reply: FastifyReply,
+  caller: Caller | undefined,
   { forwarding }: ToOwnerParts,
   answer: () => Promise<T>,
 ): Promise<T | undefined> {
   if (!PLACED.has(id) || forwarding.isAlone) return answer();
-  if (forwardedFrom(request.raw))
-    return answer().catch(error => {
-      if (isRoomElsewhere(error)) reply.header(ROOM_ELSEWHERE_HEADER, '1');
-      throw error;
-    });
-  const { region } = Object(request.body);
+  if (forwardedFrom(request.raw)) return answer().catch(error => sayNotHere(error, reply));
+  const asked: Asked<T> = { forwarding, request, reply, answer };
+  const first = await askHosts(asked, { waitedMs: 0 });
+  if ('got' in first) return first.got;
+  const { waitSeconds } = operation(id).mayWait ? readPreferences(request.headers.prefer) : {};
+  const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
+  if (waitSeconds === undefined || application === undefined) {
+    forwarding.refused(first.refused.why);
+    throw first.error;
+  }
+  const outcome = await forwarding.wait<T | undefined>({
+    ...{ application, region: forwarding.regionFor(regionOf(request)), refused: first.refused },
+    waitMs: 1000 * waitSeconds,
+    attempt: ticket => askHosts(asked, ticket),
+    signal: callerConnection(reply.raw).gone,
+  });
+  if ('got' in outcome) return outcome.got;
+  forwarding.refused(outcome.refused.why);
+  throw refusalFault(outcome.refused, outcome.waited);
+}
+
+interface Asked<T> {
+  readonly forwarding: Forwarding;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly answer: () => Promise<T>;
+}
+
+type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusal; readonly error: Error };
+
+/** Asks hosts with room until one admits the create, or a limit of the application is reached, which is the same on all of them. */
+async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
+  const { forwarding, request, reply } = asked;
   const tried = new Set<HostId>();
-  let refused: unknown;
+  let last: Admission<T> | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const host = forwarding.place(typeof region === 'string' ? region : undefined, tried);
+    const host = forwarding.place(regionOf(request), tried);
     if (host === undefined) break;
     tried.add(host === 'here' ? forwarding.host : host.id);
-    if (host === 'here') {
-      const answered = await answer().then(
-        value => ({ value }),
-        error => ({ error }),
-      );
-      if ('value' in answered) return answered.value;
-      if (!isRoomElsewhere(answered.error)) throw answered.error;
-      refused = answered.error;
-      continue;
+    if (host === 'here') last = await answerHere(asked, ticket);
+    else {
+      const body = Buffer.from(JSON.stringify(request.body ?? {}));
+      const options = { body, requestId: request.id, begin: () => taken(reply), ticket };
+      const passed = await forwarding.pass(host, request.raw, options);
+      if (passed === 'answered') return { got: undefined };
+      if (passed === 'unreached') continue;
+      last = { ...passed, error: refusalFault(passed.refused) };
     }
-    const body = Buffer.from(JSON.stringify(request.body ?? {}));
-    const passed = await forwarding.pass(host, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
-    if (passed === 'answered') return undefined;
+    if ('got' in last || last.refused.why !== 'host') return last;
   }
-  if (refused !== undefined) throw refused;
-  return answer();
+  return last ?? answerHere(asked, ticket);
+}
+
+/** Errors that say more than that the create is not admitted are thrown. */
+async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
+  noteTicket(request.raw, ticket);
+  try {
+    return { got: await answer() };
+  } catch (error) {
+    const refused = refusedHere(error);
+    if (!refused || !(error instanceof Error)) throw error;
+    return { refused, error };
+  }
+}
+
+function sayNotHere(error: unknown, reply: FastifyReply): never {
+  const refused = refusedHere(error);
+  if (refused) reply.header(NOT_HERE_HEADER, refusalText(refused));
+  throw error;
+}
+
+function regionOf({ body }: FastifyRequest): string | undefined {
+  const { region } = Object(body);
+  return typeof region === 'string' ? region : undefined;
 }
 
 function taken(reply: FastifyReply) {

@@ -4,7 +4,7 @@ import type { Binaries } from './find-binaries.ts';
 import { SOCKET_PORT } from './socket-folder.ts';
 
 /** Enough for the pool, the listener, migrations, and some commands that run at the same time. */
-const CONNECTIONS_MAX = 50;
+const CONNECTIONS_MAX = 200;
 
 export function serverArguments(cluster: string, socketFolder: string, binaries: Binaries): string[] {
   const settings = { ...SETTINGS, ...(binaries.major >= 18 ? SINCE_18 : {}), unix_socket_directories: socketFolder };

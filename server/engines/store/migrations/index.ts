@@ -40,6 +40,7 @@ import { up as actions } from './0043-actions.ts';
 import { up as consumers } from './0044-consumers.ts';
 import { up as fleet } from './0045-fleet.ts';
 import { up as consumerEvents } from './0046-consumer-events.ts';
+import { up as overHosts } from './0047-over-hosts.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -82,4 +83,5 @@ export const migrations: Record<string, Migration> = {
   '0044-consumers': { up: consumers },
   '0045-fleet': { up: fleet },
   '0046-consumer-events': { up: consumerEvents },
+  '0047-over-hosts': { up: overHosts },
 };

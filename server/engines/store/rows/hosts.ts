@@ -76,6 +76,8 @@ export interface Hosts {
   living(): Promise<LivingHost[]>;
   /** Ends the lease, or leaves it for the next process of this host. */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
+  /** Leaves the lease of a host whose process has ended to the next one. Said by who starts it. */
+  restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**
    * Takes hosts as lost whose lease has run out. None while the database has been up for less than a lease, because
    * nobody could renew before.

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../../kit/json.ts';
 import type { NewHold } from './credits.ts';
 import type { IdempotencyRun } from './idempotency.ts';
+import type { Place } from './line.ts';
 
 /** The configured limits of an application and its present use, read under its lock. */
 export interface ApplicationUse {
@@ -27,6 +28,8 @@ export interface PlaceOptions<Admitted, Refusal> {
    * no credit row is locked.
    */
   readonly hold?: (expiresAt: Date) => Pick<NewHold, 'id' | 'hostId' | 'amount' | 'rates' | 'at' | 'dueAt'> | undefined;
+  /** In a fleet: its place in the line of those that wait, or `{}` for a create that has none and comes after all of them. */
+  readonly line?: Partial<Place>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;
 }

@@ -92,11 +92,15 @@ export interface SessionFilter {
 /** The most rows that one request searches for words. */
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
-/** `full`: the application's limits allow the session, but the host has no free slot. `short`: its account lacks credit. */
+/**
+ * `full`: the application's limits allow the session, but the host has no free slot, or those are for creates that wait. `behind`: the
+ * refusal of a create of the application that waits and comes first. `short`: its account lacks credit.
+ */
 export type Placed<Admitted, Refusal> =
   | { readonly placed: SessionRow; readonly admitted?: Admitted }
   | { readonly refused: Refusal }
   | { readonly short: Shortage }
+  | { readonly behind: JsonObject }
   | { readonly full: { readonly slots: number; readonly used: number } };
 
 /** Each change writes its event in the same statement, so that rows and events always agree. */

@@ -63,6 +63,14 @@ export const hosts = (db: Db): Hosts => ({
     await tell(db);
   },
 
+  restarts: async (id, endedAt, leaseMs) => {
+    const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: after(leaseMs), warm: 0 });
+    // The next process may have joined already.
+    const isFormer = left.where('id', '=', id).where('startedAt', '<', endedAt);
+    await isFormer.where('state', 'in', ['up', 'away']).execute();
+    await tell(db);
+  },
+
   lose: async leaseMs => {
     const lost = db
       .updateTable('hosts')

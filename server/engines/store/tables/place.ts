@@ -2,12 +2,15 @@
 // then the row itself. All are locked until it ends, so that concurrent creates are counted one after the other.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 import type { Db } from '../database.ts';
 import type { IdempotencyRun } from '../rows/idempotency.ts';
+import type { Place } from '../rows/line.ts';
 import type { ApplicationUse, PlaceOptions } from '../rows/place.ts';
 import type { NewSession, Placed } from '../rows/sessions.ts';
 import { availableTo, holding } from './credit-ledger.ts';
 import { isOf } from './idempotency.ts';
+import { aheadOf, takeFromLine } from './line.ts';
 import { writeRecorded } from './recorder.ts';
 import { created } from './session-events.ts';
 
@@ -18,7 +21,8 @@ export async function place<Admitted, Refusal>(
 ): Promise<Placed<Admitted, Refusal>> {
   const decision = options?.decide(await applicationUse(trx, row, options.createdAfter));
   if (decision && 'refused' in decision) return decision;
-  const host = await slotsOf(trx, row);
+  const { behind, ...host } = await slotsOf(trx, row, options?.line);
+  if (behind) return { behind };
   if (host.used >= host.slots) return { full: host };
   const toInsert = { ...row, ...(decision ? { expiresAt: decision.admitted.expiresAt } : {}) };
   const asked = decision && options?.hold?.(decision.admitted.expiresAt);
@@ -34,6 +38,7 @@ export async function place<Admitted, Refusal>(
     return { short: { required: asked.amount, available: await availableTo(trx, row.applicationId) } };
   if (!placed) throw new Error('an insert returned no row');
   if (options?.run) await noteSession(trx, options.run, row);
+  if (options?.line?.place !== undefined) await takeFromLine(trx, options.line.place);
   return { placed, ...decision };
 }
 
@@ -91,10 +96,20 @@ function firstIdOf(time: Date): string {
 
 // ---- the host, and the row -----------------------------------------------------------------------------------------
 
-async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used: number }> {
-  const { slots, draining, state } = await trx
+interface Room {
+  readonly slots: number;
+  /** With those that wait for a slot and come first. */
+  readonly used: number;
+  readonly behind?: JsonObject;
+}
+
+async function slotsOf(trx: Db, row: NewSession, at: Partial<Place> | undefined): Promise<Room> {
+  const line = at && aheadOf(row.applicationId, at);
+  const { slots, draining, state, ahead, behind } = await trx
     .selectFrom('hosts')
     .select(['slots', 'draining', 'state'])
+    .select((line?.ahead ?? sql<number>`0`).as('ahead'))
+    .select((line?.behind ?? sql<null>`null`).as('behind'))
     .where('id', '=', row.hostId)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
@@ -104,8 +119,8 @@ async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used:
     .where('hostId', '=', row.hostId)
     .where('status', 'in', ['PENDING', 'RUNNING'])
     .executeTakeFirstOrThrow();
-  const takesNone = draining || !(state === 'up' || state === 'alone');
-  return { slots: takesNone ? 0 : slots, used };
+  if (draining || !(state === 'up' || state === 'alone')) return { slots: 0, used };
+  return { slots, used: Math.min(slots, used + ahead), ...(behind ? { behind } : {}) };
 }
 
 /** After the commit a repeated request finds the session, even if this process dies before it answers. */

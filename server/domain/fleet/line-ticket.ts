@@ -1,0 +1,32 @@
+// What a request that creates a session says about its place in the line of the fleet. It is noted where the request came in, and sent to
+// the host that is asked; only a request with a valid token of another host may bring one.
+import type { IncomingMessage } from 'node:http';
+import type { Place } from '../../engines/store/rows/line.ts';
+import { forwardedFrom } from '../../kit/forwarded.ts';
+
+export const LINE_HEADER = 'x-berth-line';
+
+/** Without a place: it has not waited, and comes after all that wait. */
+export interface LineTicket extends Partial<Place> {
+  readonly waitedMs: number;
+}
+
+const noted = new WeakMap<object, LineTicket>();
+
+export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: LineTicket): void =>
+  void noted.set(headers, ticket);
+
+/** Undefined: whoever sent the request does not keep its place, so this host does. */
+export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
+  const text = forwardedFrom(request) && request.headers[LINE_HEADER];
+  return typeof text === 'string' ? parsed(text) : noted.get(request.headers);
+}
+
+export const ticketText = ({ waitedMs, turn, place }: LineTicket): string =>
+  [waitedMs, turn, place].filter(number => number !== undefined).join(' ');
+
+function parsed(text: string): LineTicket | undefined {
+  const [, waited, turn, place] = /^(\d{1,9})(?: (\d{1,10}) (\d{1,15}))?$/.exec(text) ?? [];
+  if (waited === undefined) return undefined;
+  return { waitedMs: Number(waited), ...(place === undefined ? {} : { turn: Number(turn), place: Number(place) }) };
+}

@@ -1,0 +1,231 @@
+// Creates that wait in a fleet: one line over all hosts. The host that has the caller keeps its place, a row, and asks a host with room when
+// it is its turn. Whatever may admit one is told to all hosts by NOTIFY, and looked for every second.
+import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { fault } from '../faults.ts';
+import { type Refusal, refusal, type Waited } from '../limits/refusals.ts';
+import type { Fleet } from './fleet.ts';
+import type { LineTicket } from './line-ticket.ts';
+import { nextInLine } from './next-in-line.ts';
+
+/** Also how often rows are kept; the store ignores those that were not kept for five seconds. */
+const RETRY_MS = 1_000;
+/** Ends of sessions within this time are told together. */
+const GATHER_MS = 20;
+const LOOKED_AT_MAX = 5_000;
+
+export type LineAttempt<T> = (ticket: LineTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
+
+export type LineOutcome<T> = { readonly got: T } | { readonly refused: Refusal; readonly waited?: Waited };
+
+export interface LineRequest<T> {
+  readonly application: ApplicationId;
+  /** Only a host of this region will do. */
+  readonly region?: string | undefined;
+  /** Why it was not admitted at once. */
+  readonly refused: Refusal;
+  readonly waitMs: number;
+  /** The most creates of the application that may wait. */
+  readonly maxWaiting: number;
+  readonly attempt: LineAttempt<T>;
+  /** Aborted when the caller disconnects. */
+  readonly signal: AbortSignal;
+}
+
+export interface LineParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
+  readonly rows: LineRows;
+  readonly fleet: Pick<Fleet, 'isAlone' | 'look' | 'roomByRegion'>;
+}
+
+interface Waiter {
+  readonly row: Omit<WaitingCreate, 'why' | 'refused'>;
+  readonly sinceMs: number;
+  /** Resolves to the refusal, or undefined if it was admitted. */
+  readonly attempt: (ticket: LineTicket) => Promise<Refusal | undefined>;
+  readonly reject: (error: unknown) => void;
+  refused: Refusal;
+  /** A timeout or disconnect during an attempt takes effect only if the attempt is refused. */
+  isTrying: boolean;
+  leave?: () => void;
+}
+
+export class Line implements Closeable {
+  readonly #parts: LineParts;
+  /** Those whose callers are connected to this host. */
+  readonly #waiters = new Map<number, Waiter>();
+  readonly #closing = new AbortController();
+  #keeping: Promise<void> | undefined;
+  #isServing = false;
+  #serveAgain = false;
+  #isTelling = false;
+
+  constructor(parts: LineParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /** Waits until a host admits the create. Rejects when the caller disconnects, and when an attempt rejects. */
+  async enter<T>(request: LineRequest<T>): Promise<LineOutcome<T>> {
+    const { application, region = null, refused, maxWaiting, attempt, signal } = request;
+    const { rows, host, clock } = this.#parts;
+    if (this.#closing.signal.aborted) return { refused };
+    const sinceMs = clock.monotonicMs();
+    const asked = { applicationId: application, hostId: host, region };
+    const joined = await rows.join({ ...asked, why: refused.why, refused: { ...refused } }, maxWaiting);
+    if ('waiting' in joined) return { refused: refusal('line', maxWaiting, joined.waiting) };
+    const { promise, resolve, reject } = Promise.withResolvers<LineOutcome<T>>();
+    const waiter: Waiter = {
+      ...{ row: { ...asked, ...joined }, sinceMs, refused, isTrying: false, reject },
+      attempt: async ticket => {
+        const tried = await attempt(ticket);
+        if ('refused' in tried) return tried.refused;
+        resolve(tried);
+        return undefined;
+      },
+    };
+    const giveUp = (): void => resolve(this.#refusalOf(waiter));
+    this.#waiters.set(joined.place, waiter);
+    try {
+      this.#keeping ??= this.#keepWhileWaiting();
+      void this.serve(); // The refusal may be outdated already.
+      this.#untilOver(waiter, request.waitMs, signal, giveUp, promise);
+      return await promise;
+    } finally {
+      this.#waiters.delete(joined.place);
+      await rows.leave(joined.place).catch(error => this.#failed(error));
+      this.moved();
+    }
+  }
+
+  /** A slot of this host may be free, or a limit was raised. */
+  moved(): void {
+    if (this.#parts.fleet.isAlone || this.#isTelling || this.#closing.signal.aborted) return;
+    this.#isTelling = true;
+    void this.#tell();
+  }
+
+  /** Tries those of this host whose turn it is. One round at a time; a call during a round causes another one. */
+  async serve(): Promise<void> {
+    this.#serveAgain = this.#waiters.size > 0;
+    if (this.#isServing) return;
+    this.#isServing = true;
+    while (this.#serveAgain) {
+      this.#serveAgain = false;
+      await this.#round().catch(error => this.#failed(error));
+    }
+    this.#isServing = false;
+  }
+
+  /** Creates of the application that wait, over all hosts. */
+  waitingOf(application: ApplicationId): Promise<number> {
+    return this.#parts.rows.waitingOf(application);
+  }
+
+  /** Rejects all that wait here, and lets no further ones wait. */
+  stop(why: () => Error): void {
+    this.#closing.abort(new Error('the line is closing'));
+    for (const waiter of this.#waiters.values()) leave(waiter, () => waiter.reject(why()));
+  }
+
+  async close(): Promise<void> {
+    this.stop(() => callerLeft());
+    await this.#keeping;
+  }
+
+  /** Ends the wait when its time is over, or the caller has left. */
+  #untilOver(waiter: Waiter, waitMs: number, signal: AbortSignal, giveUp: () => void, done: Promise<unknown>): void {
+    const over = new AbortController();
+    const hangUp = (): void => leave(waiter, () => waiter.reject(callerLeft()));
+    if (signal.aborted) hangUp();
+    signal.addEventListener('abort', hangUp, { once: true });
+    this.#parts.clock.sleep(waitMs, over.signal).then(
+      () => leave(waiter, giveUp),
+      () => {},
+    );
+    const end = (): void => {
+      signal.removeEventListener('abort', hangUp);
+      over.abort(new Error('no longer waiting'));
+    };
+    done.then(end, end);
+  }
+
+  async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: Waited }> {
+    const waitedMs = this.#since(sinceMs);
+    const standing = this.#parts.rows.standing(row.applicationId, row);
+    return standing.then(
+      found => ({ refused, waited: { waitedMs, ...found } }),
+      () => ({ refused }),
+    );
+  }
+
+  async #keepWhileWaiting(): Promise<void> {
+    const { rows, clock } = this.#parts;
+    while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
+      await clock.sleep(RETRY_MS, this.#closing.signal).catch(() => {});
+      const all = [...this.#waiters.values()];
+      const rowOf = ({ row, refused }: Waiter): WaitingCreate => ({
+        ...row,
+        why: refused.why,
+        refused: { ...refused },
+      });
+      const idle = all.filter(({ isTrying }) => !isTrying).map(rowOf);
+      const trying = all.filter(({ isTrying }) => isTrying).map(rowOf);
+      await rows.keep(idle, trying).catch(error => this.#failed(error));
+      await this.serve();
+    }
+    this.#keeping = undefined;
+  }
+
+  async #round(): Promise<void> {
+    const { rows, fleet } = this.#parts;
+    if (this.#waiters.size === 0) return;
+    await fleet.look();
+    const next = nextInLine(await rows.list(LOOKED_AT_MAX), fleet.roomByRegion);
+    for (const place of next) {
+      const waiter = this.#waiters.get(place);
+      if (waiter && !waiter.isTrying) void this.#try(waiter);
+    }
+  }
+
+  async #try(waiter: Waiter): Promise<void> {
+    const { row, sinceMs } = waiter;
+    waiter.isTrying = true;
+    try {
+      const ticket = { turn: row.turn, place: row.place, waitedMs: this.#since(sinceMs) };
+      waiter.refused = (await waiter.attempt(ticket)) ?? waiter.refused;
+    } catch (error) {
+      waiter.reject(error);
+    } finally {
+      waiter.isTrying = false;
+      waiter.leave?.();
+    }
+  }
+
+  async #tell(): Promise<void> {
+    await this.#parts.clock.sleep(GATHER_MS, this.#closing.signal).catch(() => {});
+    this.#isTelling = false;
+    await this.#parts.rows.moved().catch(error => this.#failed(error));
+  }
+
+  #since(ms: number): number {
+    return Math.round(this.#parts.clock.monotonicMs() - ms);
+  }
+
+  #failed(error: unknown): void {
+    this.#parts.log.warn('fleet.line_failed', { reason: reason(error) });
+  }
+}
+
+function leave(waiter: Waiter, settle: () => void): void {
+  if (waiter.isTrying) waiter.leave ??= settle;
+  else settle();
+}
+
+/** Nobody receives this error, because the caller has disconnected. */
+const callerLeft = (): Error => fault('capacity', 'The caller disconnected. No session was created.');

@@ -1,0 +1,110 @@
+// Limits the requests of each credential over all hosts of a fleet. A host takes a twentieth of a minute's requests from the common bucket at
+// once and admits from that, so the database is asked once for many requests, and mostly while there are some left. A host that is alone
+// counts in its memory.
+import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { type CountedCredential, idOf, RequestRates, type RequestsPerMinute, rateRefused } from './request-rates.ts';
+
+const SHARE = 1 / 20;
+/** What is left of it when the next is asked for. */
+const REFILL_AT = 1 / 4;
+/** By then the common bucket is full again, so what was taken longer ago counts no more. */
+const KEPT_MS = 60_000;
+const CREDENTIALS_MAX = 10_000;
+const SWEEP_MS = 600_000;
+
+export interface FleetRatesParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly perMinute: RequestsPerMinute;
+  readonly rows: RequestRateRows;
+  readonly isAlone: () => boolean;
+}
+
+interface Share {
+  tokens: number;
+  takenMs: number;
+  /** The common bucket is empty until then. */
+  emptyUntilMs: number;
+  asking?: Promise<void>;
+}
+
+export class FleetRates {
+  readonly #parts: FleetRatesParts;
+  readonly #alone: RequestRates;
+  /** The credential with the oldest latest request is first. */
+  readonly #shares = new Map<string, Share>();
+  #sweptMs: number;
+
+  constructor(parts: FleetRatesParts) {
+    this.#parts = parts;
+    this.#alone = new RequestRates(parts.perMinute, parts.clock);
+    this.#sweptMs = parts.clock.monotonicMs();
+  }
+
+  /** Counts a request of a valid credential, or throws `rate_limited`. */
+  async take(credential: CountedCredential, isWrite: boolean): Promise<void> {
+    if (this.#parts.isAlone()) return this.#alone.take(credential, isWrite);
+    const what = isWrite ? 'writes' : 'reads';
+    const id = idOf(credential);
+    const share = this.#shareOf(`${id} ${what}`);
+    const perMinute = this.#parts.perMinute[what];
+    const portion = Math.ceil(perMinute * SHARE);
+    const ask = (): Promise<void> => this.#ask(share, { id, what, perMinute }, portion);
+    if (!this.#takeFrom(share)) {
+      const waitMs = share.emptyUntilMs - this.#now();
+      if (waitMs > 0) throw rateRefused(what, perMinute, waitMs);
+      try {
+        share.asking ??= ask();
+        await share.asking;
+      } catch (error) {
+        this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
+        return this.#alone.take(credential, isWrite);
+      }
+      if (!this.#takeFrom(share)) throw rateRefused(what, perMinute, Math.max(1, share.emptyUntilMs - this.#now()));
+    }
+    const isLow = share.tokens < portion * REFILL_AT && this.#now() >= share.emptyUntilMs;
+    if (isLow && !share.asking) {
+      share.asking = ask();
+      share.asking.catch(() => {}); // The next request that needs it asks again.
+    }
+  }
+
+  #takeFrom(share: Share): boolean {
+    if (this.#now() - share.takenMs > KEPT_MS) share.tokens = 0;
+    if (share.tokens < 1) return false;
+    share.tokens -= 1;
+    return true;
+  }
+
+  async #ask(share: Share, bucket: Parameters<RequestRateRows['take']>[0], portion: number): Promise<void> {
+    try {
+      const { granted, waitMs } = await this.#parts.rows.take(bucket, portion);
+      const nowMs = this.#now();
+      if (granted > 0) share.takenMs = nowMs;
+      share.tokens += granted;
+      share.emptyUntilMs = nowMs + waitMs;
+    } finally {
+      delete share.asking;
+    }
+    await this.#sweepSometimes();
+  }
+
+  #shareOf(name: string): Share {
+    const share = this.#shares.get(name) ?? { tokens: 0, takenMs: 0, emptyUntilMs: 0 };
+    this.#shares.delete(name);
+    this.#shares.set(name, share);
+    const [oldest] = this.#shares.keys();
+    if (this.#shares.size > 2 * CREDENTIALS_MAX && oldest !== undefined) this.#shares.delete(oldest);
+    return share;
+  }
+
+  async #sweepSometimes(): Promise<void> {
+    if (this.#now() - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = this.#now();
+    await this.#parts.rows.sweep().catch(error => this.#parts.log.warn('rates.not_swept', { reason: reason(error) }));
+  }
+
+  #now(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+}

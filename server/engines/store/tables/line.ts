@@ -1,0 +1,109 @@
+// The line of creates that wait, over all hosts.
+import { type RawBuilder, sql } from 'kysely';
+import type { ApplicationId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
+
+/** Hosts keep the rows of their callers every second. */
+const STALE_SECONDS = 5;
+const FORGOTTEN_SECONDS = 60;
+/** After everybody who waits. */
+const LAST: Place = { turn: 2_147_483_647, place: Number.MAX_SAFE_INTEGER };
+
+const isKept = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
+const isBefore = ({ turn, place }: Place): RawBuilder<boolean> => sql`(turn, place) < (${turn}::int, ${place}::bigint)`;
+
+export const line = (db: Db): LineRows => ({
+  join: (row, most) =>
+    db.transaction().execute(async trx => {
+      await sql`select from application_limits where application_id = ${row.applicationId} for no key update`.execute(
+        trx,
+      );
+      const waiting = await waitingOf(trx, row.applicationId);
+      if (waiting >= most) return { waiting };
+      const { rows } = await sql<Place>`
+        insert into waiting_creates (turn, application_id, host_id, region, why, refused)
+        select greatest(coalesce(min(turn), 0), coalesce(max(turn) filter (where application_id = ${row.applicationId}) + 1, 0)),
+            ${row.applicationId}::uuid, ${row.hostId}::uuid, ${row.region}, ${row.why}, ${JSON.stringify(row.refused)}::jsonb
+          from waiting_creates where ${isKept}
+        returning turn, place`.execute(trx);
+      const [joined] = rows;
+      if (!joined) throw new Error('an insert returned no row');
+      return joined;
+    }),
+
+  keep: async (idle, trying) => {
+    await sql`delete from waiting_creates where seen_at < now() - make_interval(secs => ${FORGOTTEN_SECONDS})`.execute(
+      db,
+    );
+    if (trying.length > 0)
+      await sql`update waiting_creates set seen_at = now() where place = any(${placesOf(trying)}::bigint[])`.execute(
+        db,
+      );
+    if (idle.length === 0) return;
+    const rows = JSON.stringify(idle.map(inSnakeCase));
+    await sql`
+      insert into waiting_creates (place, turn, application_id, host_id, region, why, refused)
+        select place, turn, application_id, host_id, region, why, refused
+          from jsonb_to_recordset(${rows}::jsonb) as row (place bigint, turn int, application_id uuid, host_id uuid,
+            region text, why text, refused jsonb)
+          order by place
+      on conflict (place) do update set seen_at = now(), why = excluded.why, refused = excluded.refused`.execute(db);
+  },
+
+  leave: async place => void (await sql`delete from waiting_creates where place = ${place}`.execute(db)),
+
+  list: async limit => {
+    const { rows } = await sql<Awaited<ReturnType<LineRows['list']>>[number]>`
+      select turn, place, application_id, region, why from waiting_creates where ${isKept}
+        order by turn, place limit ${limit}`.execute(db);
+    return rows;
+  },
+
+  waitingOf: application => waitingOf(db, application),
+
+  standing: async (application, at) => {
+    const { rows } = await sql<{ position: number; waiting: number }>`
+      select (count(*) filter (where ${isBefore(at)}) + 1)::int as position, count(*)::int as waiting
+        from waiting_creates where application_id = ${application} and ${isKept}`.execute(db);
+    const { position = 1, waiting = 1 } = rows[0] ?? {};
+    return { position, waiting: Math.max(position, waiting) };
+  },
+
+  moved: async () =>
+    void (await sql`select pg_notify('line_moved', '') where exists (select from waiting_creates)`.execute(db)),
+});
+
+const placesOf = (rows: readonly Place[]): number[] => rows.map(({ place }) => place);
+
+const inSnakeCase = ({ applicationId, hostId, ...rest }: WaitingCreate) => ({
+  ...rest,
+  application_id: applicationId,
+  host_id: hostId,
+});
+
+async function waitingOf(db: Db, application: ApplicationId): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    select count(*)::int as waiting from waiting_creates where application_id = ${application} and ${isKept}`.execute(
+    db,
+  );
+  return rows[0]?.waiting ?? 0;
+}
+
+/**
+ * For the transaction that places a session: how many creates that wait for a slot and would take one of the host's come before
+ * it, and the refusal of one of its application that comes before it and waits for a limit.
+ */
+export const aheadOf = (application: ApplicationId, at: Partial<Place>) => {
+  const before = sql`${isKept} and ${isBefore({ ...LAST, ...at })}`;
+  return {
+    ahead: sql<number>`(select count(*)::int from waiting_creates
+      where why = 'host' and (waiting_creates.region is null or waiting_creates.region = hosts.region) and ${before})`,
+    behind: sql<WaitingCreate['refused'] | null>`(select refused from waiting_creates
+      where why <> 'host' and application_id = ${application} and ${before} order by turn, place limit 1)`,
+  };
+};
+
+/** The create was placed. */
+export const takeFromLine = (trx: Db, place: number) =>
+  sql`delete from waiting_creates where place = ${place}`.execute(trx);

@@ -1,0 +1,30 @@
+// Whether the caller of a request is still there. One listener for each answer, however often the request is tried.
+import type { ServerResponse } from 'node:http';
+
+export interface CallerConnection {
+  /** Aborted if the caller disconnects before it has the answer. */
+  readonly gone: AbortSignal;
+  /** Whether the answer was written whole. */
+  readonly arrived: Promise<boolean>;
+}
+
+const known = new WeakMap<ServerResponse, CallerConnection>();
+
+export function callerConnection(answer: ServerResponse): CallerConnection {
+  const connection = known.get(answer) ?? watch(answer);
+  known.set(answer, connection);
+  return connection;
+}
+
+function watch(answer: ServerResponse): CallerConnection {
+  const gone = new AbortController();
+  const left = (): void => gone.abort(new Error('the caller went away'));
+  if (answer.destroyed && !answer.writableFinished) left();
+  const arrived = new Promise<boolean>(resolve => {
+    answer.once('close', () => {
+      if (!answer.writableFinished) left();
+      resolve(answer.writableFinished);
+    });
+  });
+  return { gone: gone.signal, arrived };
+}

@@ -1,0 +1,30 @@
+// The folders of several processes, in that of their installation. The first process has the folder of the installation itself, so that
+// sessions of a single server go on in it.
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, folderOfProcess } from '../config.ts';
+import { firstUid, readInstallId } from '../engines/slots/install.ts';
+
+const TRIES_MAX = 50;
+
+/** Makes them. No two have the same range of user ids. */
+export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' | 'processes'>): void {
+  const used = new Set<number | undefined>();
+  for (let number = 1; number <= processes; number += 1) {
+    const folder = folderOfProcess(sharedDir, number);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const isNew = !existsSync(join(folder, 'install-id'));
+    const uidOf = (): number | undefined => firstUid(readInstallId(folder));
+    for (let tries = 0; isNew && tries < TRIES_MAX && used.has(uidOf()); tries += 1) rmSync(join(folder, 'install-id'));
+    used.add(uidOf());
+  }
+}
+
+/** The numbers of the processes that have a folder, besides the first. */
+export function numbersWithFolder(sharedDir: string): number[] {
+  try {
+    return readdirSync(join(sharedDir, 'processes')).flatMap(name => (/^\d{1,2}$/.test(name) ? [Number(name)] : []));
+  } catch {
+    return [];
+  }
+}

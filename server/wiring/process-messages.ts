@@ -1,0 +1,31 @@
+// What several processes of one machine and their supervisor tell each other.
+import { guarded } from '../kit/guard.ts';
+import { addressesFrom, type ServerAddresses } from '../server-record.ts';
+
+/** It serves. Does nothing in a server that has no supervisor. */
+export const tellReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
+
+export function readyIn(message: unknown): ServerAddresses | undefined {
+  const said: { readonly berthReady?: unknown } = Object(message);
+  return addressesFrom(said.berthReady);
+}
+
+/** The process with this number has ended, and is started again. */
+export const restartMessage = (number: number, endedAt: Date) => ({
+  berthRestarts: number,
+  endedAtMs: endedAt.getTime(),
+});
+
+/** Calls `act` when the supervisor says that a process is started again. */
+export function onRestarts(
+  act: (number: number, endedAt: Date) => void,
+  failed: (error: unknown) => void,
+): { close(): void } {
+  const heard = guarded(failed, (message: unknown) => {
+    const { berthRestarts: number, endedAtMs }: { readonly berthRestarts?: unknown; readonly endedAtMs?: unknown } =
+      Object(message);
+    if (typeof number === 'number' && typeof endedAtMs === 'number') act(number, new Date(endedAtMs));
+  });
+  process.on('message', heard);
+  return { close: () => void process.off('message', heard) };
+}

@@ -1,0 +1,78 @@
+// Several processes of one installation on one machine, each a host with sessions of its own, behind one address. This one gives them their
+// connections in turn, runs the embedded database, and starts one again that has ended; its sessions go on meanwhile.
+import type { Config } from '../config.ts';
+import { lockDataFolder } from '../engines/store/data-folder.ts';
+import type { SocketAddress } from '../engines/store/embedded/answers.ts';
+import { openTarget } from '../engines/store/open-store.ts';
+import { readInstallation } from '../installation.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { Log } from '../kit/log.ts';
+import { Scope } from '../kit/scope.ts';
+import { removeServerRecord, writeServerRecord } from '../server-record.ts';
+import { makeFolders } from './process-folders.ts';
+import { type StopSignal, Supervised } from './supervised.ts';
+
+const FOLDER_WAIT_MS = 10_000;
+
+export interface SuperviseParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly stopAsked: Promise<StopSignal>;
+}
+
+/** Runs until it is told to stop, or a process does not start; returns the exit code. */
+export async function supervise({ config, clock, log, stopAsked }: SuperviseParts): Promise<number> {
+  const scope = new Scope();
+  try {
+    const env = await openShared(config, clock, log, scope);
+    const of = config.processes;
+    const ended = (number: number): void => {
+      for (const one of all) one.tellRestart(number, clock.now());
+    };
+    const numbers = Array.from({ length: of }, (_, at) => at + 1);
+    const all: readonly Supervised[] = numbers.map(
+      number => new Supervised({ numbered: { number, of }, env, clock, log, ended }),
+    );
+    const stop = (signal: StopSignal): void => {
+      for (const one of all) one.stop(signal);
+    };
+    void stopAsked.then(stop);
+    const [first, ...others] = all;
+    // The first one makes the tables and the first account.
+    const addresses = await first?.start();
+    const served = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
+    if (addresses && !served.includes(undefined)) writeServerRecord(config.dataDir, addresses);
+    else stop('SIGTERM');
+    const codes = await Promise.all(all.map(one => one.ended));
+    removeServerRecord(config.dataDir);
+    return Math.max(...codes);
+  } finally {
+    await scope.close();
+  }
+}
+
+/** What the processes share. Returns the variables that they get. */
+async function openShared(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  scope: Scope,
+): Promise<Readonly<Record<string, string>>> {
+  const { databaseUrl, dataDir } = config;
+  readInstallation(config, clock); // The secret, before two processes make one.
+  if (databaseUrl) {
+    scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
+    makeFolders(config);
+    return {};
+  }
+  const target = await openTarget({ dataDir, clock, log }, scope);
+  makeFolders(config);
+  if (!('socket' in target)) throw new Error('the embedded database has no socket');
+  return { DATABASE_URL: urlOf(target.socket) };
+}
+
+function urlOf({ socketFolder, port }: SocketAddress): string {
+  const query = new URLSearchParams({ host: socketFolder, port: String(port), user: 'postgres' });
+  return `postgres:///postgres?${query}`;
+}

@@ -1,0 +1,111 @@
+// One of several processes, as their supervisor sees it.
+import cluster, { type Worker } from 'node:cluster';
+import { PROCESS_VARIABLE, type ProcessOf } from '../config.ts';
+import type { Clock } from '../kit/clock.ts';
+import { reason } from '../kit/fault.ts';
+import { guarded } from '../kit/guard.ts';
+import type { Log } from '../kit/log.ts';
+import type { ServerAddresses } from '../server-record.ts';
+import { readyIn, restartMessage } from './process-messages.ts';
+
+const BACKOFF_FIRST_MS = 250;
+const BACKOFF_MAX_MS = 30_000;
+/** One that ran for longer is started again at once. */
+const STABLE_MS = 30_000;
+const FAILED = 1;
+
+export type StopSignal = 'SIGTERM' | 'SIGINT';
+
+export interface SupervisedParts {
+  readonly numbered: ProcessOf;
+  /** Beside the environment of the supervisor. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when it has ended by itself and will be started again. */
+  readonly ended: (number: number) => void;
+}
+
+export class Supervised {
+  readonly #parts: SupervisedParts;
+  readonly #ready = Promise.withResolvers<ServerAddresses | undefined>();
+  readonly #ended = Promise.withResolvers<number>();
+  readonly #stopping = new AbortController();
+  #worker: Worker | undefined;
+  #signal: StopSignal | undefined;
+  #hasServed = false;
+  #deaths = 0;
+
+  constructor(parts: SupervisedParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when it serves; to undefined if it ended before, or was stopped. */
+  start(): Promise<ServerAddresses | undefined> {
+    if (!this.#signal) this.#fork();
+    return this.#ready.promise;
+  }
+
+  /** Resolves to its exit code when it has stopped for good. */
+  get ended(): Promise<number> {
+    return this.#ended.promise;
+  }
+
+  stop(signal: StopSignal): void {
+    if (this.#signal) return;
+    this.#signal = signal;
+    this.#stopping.abort(new Error('the processes stop'));
+    if (this.#worker) this.#worker.process.kill(signal);
+    else this.#end(0);
+  }
+
+  #fork(): void {
+    const { numbered, env, clock, log } = this.#parts;
+    const sinceMs = clock.monotonicMs();
+    const worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
+    this.#worker = worker;
+    const failed = (error: unknown): void =>
+      log.warn('processes.message_refused', { ...numbered, reason: reason(error) });
+    worker.on(
+      'message',
+      guarded(failed, (message: unknown) => this.#heard(message)),
+    );
+    worker.on('error', error =>
+      this.#parts.log.warn('processes.channel_failed', { ...numbered, reason: error.message }),
+    );
+    worker.once('exit', (code, signal) => {
+      this.#worker = undefined;
+      void this.#after({ code: code ?? FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
+    });
+  }
+
+  #heard(message: unknown): void {
+    const addresses = readyIn(message);
+    if (!addresses) return;
+    this.#hasServed = true;
+    this.#ready.resolve(addresses);
+  }
+
+  /** Tells it that another one has ended and is started again. */
+  tellRestart(number: number, endedAt: Date): void {
+    this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // It may end at this moment.
+  }
+
+  /** One that never served is not started again: its settings or its machine do not allow it. */
+  async #after({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
+    const { numbered, clock, log } = this.#parts;
+    if (this.#signal) return this.#end(code);
+    if (!this.#hasServed) return this.#end(code || FAILED);
+    log.error('processes.ended', { ...numbered, code, signal });
+    this.#parts.ended(numbered.number);
+    this.#deaths = ranMs > STABLE_MS ? 0 : this.#deaths + 1;
+    const waitMs = this.#deaths <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#deaths - 2));
+    await clock.sleep(waitMs, this.#stopping.signal).catch(() => {});
+    if (!this.#stopping.signal.aborted) this.#fork();
+  }
+
+  #end(code: number): void {
+    this.#ended.resolve(code);
+    this.#ready.resolve(undefined);
+  }
+}

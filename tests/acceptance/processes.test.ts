@@ -1,0 +1,113 @@
+// Several processes of one server behind one address, over the embedded database and the disk. Each has sessions of its own.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { UploadAnswer } from '../../contract/files.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { sessionLeftovers } from '../harness/leftovers.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const COUNT = 2;
+
+const env: Record<string, string> = { BERTH_PROCESSES: String(COUNT), BERTH_SLOTS: '4' };
+const server = await startServer({ env });
+
+const folderOf = (number: number): string =>
+  number === 1 ? server.dataDir : join(server.dataDir, 'processes', String(number));
+
+/** The number of the process that runs the session. */
+function processOf({ id }: Pick<CreatedSession, 'id'>): number {
+  const box = server.boxOf(id) ?? id;
+  const number = [1, 2].find(one => sessionLeftovers(folderOf(one)).some(left => left.includes(box)));
+  return number ?? assert.fail('no process runs the session');
+}
+
+/** From the kernel: the process of the server with this number. */
+function pidOf(number: number): number {
+  const isIt = (pid: string): boolean => {
+    try {
+      const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+      const said = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+      return Number(parent) === server.pid && said.includes(`BERTH_PROCESS=${number}/${COUNT}`);
+    } catch {
+      return false;
+    }
+  };
+  return Number(readdirSync('/proc').find(name => /^\d+$/.test(name) && isIt(name)) ?? assert.fail('no such process'));
+}
+
+const answers = async ({ connectUrl }: Pick<CreatedSession, 'connectUrl'>): Promise<boolean> => {
+  const client = await CdpClient.connect(connectUrl);
+  const { product } = await client.send('Browser.getVersion');
+  await client.close();
+  return product !== undefined;
+};
+
+const isRunning = async ({ id }: Pick<CreatedSession, 'id'>): Promise<boolean> =>
+  (await server.read(id)).status === 'RUNNING';
+
+/** By the number of its process. */
+async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
+  const found = new Map<number, CreatedSession>();
+  for (let count = 0; count < COUNT; count += 1) {
+    const session = await server.createSession({ keepAlive: true });
+    found.set(processOf(session), session);
+  }
+  assert.deepEqual([...found.keys()].sort(), [1, 2]);
+  return found;
+}
+
+const sessions = await oneInEach();
+const [first, second] = [sessions.get(1), sessions.get(2)];
+assert.ok(first && second);
+const both: readonly CreatedSession[] = [first, second];
+
+test('each is reached through every process, at one address', async () => {
+  const bytes = randomBytes(50_000);
+  for (let round = 0; round < 2 * COUNT; round += 1)
+    for (const { id, connectUrl } of both) {
+      assert.ok(await answers({ connectUrl }));
+      const path = `${SESSIONS}/${id}`;
+      const sent = await server.api<UploadAnswer>('POST', `${path}/uploads`, await upload(`${round}.bin`, bytes));
+      assert.equal(sent.status, 200, sent.text);
+      const debug = await server.api<DebugUrls>('GET', `${path}/debug`);
+      assert.equal(debug.status, 200, debug.text);
+    }
+});
+
+test('a process that is killed is started again, and goes on with its sessions; those of the other go on meanwhile', async () => {
+  const killed = pidOf(2);
+  process.kill(killed, 'SIGKILL');
+  assert.ok(await isRunning(first));
+  await eventually('the session of the other to answer', () => answers(first).catch(() => false), Boolean);
+  await eventually('its session to answer again', () => answers(second).catch(() => false), Boolean);
+  assert.notEqual(pidOf(2), killed);
+  for (const session of both) assert.ok(await isRunning(session));
+});
+
+test('after SIGTERM and a start all sessions go on', async () => {
+  assert.equal(await server.kill('SIGTERM'), 0);
+  await server.start();
+  for (const session of [first, second]) assert.ok(await answers(session));
+  assert.equal((await server.release(second.id)).status, 'COMPLETED');
+  await server.settles([first.id, server.boxOf(first.id) ?? '']);
+});
+
+test('with fewer processes the sessions of the others end, and the first goes on', async () => {
+  const again = await server.createSession({ keepAlive: true });
+  assert.equal(processOf(again), 2);
+  await server.kill('SIGTERM');
+  env.BERTH_PROCESSES = '1';
+  await server.start();
+  const ended = await server.ended(again.id);
+  assert.equal(ended.endReason, 'service_restart');
+  assert.deepEqual(sessionLeftovers(folderOf(2)), []);
+  assert.ok(await answers(first));
+  await server.release(first.id);
+});
