@@ -1,5 +1,6 @@
-// Several processes of one installation on one machine, each a host with sessions of its own, behind one address. This one gives them their
-// connections in turn, runs the embedded database, and starts one again that has ended; its sessions go on meanwhile.
+// Several processes of one installation on one machine, each a host with sessions of its own, behind one address. This one owns the
+// socket from which they accept connections, runs the embedded database, and starts one again that has ended; its sessions go on meanwhile.
+import cluster from 'node:cluster';
 import type { Config } from '../config.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
 import type { SocketAddress } from '../engines/store/embedded/answers.ts';
@@ -23,6 +24,8 @@ export interface SuperviseParts {
 
 /** Runs until it is told to stop, or a process does not start; returns the exit code. */
 export async function supervise({ config, clock, log, stopAsked }: SuperviseParts): Promise<number> {
+  // Each accepts from the common socket. A connection that is handed over by message is lost if its process is killed meanwhile.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   const scope = new Scope();
   try {
     const env = await openShared(config, clock, log, scope);
