@@ -43,7 +43,7 @@ export class Fleet implements Closeable {
   readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
-  /** Sessions that were placed since the uses were read. */
+  /** Sessions that were placed since the uses were asked for. */
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
@@ -203,8 +203,9 @@ export class Fleet implements Closeable {
   }
 
   async #look(): Promise<void> {
+    const counted = new Map(this.#placed);
     this.#living = await this.#parts.rows.living();
-    this.#placed.clear();
+    for (const [host, count] of counted) this.#placed.set(host, Math.max(0, (this.#placed.get(host) ?? 0) - count));
   }
 
   /** Sessions first; then this host joins again as if it had none. */
