@@ -85,7 +85,6 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     ...sourcesOf(foundation, admission, sessions, lives, runtime.host),
     unstoredRecordings: families.recordings.unstored,
   });
-
   const host = openHost(runtime, foundation, { admission, sessions, lives });
 
   await sessions.adopt();
