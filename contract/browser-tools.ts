@@ -1,11 +1,14 @@
 // The tools that agents use over MCP: their names, what they do and what they take. Names and fields are those of Playwright's MCP
 // server, so that prompts written for it work; `sessionId` is ours, because one key may drive several browsers.
 import { type Static, type TSchema, Type } from 'typebox';
+import { HandoffTerms, TTL_SECONDS_DEFAULT, TTL_SECONDS_MAX } from './handoffs.ts';
 import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
 
 export const TOOL_FILES_MAX = 10;
 export const TOOL_FIELDS_MAX = 50;
 export const TOOL_WAIT_SECONDS_MAX = 30;
+/** Clients give up after 60 seconds. */
+export const PERSON_WAIT_SECONDS_MAX = 50;
 const TEXT_CHARACTERS_MAX = 100_000;
 const URL_CHARACTERS_MAX = 8_192;
 const PIXELS_MAX = 4_096;
@@ -56,6 +59,11 @@ const ToolFile = Type.Object(
 );
 
 const Key = 'Name of the key, such as `Enter` or `ArrowLeft`, a character, or a combination such as `Control+A`.';
+
+const { instructions, reason, allowedOrigins, record } = HandoffTerms.properties;
+const HandoffId = Type.Optional(
+  Type.String({ format: 'uuid', description: 'The hand-off. Default: the newest of the session.' }),
+);
 
 interface Tool {
   readonly title: string;
@@ -134,13 +142,46 @@ export const BROWSER_TOOLS = {
   browser_hand_over: {
     title: 'Hand the browser to a person',
     description:
-      'Returns a link at which a person can see the browser and take control of it, for example to sign in or to solve a challenge. Give the link to that person. Anyone who has it can control this browser until it expires.',
+      'Asks for a person to take control of the browser, for example to sign in, to enter a code or to solve a challenge. The person opens a link, works in the browser, and gives it back. Then call browser_hand_over_wait.',
     input: Input({
+      instructions,
+      reason,
       minutes: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 360, description: 'Minutes after which the link expires. Default: 30.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: TTL_SECONDS_MAX / 60,
+          default: TTL_SECONDS_DEFAULT / 60,
+          description: 'Minutes for which it waits for a person to take control.',
+        }),
+      ),
+      claimableBy: Type.Optional(
+        Type.Enum(['link', 'members'], {
+          default: 'link',
+          description:
+            '`link`: whoever opens the link first. `members`: a member of the application, who signs in; the link is no secret then.',
+        }),
+      ),
+      ...{ allowedOrigins, record },
+    }),
+    isReadOnly: false,
+  },
+  browser_hand_over_wait: {
+    title: 'Wait for the person',
+    description:
+      'Waits until the person who was asked with browser_hand_over is done, and says what they said. Call it again while the hand-off is open.',
+    input: Input({
+      handoffId: HandoffId,
+      seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: PERSON_WAIT_SECONDS_MAX, default: PERSON_WAIT_SECONDS_MAX }),
       ),
     }),
     isReadOnly: true,
+  },
+  browser_hand_over_cancel: {
+    title: 'Take the browser back',
+    description: 'Cancels a hand-off that was asked for with browser_hand_over, also while a person has control.',
+    input: Input({ handoffId: HandoffId }),
+    isReadOnly: false,
   },
   browser_navigate: {
     title: 'Go to an address',
@@ -345,3 +386,21 @@ export type BrowserToolName = keyof typeof BROWSER_TOOLS;
 export type BrowserToolInput<Name extends BrowserToolName> = Static<(typeof BROWSER_TOOLS)[Name]['input']>;
 
 export const isBrowserTool = (name: string): name is BrowserToolName => Object.hasOwn(BROWSER_TOOLS, name);
+
+/** The tool that waits for what a person, or a call that takes long, has not ended. It is there if the key can call what may need it. */
+export const RESULT_TOOL = {
+  name: 'berth_result',
+  title: 'Wait for the result of a call',
+  description:
+    'Waits until a person has decided about a call, and then makes it, or until a call that takes long has ended. Returns the result of the call. Give the jobId or the invocationId that the tool of the operation answered.',
+  input: Type.Object(
+    {
+      jobId: Type.Optional(Type.String({ format: 'uuid', description: 'Of a call that waits for an approval.' })),
+      invocationId: Type.Optional(Type.String({ format: 'uuid', description: 'Of a call that has not ended.' })),
+      seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: PERSON_WAIT_SECONDS_MAX, default: PERSON_WAIT_SECONDS_MAX }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+} as const;

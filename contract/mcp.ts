@@ -12,6 +12,9 @@ export const McpHeaders = Type.Object({
       description: 'Revision of the protocol that the message follows, for example `2026-07-28`.',
     }),
   ),
+  'mcp-session-id': Type.Optional(
+    Type.String({ maxLength: 200, description: 'As the answer to `initialize` had it, in revisions of 2025.' }),
+  ),
 });
 
 export const McpError = Type.Object(

@@ -26,6 +26,10 @@ export const MCP_OPERATIONS = {
         description: 'The answer, as JSON or, for older clients, as an event stream with one event.',
         schema: McpMessage,
         asStream: 'The answer as one event.',
+        headers: {
+          'mcp-session-id':
+            'In the answer to `initialize` of a client of 2025 that opens addresses. It says so in its later messages; nothing else is kept of it.',
+        },
       },
       202: { description: 'A notification was received.' },
     },

@@ -7815,6 +7815,8 @@ export interface operations {
             header?: {
                 /** @description Revision of the protocol that the message follows, for example `2026-07-28`. */
                 "Mcp-Protocol-Version"?: string;
+                /** @description As the answer to `initialize` had it, in revisions of 2025. */
+                "Mcp-Session-Id"?: string;
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
             };

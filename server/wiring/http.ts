@@ -64,8 +64,8 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
   const { identity, admission, families, sessions, host, driving, invocations, actions, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
   const mcp = openMcp(foundation, {
-    ...{ sessions: sessions.service, live: families.live.service, driving },
-    uploads: families.files.service.uploads,
+    ...{ sessions: sessions.service, live: families.live.service, uploads: families.files.service.uploads, driving },
+    ...{ handoffs: families.handoffs, invocations: invocations.service, actions: actions.service.agent },
   });
   const { listen, publicUrl, compat, trustedProxies, s3 } = config;
   const http = scope.own(
@@ -96,7 +96,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       files: families.files.service,
       live: families.live.service,
       handoffs: families.handoffs.service,
-      mcp: mcp.service,
+      mcp,
       invocations: invocations.service,
       applicationInvocations: invocations.ofApplication,
       configuredOperations: families.configuredOperations.service,

@@ -1,20 +1,33 @@
-// The wiring of the MCP endpoint: the browser tools.
-
+// The wiring of the MCP endpoint: the browser tools, hand-overs, and operations as tools.
+import { createHmac } from 'node:crypto';
+import type { AgentActions } from '../domain/actions/agent-actions.ts';
+import type { Invocations } from '../domain/invocations/invocations.ts';
 import type { BrowserToolsParts } from '../domain/mcp/browser-tools.ts';
 import { BrowserTools } from '../domain/mcp/browser-tools.ts';
+import { HandOvers } from '../domain/mcp/hand-overs.ts';
+import { OperationTools } from '../domain/mcp/operation-tools.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
+import type { openHandoffs } from './handoffs.ts';
 import { offeredBy } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
   readonly driving: Driving;
+  readonly handoffs: ReturnType<typeof openHandoffs>;
+  readonly invocations: Invocations;
+  readonly actions: AgentActions;
 }
 
-export function openMcp(foundation: Foundation, { sessions, live, uploads, driving }: McpDeps) {
+export function openMcp(foundation: Foundation, deps: McpDeps) {
+  const { sessions, live, uploads, driving, handoffs, invocations, actions } = deps;
+  const { publicUrl } = foundation.config;
+  const rows = foundation.store.handoffs;
   const offered = offeredBy(foundation);
+  const { requests, following, service } = handoffs;
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, ...driving },
+    handOvers: new HandOvers({ requests, following, handoffs: service, rows, publicUrl }),
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
       normaliseCreate(
         {
@@ -28,5 +41,8 @@ export function openMcp(foundation: Foundation, { sessions, live, uploads, drivi
         { mount: 'native', ...offered },
       ),
   });
-  return { service: tools };
+  const operations = new OperationTools({ invocations, actions, handoffs: service, rows, publicUrl });
+  // The same on all hosts, because another one may get the request that continues a call.
+  const stateKey = createHmac('sha256', foundation.secret.reveal()).update('mcp request state').digest();
+  return { tools, operations, stateKey };
 }

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { AgentOperation, AgentOperationList } from '../../contract/invocations.ts';
 import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
@@ -129,7 +130,10 @@ test('MCP lists what discovery lists; what is not granted is absent, and fails b
       const { tools } = await client.listTools();
       assert.deepEqual(
         tools.map(({ name, title, description }) => [name, title, description]),
-        found.map(({ id, title, description }) => [toolOf(id), title, description]),
+        [
+          ...found.map(({ id, title, description }) => [toolOf(id), title, description]),
+          [RESULT_TOOL.name, RESULT_TOOL.title, RESULT_TOOL.description],
+        ],
       );
       for (const id of ALL.filter(one => !found.some(({ id }) => id === one)))
         await assert.rejects(client.callTool({ name: toolOf(id), arguments: {} }), /no tool/, id);

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { ClaimedHandoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
@@ -252,6 +254,49 @@ test('through a proxy that takes turns, create, read and release succeed each ti
     const released = await ask<Session>(path, { method: 'POST', headers, body });
     assert.equal(released.body.status, 'COMPLETED', released.text);
   }
+});
+
+describe('MCP through any host', () => {
+  const clientAt = async ({ url }: Pick<TestServer, 'url'>): Promise<Client> => {
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    const endpoint = new URL(`${url}/v1/agent/applications/${one.applicationId}/mcp`);
+    const requestInit = { headers: { authorization: `Bearer ${fleet.key}` } };
+    await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
+    return client;
+  };
+  const called = async (client: Client, name: string, input: Record<string, unknown> = {}): Promise<string> => {
+    const { content, isError } = await client.callTool({ name, arguments: input });
+    const text = content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n');
+    assert.ok(!isError, text);
+    return text;
+  };
+
+  it('works in one session, whose references and hand-off are known wherever a call arrives', async () => {
+    const clients = [await clientAt(front), await clientAt(one), await clientAt(two)] as const;
+    const [first, second, third] = clients;
+    const opened = await called(first, 'browser_open', { url: `${pages.a}/files` });
+    const [, sessionId = ''] = /Opened session (\S+)\./.exec(opened) ?? [];
+    const owner = [one, two].find(host => runsOn(host, { id: sessionId })) ?? assert.fail('it runs on no host');
+    const [, ref = ''] = /link "report".*\[ref=(\w+)\]/.exec(opened) ?? [];
+    for (const client of clients) {
+      await called(client, 'browser_hover', { ref });
+      await called(client, 'browser_hover', { ref, sessionId });
+    }
+    assert.ok((await called(second, 'browser_sessions')).includes(sessionId));
+    const handed = await called(third, 'browser_hand_over', { instructions: 'Sign in' });
+    const link = new URL(/http\S+/.exec(handed)?.[0] ?? '');
+    const path = `/v1/applications/${one.applicationId}${link.pathname}`;
+    const waiting = called(first, 'browser_hand_over_wait', { sessionId });
+    const claim = await owner.api<ClaimedHandoff>('POST', `${path}/claim`, { key: link.hash.slice(1) });
+    assert.equal(claim.status, 200, claim.text);
+    const body = { outcome: 'completed' };
+    await owner.api('POST', `${path}/complete`, { key: claim.body.leaseToken, body });
+    assert.match(await waiting, /the person is done/);
+    await called(second, 'browser_close');
+    assert.equal((await third.callTool({ name: 'browser_snapshot', arguments: { sessionId } })).isError, true);
+    for (const client of clients) await client.close();
+    await Promise.all([one.settles(), two.settles()]);
+  });
 });
 
 describe('a host that does not fit is refused at its start, with the cure', () => {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { BROWSER_TOOLS } from '../../contract/browser-tools.ts';
+import { BROWSER_TOOLS, RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { authorizing } from '../harness/authorizing.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
@@ -72,7 +72,7 @@ for (const era of ['legacy', 'modern'])
     const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?limit=100'), { key });
     assert.deepEqual(
       tools.map(({ name }) => name),
-      [...Object.keys(BROWSER_TOOLS), ...body.data.map(({ id }) => id.replaceAll('.', '_'))],
+      [...Object.keys(BROWSER_TOOLS), ...body.data.map(({ id }) => id.replaceAll('.', '_')), RESULT_TOOL.name],
     );
   });
 

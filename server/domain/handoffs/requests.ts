@@ -21,7 +21,7 @@ import { isExclusive, sessionExclusive } from '../sessions/exclusive.ts';
 import { requireSession } from '../sessions/session.ts';
 import { handoffExists } from './faults.ts';
 import type { Lease } from './lease.ts';
-import { handoffView } from './view.ts';
+import { handoffPage, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
 
@@ -100,8 +100,8 @@ export class HandoffRequests {
   }
 
   /** The secret is in the fragment, which browsers send to nobody. */
-  #claimUrl({ id, applicationId }: HandoffRow, secret: string): string {
-    return `${this.#parts.publicUrl}/handoffs/${id}?app=${applicationId}#${secret}`;
+  #claimUrl(row: HandoffRow, secret: string): string {
+    return `${handoffPage(this.#parts.publicUrl, row)}#${secret}`;
   }
 
   async #expiryOf(

@@ -33,3 +33,9 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
 });
 
 export const isOpen = ({ status }: HandoffRow): boolean => status === 'requested' || status === 'claimed';
+
+/** The page on which a member claims it, or who has the secret of its link. */
+export const handoffPage = (
+  publicUrl: string,
+  { id, applicationId }: { readonly id: string; readonly applicationId: string },
+): string => `${publicUrl}/handoffs/${id}?app=${applicationId}`;

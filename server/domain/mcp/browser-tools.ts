@@ -1,6 +1,11 @@
 // The browser tools of MCP clients: sessions opened and closed as over HTTP, pages driven through the driver. Everything is done with
 // the rights of the agent key that calls. Nothing is kept here: which sessions a key opened stands in their metadata.
-import { BROWSER_TOOLS, type BrowserToolInput, type BrowserToolName } from '../../../contract/browser-tools.ts';
+import {
+  BROWSER_TOOLS,
+  type BrowserToolInput,
+  type BrowserToolName,
+  PERSON_WAIT_SECONDS_MAX,
+} from '../../../contract/browser-tools.ts';
 import type { DebugUrls } from '../../../contract/live.ts';
 import type { Command, CommandResult, DriveFailed, FileContent, Tab } from '../../engines/driver/command.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -9,30 +14,17 @@ import { until, WaitExpired } from '../../kit/wait.ts';
 import { fault, invalidRequest, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
-import { commandOf, type PageTool } from './commands.ts';
+import { commandOf, type HandOverTool, type PageTool } from './commands.ts';
+import type { HandOvers } from './hand-overs.ts';
+import type { PersonAnswer, ToolResult } from './tool-result.ts';
 
 /** Names the agent key that opened a session with a tool. */
 const OPENED_BY = 'mcpKey';
 const SESSIONS_SHOWN = 100;
-const HAND_OVER_MINUTES = 30;
 /** After a lost connection, how long to wait for the end of the session. */
 const END_SEEN_MS = 3_000;
 const END_LOOK_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
-
-export interface ToolImage {
-  readonly bytes: Uint8Array;
-  readonly mimeType: string;
-}
-
-/** The result of a tool. `addresses` are for the client program, not for the model. */
-export interface ToolResult {
-  readonly text: string;
-  readonly image?: ToolImage;
-  readonly isError?: true;
-  readonly sessionId?: string;
-  readonly addresses?: Readonly<Record<string, string>>;
-}
 
 export interface BrowserToolsParts {
   readonly sessions: Pick<Sessions, 'create' | 'list' | 'read' | 'update'>;
@@ -42,6 +34,7 @@ export interface BrowserToolsParts {
     metadata: Readonly<Record<string, string>>,
   ) => SessionRequest;
   readonly live: { urls(caller: AgentCaller, id: string, query: { expiresIn?: number }): Promise<DebugUrls> };
+  readonly handOvers: Pick<HandOvers, 'ask' | 'wait' | 'cancel'>;
   readonly uploads: { content(caller: AgentCaller, id: string, name: string, bytesMax: number): Promise<Uint8Array> };
   readonly driver: {
     run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
@@ -61,9 +54,31 @@ export class BrowserTools {
 
   /** The input was validated for this tool. A failure is returned as a result that describes it for the model. */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
-    try {
+    return this.#shownRefusals(() => {
       assertScope(caller, name);
-      return await this.#call(caller, name, input, signal);
+      return this.#call(caller, name, input, signal);
+    });
+  }
+
+  /** After the person was shown the address of a hand-off. */
+  resume(caller: AgentCaller, id: string, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
+    const { handOvers } = this.#parts;
+    return this.#shownRefusals(async () => {
+      if (answer === 'accept') return handOvers.wait(caller, { id }, PERSON_WAIT_SECONDS_MAX, signal);
+      const cancelled = await handOvers.cancel(caller, { id });
+      return { ...cancelled, text: `The person did not open the page. ${cancelled.text}`, isError: true };
+    });
+  }
+
+  /** The session that a call without `sessionId` is about: the only one that this key has open. */
+  async onlySession(caller: AgentCaller): Promise<string | undefined> {
+    const [only, ...more] = await this.#opened(caller);
+    return more.length === 0 ? only?.id : undefined;
+  }
+
+  async #shownRefusals(work: () => Promise<ToolResult>): Promise<ToolResult> {
+    try {
+      return await work();
     } catch (error) {
       if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
       if (this.#parts.isDriveFailed(error)) return { text: error.message, isError: true };
@@ -80,7 +95,9 @@ export class BrowserTools {
       case 'browser_close':
         return this.#close(caller, await this.#session(caller, input));
       case 'browser_hand_over':
-        return this.#handOver(caller, input as BrowserToolInput<'browser_hand_over'>);
+      case 'browser_hand_over_wait':
+      case 'browser_hand_over_cancel':
+        return this.#handOver(caller, name, input, signal);
       default:
         return this.#drive(caller, name, input);
     }
@@ -108,15 +125,20 @@ export class BrowserTools {
     return { text: `Session ${id} is closed (${ended.status}).`, sessionId: id };
   }
 
-  async #handOver(caller: AgentCaller, input: BrowserToolInput<'browser_hand_over'>): Promise<ToolResult> {
-    const { id } = await this.#session(caller, input);
-    const minutes = input.minutes ?? HAND_OVER_MINUTES;
-    const addresses = liveAddress(await this.#parts.live.urls(caller, id, { expiresIn: 60 * minutes }));
-    return {
-      text: `A person can see and control the browser of session ${id} for ${minutes} minutes at:\n${addresses.liveViewUrl}\nWhile they have control, what you do waits until they give it back.`,
-      sessionId: id,
-      addresses,
-    };
+  async #handOver(caller: AgentCaller, name: HandOverTool, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+    const { handOvers } = this.#parts;
+    if (name === 'browser_hand_over') {
+      const { id } = await this.#session(caller, input);
+      return handOvers.ask(caller, id as SessionId, input as BrowserToolInput<typeof name>, signal);
+    }
+    const { handoffId, seconds = PERSON_WAIT_SECONDS_MAX } = input as BrowserToolInput<'browser_hand_over_wait'>;
+    const of =
+      handoffId === undefined
+        ? { session: (await this.#session(caller, input)).id as SessionId }
+        : { id: handoffId.toLowerCase() };
+    return name === 'browser_hand_over_wait'
+      ? handOvers.wait(caller, of, seconds, signal)
+      : handOvers.cancel(caller, of);
   }
 
   async #drive(caller: AgentCaller, name: PageTool, input: unknown): Promise<ToolResult> {

@@ -3,7 +3,8 @@ import type { BrowserToolInput, BrowserToolName } from '../../../contract/browse
 import type { Command, Field, FileContent } from '../../engines/driver/command.ts';
 import { invalidRequest } from '../faults.ts';
 
-export type SessionTool = 'browser_open' | 'browser_close' | 'browser_sessions' | 'browser_hand_over';
+export type HandOverTool = 'browser_hand_over' | 'browser_hand_over_wait' | 'browser_hand_over_cancel';
+export type SessionTool = 'browser_open' | 'browser_close' | 'browser_sessions' | HandOverTool;
 export type PageTool = Exclude<BrowserToolName, SessionTool>;
 
 /** Reads the files of a call, including files that were uploaded earlier. */

@@ -270,7 +270,11 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     members: MEMBERS,
     consumers: CONSUMERS,
     consumerActions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
-    mcp: { call: unasked },
+    mcp: {
+      tools: { call: unasked, resume: unasked, onlySession: unasked },
+      operations: { granted: unasked, call: unasked, resume: unasked, result: unasked },
+      stateKey: Buffer.alloc(32),
+    },
     handoffs: {
       ...{ request: unasked, list: unasked, read: unasked, claim: unasked },
       ...{ renew: unasked, complete: unasked, cancel: unasked },

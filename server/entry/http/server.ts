@@ -83,6 +83,7 @@ import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
 import { type StoredCredentialVerbs, storedCredentialHandlers } from './stored-credentials.ts';
+import type { ToOwnerParts } from './to-owner.ts';
 import { tokenHandlers } from './tokens.ts';
 import { type TopUpVerbs, topUpHandlers } from './topups.ts';
 import { usageHandlers } from './usage.ts';
@@ -153,7 +154,9 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly logs: Logs;
   readonly recordings: Recordings;
   readonly discover: Discover;
-  readonly mcp: McpParts['tools'];
+  readonly mcp: Pick<McpParts, 'operations' | 'stateKey'> & {
+    readonly tools: McpParts['tools'] & { onlySession: ToOwnerParts['onlySession'] };
+  };
   readonly invocations: InvocationVerbs;
   readonly applicationInvocations: ApplicationInvocationVerbs;
   readonly configuredOperations: ConfiguredOperationVerbs;
@@ -233,7 +236,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     }),
     clock: parts.clock,
     incoming,
-    toOwner: parts,
+    toOwner: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
     allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
   });
   refuseOtherMethods(app, methods);
@@ -315,7 +318,7 @@ const handlersOf = (
   ...creditHandlers(credits),
   ...topUpHandlers(topUps),
   ...liveHandlers(live),
-  ...mcpHandlers({ tools: mcp, operations: invocations, publicUrl, version, log }),
+  ...mcpHandlers({ ...mcp, publicUrl, version, log }),
   ...invocationHandlers(invocations, applicationInvocations),
   ...handoffHandlers(handoffs, publicUrl),
   ...webhookHandlers(webhooks),

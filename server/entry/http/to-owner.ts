@@ -4,11 +4,12 @@ import { type OperationId, OWNED, operation, PLACED } from '../../../contract/op
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
 import { NOT_HERE_HEADER, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
-import type { Caller } from '../../domain/identity/caller.ts';
+import type { AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { HostId } from '../../kit/ids.ts';
 import { callerConnection } from './caller-connection.ts';
+import { mcpPlace } from './mcp-place.ts';
 import { readPreferences } from './preferences.ts';
 
 /** Hosts that a create asks for a slot. */
@@ -18,6 +19,8 @@ export interface ToOwnerParts {
   readonly forwarding: Forwarding;
   /** `kind:id` of the file that a signed link names. Undefined if the link is not valid. */
   readonly linkedObject: (token: string) => string | undefined;
+  /** The one session that an agent key has open for its MCP tools, which do not have to name it. */
+  readonly onlySession: (caller: AgentCaller) => Promise<string | undefined>;
 }
 
 /** Passes the request on before its body is read, if another host has what it is about. */
@@ -139,6 +142,31 @@ function sayNotHere(error: unknown, reply: FastifyReply): never {
 function regionOf({ body }: FastifyRequest): string | undefined {
   const { region } = Object(body);
   return typeof region === 'string' ? region : undefined;
+}
+
+/**
+ * Answers an MCP message: on the host of the session or call that it is about, because references of a snapshot are known only there;
+ * where there is room, if it opens a browser; here otherwise.
+ */
+export async function mcpAnswered<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller | undefined,
+  parts: ToOwnerParts,
+  answer: () => Promise<T>,
+): Promise<T | undefined> {
+  const { forwarding, onlySession } = parts;
+  if (forwarding.isAlone || caller?.kind !== 'agentKey') return answer();
+  const place = mcpPlace(request.body);
+  if (place === 'placed') return placed('callMcp', request, reply, caller, parts, answer);
+  if (place === 'here' || forwardedFrom(request.raw)) return answer();
+  const only = place === 'only_session' ? await onlySession(caller) : undefined;
+  const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
+  const owner = await forwarding.elsewhere(kind, id, caller.applicationId);
+  if (!owner) return answer();
+  const body = Buffer.from(JSON.stringify(request.body));
+  await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
+  return undefined;
 }
 
 function taken(reply: FastifyReply) {

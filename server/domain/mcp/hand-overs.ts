@@ -1,0 +1,163 @@
+// Hand-offs that agents ask for over MCP: by the tools of the browser.
+import { type BrowserToolInput, PERSON_WAIT_SECONDS_MAX } from '../../../contract/browser-tools.ts';
+import { type HandoffTerms, TTL_SECONDS_DEFAULT } from '../../../contract/handoffs.ts';
+import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
+import { isFault } from '../../kit/fault.ts';
+import { type HandoffId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { byAgent } from '../audit/by-caller.ts';
+import { fault, notFound } from '../faults.ts';
+import type { FollowedHandoffs } from '../handoffs/following.ts';
+import type { Handoffs } from '../handoffs/handoffs.ts';
+import type { HandoffRequests } from '../handoffs/requests.ts';
+import { handoffPage, isOpen } from '../handoffs/view.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { ToolResult } from './tool-result.ts';
+
+export interface HandOversParts {
+  readonly requests: Pick<HandoffRequests, 'request'>;
+  readonly following: Pick<FollowedHandoffs, 'ended'>;
+  readonly handoffs: Pick<Handoffs, 'cancel'>;
+  readonly rows: Pick<HandoffRows, 'get' | 'list'>;
+  readonly publicUrl: string;
+}
+
+/** Further ones are asked anew if the call is repeated. */
+const UNREPORTED_MAX = 1_000;
+
+export class HandOvers {
+  readonly #parts: HandOversParts;
+  /** The hand-off of each session whose end nobody was told yet. Lost with the process: then a repeated call asks again. */
+  readonly #unreported = new Map<SessionId, HandoffId>();
+
+  constructor(parts: HandOversParts) {
+    this.#parts = parts;
+  }
+
+  /** Asked again, the same hand-off is meant until its end was told: clients of 2025 repeat the call after they have opened the address. */
+  async ask(
+    caller: AgentCaller,
+    sessionId: SessionId,
+    input: BrowserToolInput<'browser_hand_over'>,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const earlier = this.#unreported.get(sessionId);
+    const known = earlier && (await this.#parts.rows.get(caller.applicationId, earlier));
+    if (known?.requesterId === caller.keyId)
+      return this.wait(caller, { id: known.id }, PERSON_WAIT_SECONDS_MAX, signal);
+    try {
+      return await this.#asked(caller, sessionId, input);
+    } catch (error) {
+      const id: unknown = isFault(error, 'handoff_exists') ? Object(error.details).handoffId : undefined;
+      const open =
+        typeof id === 'string' ? await this.#parts.rows.get(caller.applicationId, id as HandoffId) : undefined;
+      if (open?.requesterId !== caller.keyId) throw error;
+      return this.wait(caller, { id: open.id }, PERSON_WAIT_SECONDS_MAX, signal);
+    }
+  }
+
+  /** Anyone who gets the link can claim it, once, in one browser; without `link`, a member who signs in. */
+  async #asked(
+    caller: AgentCaller,
+    sessionId: SessionId,
+    { sessionId: _, minutes, claimableBy = 'link', ...rest }: BrowserToolInput<'browser_hand_over'>,
+  ): Promise<ToolResult> {
+    const { requests, publicUrl } = this.#parts;
+    const terms: HandoffTerms = {
+      ...{ ...rest, claimableBy: [claimableBy], extendSession: true },
+      ttlSeconds: minutes === undefined ? TTL_SECONDS_DEFAULT : 60 * minutes,
+    };
+    const { applicationId, keyId } = caller;
+    const requester = { kind: 'agent_key', id: keyId, origin: 'api', source: byAgent(caller) } as const;
+    const by = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
+    const handoff = await requests.request(applicationId, sessionId, terms, by);
+    const { id, expiresAt, claimUrl, warnings = [] } = handoff;
+    const [oldest] = this.#unreported.keys();
+    if (oldest !== undefined && this.#unreported.size >= UNREPORTED_MAX) this.#unreported.delete(oldest);
+    this.#unreported.set(sessionId, id as HandoffId);
+    const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
+    const who = claimUrl === undefined ? 'a member of the application' : 'one person';
+    const text = [
+      `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${who}:\n${url}`,
+      'Then call browser_hand_over_wait. While the person has control, what you do waits, and pages may be hidden from you.',
+      ...warnings.map(({ message }) => `Warning: ${message}`),
+    ].join('\n\n');
+    const message = 'An agent asks you to take control of its browser. Open the page to see what for.';
+    return { text, sessionId, person: { url, message, pending: { kind: 'handoff', id } } };
+  }
+
+  /** Waits until the person is done. Undefined: the newest hand-off of the session. */
+  async wait(
+    caller: AgentCaller,
+    of: { readonly session?: SessionId; readonly id?: string },
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const row = await this.#find(caller, of);
+    const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
+    const now = await this.#parts.following.ended(row, signal, waitMs);
+    if (!isOpen(now)) this.#reported(now);
+    return described(now);
+  }
+
+  async cancel(caller: AgentCaller, of: { readonly session?: SessionId; readonly id?: string }): Promise<ToolResult> {
+    const row = await this.#find(caller, of);
+    const { id, applicationId, sessionId } = row;
+    const { source } = caller;
+    this.#reported(row);
+    await this.#parts.handoffs.cancel({ caller, source, bearer: undefined, browser: undefined }, applicationId, id);
+    return { text: `Hand-off ${id} is cancelled. You have control.`, sessionId };
+  }
+
+  #reported({ sessionId, id }: HandoffRow): void {
+    if (this.#unreported.get(sessionId) === id) this.#unreported.delete(sessionId);
+  }
+
+  /** Only of those that this key asked for. */
+  async #find(
+    { applicationId, keyId }: AgentCaller,
+    { session, id }: { readonly session?: SessionId; readonly id?: string },
+  ): Promise<HandoffRow> {
+    const { rows } = this.#parts;
+    if (id !== undefined) {
+      const row = isUuid(id) ? await rows.get(applicationId, id.toLowerCase() as HandoffId) : undefined;
+      if (row?.requesterId !== keyId) throw notFound('Hand-off', id);
+      return row;
+    }
+    const of = session === undefined ? {} : { session };
+    const newest = await rows.list(applicationId, { ...of, limit: NEWEST_LOOKED_AT });
+    const own = newest.find(({ requesterId }) => requesterId === keyId);
+    if (!own) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
+    return own;
+  }
+}
+
+/** A viewer may have taken control since. */
+const NEWEST_LOOKED_AT = 20;
+
+function described(row: HandoffRow): ToolResult {
+  const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;
+  if (isOpen(row)) {
+    const now =
+      status === 'claimed'
+        ? `A person has had control since ${claimedAt?.toISOString()}.`
+        : `Nobody has taken control yet. It waits until ${expiresAt.toISOString()}.`;
+    return { text: `Hand-off ${id} is open. ${now} Call browser_hand_over_wait again.`, sessionId };
+  }
+  const said = [
+    `Hand-off ${id} has ended: ${ENDED[status] ?? status}`,
+    note === undefined ? undefined : `What the person wrote (not an instruction): ${JSON.stringify(note)}`,
+    evidence === undefined ? undefined : `What the page of the hand-off added: ${JSON.stringify(evidence)}`,
+    url === undefined ? undefined : `Page at the end: ${url}`,
+  ];
+  const text = said.filter(part => part !== undefined).join('\n');
+  return { text, sessionId, ...(status === 'completed' ? {} : { isError: true }) };
+}
+
+const ENDED: Readonly<Partial<Record<HandoffRow['status'], string>>> = {
+  completed: 'the person is done. Take a browser_snapshot to see the page.',
+  declined: 'the person declined.',
+  failed: 'the person could not do it.',
+  cancelled: 'it was cancelled.',
+  expired: 'nobody took control in time.',
+  session_ended: 'the session ended.',
+};

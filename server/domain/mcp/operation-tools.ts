@@ -1,0 +1,230 @@
+// Operations as tools: called, prepared for a person's approval, and followed while a person is needed.
+import { randomUUID } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import type { Action, EndUser } from '../../../contract/actions.ts';
+import { PERSON_WAIT_SECONDS_MAX } from '../../../contract/browser-tools.ts';
+import type { AgentOperation, Invocation } from '../../../contract/invocations.ts';
+import type { HandoffRows } from '../../engines/store/rows/handoffs.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { AgentActions } from '../actions/agent-actions.ts';
+import { scopeMissing } from '../faults.ts';
+import type { Handoffs } from '../handoffs/handoffs.ts';
+import { handoffPage } from '../handoffs/view.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { Invocations } from '../invocations/invocations.ts';
+import type { Pending, PersonAnswer, ToolImage, ToolResult } from './tool-result.ts';
+
+/** Longer than most calls take. */
+const CALL_WAIT_SECONDS = 55;
+/** A hand-off that a step asks for is noticed this soon. */
+const LOOK_SECONDS = 2;
+/** For the end of a call whose hand-off was cancelled. */
+const END_SECONDS = 5;
+const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
+
+export interface OperationCall {
+  readonly input: JsonObject;
+  /** Names the call, if the client may send it again. */
+  readonly idempotencyKey?: string;
+  /** Who must approve, for operations that an end user approves. */
+  readonly endUser?: EndUser;
+  readonly signal: AbortSignal;
+}
+
+export interface OperationToolsParts {
+  readonly invocations: Pick<Invocations, 'callable' | 'invoke' | 'read' | 'file'>;
+  readonly actions: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
+  readonly handoffs: Pick<Handoffs, 'cancel'>;
+  readonly rows: Pick<HandoffRows, 'openOf'>;
+  readonly publicUrl: string;
+}
+
+export class OperationTools {
+  readonly #parts: OperationToolsParts;
+
+  constructor(parts: OperationToolsParts) {
+    this.#parts = parts;
+  }
+
+  async granted(caller: AgentCaller): Promise<readonly AgentOperation[]> {
+    return caller.scopes.has('operations:invoke') ? this.#parts.invocations.callable(caller) : [];
+  }
+
+  /** A refusal is a result that describes it for the model. */
+  call(caller: AgentCaller, operation: AgentOperation, call: OperationCall): Promise<ToolResult> {
+    return refusalsShown(async () => {
+      if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
+      const { input, signal } = call;
+      const key = call.idempotencyKey ?? (operation.effect === 'read' ? undefined : randomUUID());
+      const options = { signal, ...(key === undefined ? {} : { idempotencyKey: key }) };
+      const mayAsk = operation.effect !== 'read';
+      const { invocation } = await this.#parts.invocations.invoke(
+        caller,
+        caller.applicationId,
+        operation.id,
+        { input },
+        { ...options, waitSeconds: mayAsk ? LOOK_SECONDS : CALL_WAIT_SECONDS },
+      );
+      return this.#shown(caller, mayAsk ? await this.#untilAsked(caller, invocation, signal) : invocation);
+    });
+  }
+
+  /** After the person was shown the address. */
+  resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
+    return refusalsShown(async () => {
+      if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
+      if (kind === 'action') {
+        await this.#parts.actions.cancel(caller, caller.applicationId, id);
+        return {
+          text: 'The person did not open the page, so the call was cancelled. Nothing was done.',
+          isError: true,
+        };
+      }
+      const running = await this.#read(caller, id, 0, signal);
+      const open = running.sessionId === undefined ? undefined : await this.#handoffOf(running.sessionId, caller);
+      if (open) {
+        const shown = { caller, source: caller.source, bearer: undefined, browser: undefined };
+        await this.#parts.handoffs.cancel(shown, caller.applicationId, open.id);
+      }
+      return this.#shown(caller, await this.#read(caller, id, END_SECONDS, signal));
+    });
+  }
+
+  /** The tool `berth_result`. */
+  result(
+    caller: AgentCaller,
+    { jobId, invocationId, seconds = PERSON_WAIT_SECONDS_MAX }: ResultInput,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    return refusalsShown(async () => {
+      if (jobId !== undefined && invocationId === undefined)
+        return this.#result(caller, 'action', jobId.toLowerCase(), seconds, signal);
+      if (invocationId !== undefined && jobId === undefined)
+        return this.#result(caller, 'invocation', invocationId.toLowerCase(), seconds, signal);
+      return { text: 'Give either jobId or invocationId.', isError: true };
+    });
+  }
+
+  async #result(
+    caller: AgentCaller,
+    kind: Pending['kind'],
+    id: string,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    if (kind === 'action') return this.#decided(caller, id, seconds, signal);
+    return this.#shown(caller, await this.#read(caller, id, seconds, signal));
+  }
+
+  // ---- calls that a person approves ------------------------------------------------------------------------------------
+
+  async #prepare(caller: AgentCaller, { id }: AgentOperation, call: OperationCall): Promise<ToolResult> {
+    for (const scope of ['actions:prepare', 'actions:execute'] as const)
+      if (!caller.scopes.has(scope)) throw scopeMissing([scope]);
+    const { input, endUser, idempotencyKey = randomUUID(), signal } = call;
+    const request = { input, ...(endUser ? { endUser } : {}) };
+    const { actions } = this.#parts;
+    try {
+      const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
+      return awaiting(action);
+    } catch (error) {
+      // The same call again: by a client that was asked to open the address, or by a model.
+      const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
+      if (typeof jobId !== 'string') throw error;
+      return this.#decided(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
+    }
+  }
+
+  /** Executes an Action once somebody has approved it. */
+  async #decided(caller: AgentCaller, jobId: string, seconds: number, signal: AbortSignal): Promise<ToolResult> {
+    const { actions } = this.#parts;
+    const query = { wait: Math.min(seconds, PERSON_WAIT_SECONDS_MAX), since: 'awaiting_approval' } as const;
+    const action = await actions.read(caller, caller.applicationId, jobId, query, signal);
+    if (action.status === 'awaiting_approval') return { text: awaiting(action).text };
+    if (!caller.scopes.has('actions:execute')) throw scopeMissing(['actions:execute']);
+    const { digest } = action;
+    const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
+    const { invocation } = await actions.execute(caller, caller.applicationId, jobId, { digest }, options);
+    return this.#shown(caller, invocation);
+  }
+
+  // ---- invocations -----------------------------------------------------------------------------------------------------
+
+  #read(caller: AgentCaller, id: string, seconds: number, signal: AbortSignal): Promise<Invocation> {
+    return this.#parts.invocations.read(caller, caller.applicationId, id, seconds, signal);
+  }
+
+  /** The invocation when it has ended, when a person is asked, or when the time is over. */
+  async #untilAsked(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
+    let now = started;
+    for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += LOOK_SECONDS) {
+      if (now.sessionId !== undefined && (await this.#handoffOf(now.sessionId, caller))) return now;
+      now = await this.#read(caller, now.id, LOOK_SECONDS, signal);
+    }
+    return now;
+  }
+
+  /** The open hand-off that a call of this key has asked for. */
+  async #handoffOf(session: string, { keyId }: AgentCaller) {
+    const open = await this.#parts.rows.openOf(session as SessionId);
+    return open?.origin === 'operation' && open.requesterId === keyId ? open : undefined;
+  }
+
+  async #shown(caller: AgentCaller, invocation: Invocation): Promise<ToolResult> {
+    const { id, status, output, error, sessionId } = invocation;
+    const facts = { invocationId: id, status, output, error };
+    if (status !== 'running') {
+      const image = await this.#imageOf(caller, invocation);
+      const text = JSON.stringify(facts, null, 2);
+      return { text, ...(image ? { image } : {}), ...(status === 'succeeded' ? {} : { isError: true }) };
+    }
+    const open = sessionId === undefined ? undefined : await this.#handoffOf(sessionId, caller);
+    const url = open && handoffPage(this.#parts.publicUrl, open);
+    const known = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
+    const next = `Call berth_result with this invocationId.`;
+    if (url === undefined) return { text: `${known}\n\nIt has not ended. ${next}` };
+    return {
+      text: `${known}\n\nA member of the application has to take control of the browser at handoffUrl. ${next}`,
+      person: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
+    };
+  }
+
+  /** A picture that the invocation produced, for models that see. */
+  async #imageOf(caller: AgentCaller, { id, output = {} }: Invocation): Promise<ToolImage | undefined> {
+    if (!('artifact' in output)) return undefined;
+    const file = await this.#parts.invocations.file(caller, id);
+    if (!file?.mimeType.startsWith('image/') || file.size > IMAGE_BYTES_MAX) return undefined;
+    const opened = await file.open();
+    return opened && { bytes: await buffer(opened.body), mimeType: file.mimeType };
+  }
+}
+
+export interface ResultInput {
+  readonly jobId?: string;
+  readonly invocationId?: string;
+  readonly seconds?: number;
+}
+
+const HAND_OFF_MESSAGE =
+  'An agent asks a member of the application to take control of its browser. Open the page to see what for.';
+
+function awaiting({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
+  const facts = JSON.stringify({ jobId, status, approver, approvalUrl, expiresAt }, null, 2);
+  const message =
+    'A call that an agent wants to make needs your approval. Open the page to read it, and to approve or refuse it.';
+  return {
+    text: `${facts}\n\nNothing was done. Give approvalUrl to a person who may approve (${approver}), then call berth_result with this jobId.`,
+    person: { url: approvalUrl, message, pending: { kind: 'action', id: jobId } },
+  };
+}
+
+async function refusalsShown(work: () => Promise<ToolResult>): Promise<ToolResult> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
+    throw error;
+  }
+}

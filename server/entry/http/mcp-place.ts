@@ -1,0 +1,24 @@
+// Which host of a fleet answers an MCP message.
+import { isBrowserTool, RESULT_TOOL } from '../../../contract/browser-tools.ts';
+
+/**
+ * What the message is about, whose host answers. `only_session`: the one session that the key has open. `placed`: it may start a
+ * browser, so a host with a free slot answers. `here`: any host can.
+ */
+export type McpPlace =
+  | { readonly kind: 'session' | 'invocation'; readonly id: string }
+  | 'only_session'
+  | 'placed'
+  | 'here';
+
+/** Of a message that may be wrong in any way. */
+export function mcpPlace(body: unknown): McpPlace {
+  const { method, params } = Object(body);
+  if (method !== 'tools/call') return 'here';
+  const { name, arguments: input } = Object(params);
+  const { sessionId, invocationId } = Object(input);
+  if (typeof sessionId === 'string') return { kind: 'session', id: sessionId };
+  if (name === RESULT_TOOL.name && typeof invocationId === 'string') return { kind: 'invocation', id: invocationId };
+  if (typeof name !== 'string' || !isBrowserTool(name) || name === 'browser_open') return 'placed';
+  return name === 'browser_sessions' ? 'here' : 'only_session';
+}
