@@ -1,6 +1,13 @@
 // `berth mcp`: an MCP server on standard input and output, for clients that start one as a program. Lists and calls the tools of a
 // Berth service over HTTP; knows none of them itself.
-import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+} from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import about from '../../package.json' with { type: 'json' };
 import { CommandFailed } from '../command-failed.ts';
@@ -32,25 +39,52 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
 
 type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
+const INFO = { name: 'berth', title: 'Berth', version: about.version };
+
+/**
+ * What the client declares goes on to the service, so that it may ask a person to open an address. The library asks clients of
+ * 2025 in their way, and then calls the handler again.
+ */
 function serverFor(ask: Ask): Server {
-  const info = { name: 'berth', title: 'Berth', version: about.version };
-  const server = new Server(info, { capabilities: { tools: {} } });
+  const server = new Server(INFO, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await ask('tools/list', {})) }));
-  server.setRequestHandler('tools/call', async ({ params }) => ({
-    ...{ content: [] },
-    ...(await ask('tools/call', { name: params.name, arguments: params.arguments ?? {} })),
-  }));
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+    const declared: unknown = Object(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    const { elicitation } = Object(declared);
+    const [inputResponses, requestState] = [mcpReq.inputResponses, mcpReq.requestState<string>()];
+    return {
+      ...{ content: [] },
+      ...(await ask('tools/call', {
+        ...{ name: params.name, arguments: params.arguments ?? {} },
+        ...(inputResponses === undefined ? {} : { inputResponses }),
+        ...(requestState === undefined ? {} : { requestState }),
+        _meta: {
+          [PROTOCOL_VERSION_META_KEY]: REVISION,
+          [CLIENT_INFO_META_KEY]: INFO,
+          [CLIENT_CAPABILITIES_META_KEY]: elicitation === undefined ? {} : { elicitation },
+        },
+      })),
+    };
+  });
   return server;
 }
 
-/** Sends a message of the protocol of 2025, which needs no envelope, and returns its result. */
+/** Of messages that call tools; the others need no envelope. */
+const REVISION = '2026-07-28';
+
+/** Sends a message and returns its result. */
 function asking({ berth }: Connection, appId: string): Ask {
   let lastId = 0;
   return async (method, params) => {
     lastId += 1;
     const { data } = await berth.POST('/v1/agent/applications/{appId}/mcp', {
       params: { path: { appId } },
-      headers: { accept: 'application/json, text/event-stream' },
+      headers: {
+        accept: 'application/json, text/event-stream',
+        ...(params._meta === undefined
+          ? {}
+          : { 'mcp-protocol-version': REVISION, 'mcp-method': method, 'mcp-name': String(params.name) }),
+      },
       body: { jsonrpc: '2.0', id: lastId, method, params },
       parseAs: 'text',
     });

@@ -583,7 +583,12 @@ test('a client that starts a program uses the tools through `berth mcp`', async 
   const args = [join(CHECKOUT, 'cli/berth.ts'), 'mcp', '--server', server.url, '--app', server.applicationId];
   const env = { PATH: process.env.PATH ?? '', BERTH_KEY: server.key };
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' });
-  const bridged = new Client({ name: 'bridged', version: '1' });
+  const bridged = new Client({ name: 'bridged', version: '1' }, { capabilities: { elicitation: { url: {} } } });
+  bridged.setRequestHandler('elicitation/create', async ({ params }) => {
+    assert.ok(params.mode === 'url');
+    void claimed(params.url, 'completed', 'Over the bridge.');
+    return { action: 'accept' };
+  });
   await bridged.connect(transport);
   assert.deepEqual(
     (await bridged.listTools()).tools.map(({ name }) => name),
@@ -591,6 +596,8 @@ test('a client that starts a program uses the tools through `berth mcp`', async 
   );
   const opened = await bridged.callTool({ name: 'browser_open', arguments: { url: `${pages.url}/red` } });
   assert.match(JSON.stringify(opened.content), /Title: Red/);
+  const handed = await bridged.callTool({ name: 'browser_hand_over', arguments: { instructions: 'Sign in' } });
+  assert.match(textOf(handed), /Over the bridge/);
   assert.ok(!(await bridged.callTool({ name: 'browser_close', arguments: {} })).isError);
   await bridged.close();
 });
