@@ -12,6 +12,7 @@ import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { databaseText, rowsOf } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
+import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
 import { askForFiles, fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -161,6 +162,9 @@ test('results, pictures and errors of the call do not have what was typed', asyn
   assert.equal(picture.colourAt(200, 50), '#000000');
   assert.equal(pdf.subarray(0, 4).toString(), '%PDF');
   keep('the PDF file', pdf.toString('latin1'));
+  const printed = pdfText(pdf);
+  assert.ok(printed.includes('stuck'), 'the text of the PDF file can be read');
+  keep('the text of the PDF file', printed);
   const failed = await steps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
     timeoutMs: 5_000,
   });

@@ -4,17 +4,20 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import pg from 'pg';
+import type { Credits } from '../../contract/credits.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
+import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const HOLD_SECONDS = 4;
+const PRICE = 700;
 const KEY_HEADER = 'idempotency-key';
 const upstream = await openUpstream();
 const scope = new Scope();
@@ -24,6 +27,8 @@ const database = await startForeignServer(scope);
 const server = await startServer({
   env: {
     ...{ BERTH_SLOTS: '0', DATABASE_URL: database.url.reveal(), ...upstream.settings },
+    // Credit is enforced.
+    BERTH_RATE_BROWSER_SECOND: '1000',
     BERTH_SECRET: randomBytes(32).toString('hex'),
     BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
   },
@@ -40,6 +45,7 @@ async function rowsOf(query: string, values: readonly unknown[] = []): Promise<u
 }
 
 const owner = await Owner.of(server);
+const token = await ownerToken(server);
 const KINDS = {
   read: { effect: 'read' },
   write: { effect: 'write' },
@@ -48,13 +54,18 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 const idOf = (kind: Kind): string => `orders.${kind}`;
 for (const kind of ['read', 'write', 'keyed'] as const)
-  await owner.publish(idOf(kind), cancelOrder(upstream, { ...KINDS[kind] }));
+  await owner.publish(idOf(kind), cancelOrder(upstream, { ...KINDS[kind], price: { microCredits: PRICE } }));
 const { key } = await keyWith(server, {
   grants: [
     { operationId: '*', effect: 'read' },
     ...(['write', 'keyed'] as const).map(kind => ({ operationId: idOf(kind) })),
   ],
 });
+
+const granted = await server.berth('credits', 'grant', '-', '1', '--reason', 'for the test');
+assert.equal(granted.code, 0, granted.stderr);
+const credits = async (): Promise<Credits> =>
+  (await server.api<Credits>('GET', `/v1/applications/${server.applicationId}/credits`, { key: token })).body;
 
 const start = (kind: Kind, orderId: string) =>
   invoke(
@@ -119,6 +130,11 @@ async function assertEnd(orderId: string, [status, attempts, hits]: readonly [st
     JSON.stringify(done.error),
   );
   if (status === 'ambiguous') assert.equal(done.error?.code, 'upstream_ambiguous');
+  // What was paid is captured once, and what may have been done stays held.
+  const isPaid = status === 'succeeded';
+  assert.deepEqual([done.cost.reserved, done.cost.captured], [PRICE, isPaid ? PRICE : 0]);
+  const { reservations } = await credits();
+  assert.equal(reservations.filter(({ purpose }) => purpose.id === done.id).length, isPaid ? 0 : 1);
 }
 
 for (const kind of ['read', 'write', 'keyed'] as const) {
@@ -177,6 +193,28 @@ test('a request that is repeated after the kill finds the same invocation, and s
   const again = await start('write', 'after-write');
   assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
   assert.equal(again?.headers['idempotency-replayed'], 'true');
+});
+
+test('every entry of the ledger sums to zero, and each call that succeeded was paid once', async () => {
+  const entries = await rowsOf(
+    `select type, funding, available, reserved, revenue, promo from credit_entries order by id`,
+  );
+  const legs = entries.map(entry => Object(entry)).map(({ type, ...legs }) => ({ type, legs: Object.values(legs) }));
+  for (const { type, legs: all } of legs)
+    assert.equal(
+      all.reduce<number>((sum, leg) => sum + Number(leg), 0),
+      0,
+      type,
+    );
+  const count = (wanted: string): number => legs.filter(({ type }) => type === wanted).length;
+  const [{ succeeded, ambiguous } = assert.fail()] = (
+    await rowsOf(`select count(*) filter (where state = 'succeeded')::int as succeeded,
+      count(*) filter (where state = 'ambiguous')::int as ambiguous from invocations`)
+  ).map(row => Object(row));
+  assert.ok(succeeded >= 7 && ambiguous >= 2, `${succeeded} ${ambiguous}`);
+  assert.deepEqual([count('hold'), count('capture'), count('release')], [succeeded + ambiguous, succeeded, 0]);
+  const { balance, reserved } = await credits();
+  assert.deepEqual([balance, reserved], [1_000_000 - succeeded * PRICE, ambiguous * PRICE]);
 });
 
 test('SIGTERM lets a write under way end', async () => {
