@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
+import type { DebugUrls } from '../../contract/live.ts';
 import { Owner } from '../harness/configured.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { framesOf } from '../harness/film.ts';
+import { colourOf, framesOf } from '../harness/film.ts';
 import { liftLimits } from '../harness/limits.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { databaseText, rowsOf } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
@@ -20,7 +22,15 @@ import { eventually } from '../harness/until.ts';
 
 const PASSWORD = 'Zq8!plötzlich "laut" & <weit>';
 const USERNAME = 'mara.lind@bank.example';
+/** The time limit of its steps, the start of its browser, and what a busy machine adds. */
+const CALL_MS_MAX = 180_000;
 const MAGENTA = '#ff00ff';
+
+/** Where the field, its copy and the text are. */
+const HEIGHTS = [0.08, 0.25, 0.42];
+type Colour = readonly [number, number, number];
+const isMagenta = ([r, g, b]: Colour): boolean => r > 120 && g < 100 && b > 120;
+const isBlack = (colour: Colour): boolean => colour.every(value => value < 40);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 /** Every form in which the page spreads a text, and what remains of them in the middle of longer ones. */
@@ -45,7 +55,9 @@ const formIn = (text: string): string | undefined => FORMS.find(form => text.inc
 /** Where a text field and an element show what was typed, they are magenta: nothing of that color may be seen. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>body{margin:0}
   input, p{position:absolute;left:0;width:400px;height:96px;margin:0;border:0;font-size:20px;background:#fff} input{top:0} #copy{top:100px} #shown{top:200px} #stuck{position:absolute;top:320px}</style>
-  <input id="password"><input id="copy"><p id="shown"></p><button id="stuck" disabled>stuck</button><a id="link" href="/">link</a><input id="user" style="top:400px"><script>
+  <input id="password"><input id="copy"><p id="shown"></p><button id="stuck" disabled>stuck</button><a id="link" href="/">link</a><input id="user" style="top:400px">
+  <button id="open" style="position:absolute;top:520px" onclick="globalThis.twin = window.open(location.href); passing('/shown', 'type')">open</button><script>
+  const passing = (path, id) => fetch(path).then(() => document.body.append(Object.assign(document.createElement('b'), { id, textContent: id })));
   const b64 = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
   const spread = field => {
     const said = field.value;
@@ -66,13 +78,27 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
     new WebSocket('ws://' + location.host + '/ws?said=' + encoded);
     document.cookie = 'said=' + encoded;
     Object.assign(document.createElement('a'), { download: said + '.txt', href: 'data:text/plain,x' }).click();
+    for (const there of globalThis.twin ? [twin.document] : []) {
+      const [copied, stood] = ['copy', 'shown'].map(id => there.getElementById(id));
+      for (const element of [copied, stood]) element.style.background = '${MAGENTA}';
+      copied.value = said;
+      stood.textContent = there.title = 'twin of ' + said;
+      twin.console.log('twin', said);
+      twin.history.pushState({ said }, '', '/page?twin=' + encoded);
+      return;
+    }
     setTimeout(() => alert(said), 50);
   };
+  passing('/watched', 'go');
   password.oninput = () => spread(password);
   user.oninput = () => spread(user);
 </script>`;
+/** What the page waits for: somebody watches it, and its window. */
+let [watched, shown] = [Promise.resolve(), Promise.resolve()];
 const pages = await openPages({
   '/page': PAGE,
+  '/watched': (_, response) => void watched.then(() => response.end('ok')),
+  '/shown': (_, response) => void shown.then(() => response.end('ok')),
   '/api': (request, response) => {
     const { searchParams } = new URL(request.url ?? '', 'http://x');
     const said = encodeURIComponent(searchParams.get('said') ?? '');
@@ -95,9 +121,9 @@ assert.equal(wrote.status, 201, wrote.text);
 const { key } = await keyWith(server, { grants: [{ operationId: 'browser.steps', credentials: ['bank'] }] });
 const fill = (selector: string, field: string) => ({ do: 'fill', selector, credential: 'bank', field });
 let calls = 0;
-const steps = (all: readonly object[], more: object = {}) => {
+const steps = (all: readonly object[], more: object = {}, prefer = 'wait=55') => {
   calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}` };
+  const headers = { 'idempotency-key': `call ${calls}`, prefer };
   return invoke(
     server,
     key,
@@ -174,6 +200,58 @@ test('results, pictures and errors of the call do not have what was typed', asyn
   keep('the answer of a failed call', failed.text);
 });
 
+test('a viewer sees nothing of it, and neither does a window at the same address', async () => {
+  const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  [watched, shown] = [toOpen.promise, toType.promise];
+  const all = [
+    ...[
+      { do: 'waitFor', selector: '#go' },
+      { do: 'click', selector: '#open' },
+      { do: 'waitFor', selector: '#type' },
+    ],
+    ...[fill('#password', 'password'), { do: 'sleep', ms: 2000 }, { do: 'content', as: 'text' }],
+  ];
+  const { body: made, text } = await steps(all, {}, 'respond-async');
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
+  const { body } = await eventually('the session', read, ({ body: { sessionId } }) => sessionId !== undefined);
+  const id = body.sessionId ?? assert.fail(text);
+  sessions.push(id);
+  const debug = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
+  const viewer = await LiveViewer.open(debug.body.debuggerUrl);
+  await eventually('a picture', () => viewer.frames > 0 && viewer.page !== '');
+  toOpen.resolve();
+  const opener = viewer.page;
+  const [twin] = await eventually(
+    'the window',
+    () => viewer.tabs.filter(({ page }) => page !== opener),
+    all => all.length === 1,
+  );
+  viewer.say({ type: 'watch', page: twin?.page });
+  await eventually('a picture of the window', () => viewer.newest?.head.page === twin?.page);
+  toType.resolve();
+  const seen = new Set<Buffer>();
+  const look = () => {
+    if (viewer.newest) seen.add(viewer.newest.jpeg);
+    return read();
+  };
+  const { body: ended, text: answer } = await eventually(
+    'the end',
+    look,
+    ({ body: { status } }) => status !== 'running',
+    CALL_MS_MAX,
+  );
+  await viewer.close();
+  assert.equal(ended.status, 'succeeded', answer);
+  keep('the answer with a window', answer);
+  keep('the messages of the live view', JSON.stringify(viewer.messages));
+  const pictures = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
+  assert.deepEqual(pictures.flat().filter(isMagenta), []);
+  assert.ok(
+    pictures.some(colours => colours.slice(1).every(isBlack)),
+    'black where it stands',
+  );
+});
+
 test('logs, HAR, lists, events and receipts do not have it', async () => {
   for (const id of sessions) {
     await eventually(
@@ -203,6 +281,24 @@ test('logs, HAR, lists, events and receipts do not have it', async () => {
   keep('credentials', (await owner.send('GET', 'credentials')).text);
 });
 
+test('recordings of windows are black where it was shown', async () => {
+  const id = sessions.at(-1) ?? assert.fail();
+  const replays = await eventually(
+    'two replays',
+    () => replaysOf(server, id),
+    all => all.length === 2,
+  );
+  // The first page is behind the second, so no picture of it was taken.
+  for (const { pageId } of replays) {
+    const film = await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
+    for (const y of HEIGHTS.slice(1)) {
+      const colours = framesOf(film, 0.25, y).map(({ colour }) => colour);
+      assert.deepEqual(colours.filter(isMagenta), [], `${pageId} ${y}`);
+      if (pageId !== '0') assert.ok(colours.some(isBlack), `black at ${y} of ${pageId}`);
+    }
+  }
+});
+
 test('recordings are black where it was shown', async () => {
   const [id = ''] = sessions;
   const [replay] = await eventually(
@@ -220,12 +316,12 @@ test('recordings are black where it was shown', async () => {
   );
   const mp4 = Buffer.from(await (await fetch(files[0]?.downloadUrl ?? '')).arrayBuffer());
   for (const film of [await fetchFilm(playlist), mp4])
-    for (const y of [0.08, 0.25, 0.42]) {
+    for (const y of HEIGHTS) {
       const frames = framesOf(film, 0.25, y);
-      const magenta = frames.filter(({ colour: [r, g, b] }) => r > 120 && g < 100 && b > 120);
+      const magenta = frames.filter(({ colour }) => isMagenta(colour));
       assert.equal(magenta.length, 0, `${y}: ${JSON.stringify(magenta)}`);
       assert.ok(
-        frames.some(({ colour }) => colour.every(value => value < 40)),
+        frames.some(({ colour }) => isBlack(colour)),
         `black at ${y}`,
       );
     }

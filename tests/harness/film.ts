@@ -23,9 +23,10 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   });
 }
 
-/** The color in the middle of a JPEG. */
-export function colourOf(jpeg: Buffer): readonly [number, number, number] {
-  const crop = ['-vf', 'crop=2:2:floor(iw/4)*2:floor(ih/4)*2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+/** The color at one position of a JPEG; `x` and `y` from 0 to 1. */
+export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
+  const at = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
+  const crop = ['-vf', at, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const [r = 0, g = 0, b = 0] = run('ffmpeg', ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', ...crop], jpeg);
   return [r, g, b];
 }

@@ -46,7 +46,6 @@ const watcher = `(all, secrets) => {
     observer.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ['type', 'contenteditable'], attributeOldValue: true });
     look(root);
   };
-  watch(document);
   // Positions of each field since the last call, without the scrolling of the page itself.
   const been = new Map();
   const isTop = window === window.top;
@@ -70,8 +69,13 @@ const watcher = `(all, secrets) => {
       been.set(element, places);
     }
   };
-  addEventListener('scroll', note, { capture: true, passive: true });
-  addEventListener('resize', note);
+  // A window that a page opened keeps this world when its first document is replaced by one of the same origin, but not its listeners.
+  const begin = () => {
+    if (roots.has(document)) return;
+    addEventListener('scroll', note, { capture: true, passive: true });
+    addEventListener('resize', note);
+    watch(document);
+  };
   // A page can name an element so that it stands in for a member of its document.
   const documentElement = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get;
   const holds = (text, secrets) => typeof text === 'string' && secrets.some(secret => text.includes(secret));
@@ -93,6 +97,7 @@ const watcher = `(all, secrets) => {
   };
   const find = (secrets = []) => {
     changed(observer.takeRecords());
+    begin();
     look(document);
     for (const root of roots) if (root !== document) look(root);
     if (secrets.length > 0) for (const root of roots) shows(root, secrets);
