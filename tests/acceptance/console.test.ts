@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Locator } from 'playwright-core';
+import { type AgentKey, BROWSER_SCOPES } from '../../contract/agent-keys.ts';
 import { boxOf, kill } from '../faults/victims.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
 import { ownerToken } from '../harness/limits.ts';
@@ -365,6 +366,34 @@ test('changes the addresses and grants of an agent key, and says why a grant is 
     assert.deepEqual(body.cidrAllow, ['127.0.0.0/8']);
     const grant = { operationId: 'browser.screenshot', maxCallsPerDay: 500, input: { type: 'object' } };
     assert.deepEqual(body.grants, [grant]);
+  }));
+
+test('issues a key for operations with a grant that names credentials, and a later change keeps them', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByRole('link', { name: 'Agent keys' }).click();
+    await page.getByRole('button', { name: 'Issue a key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('steps');
+    await dialog.getByLabel('Call the operations').check();
+    await dialog.getByRole('button', { name: 'Add a grant' }).click();
+    assert.equal(await dialog.getByLabel('Credentials').count(), 0);
+    await dialog.getByLabel('Operation', { exact: true }).fill('browser.steps');
+    await dialog.getByLabel('Credentials').fill('bank, shop');
+    await dialog.getByRole('button', { name: 'Issue' }).click();
+    await page.getByLabel('I have stored it').check();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Change steps' }).click();
+    await dialog.getByLabel('Calls a day').fill('5');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { body } = await server.api<{ data: AgentKey[] }>(
+      'GET',
+      `/v1/applications/${server.applicationId}/agent-keys?limit=100`,
+      { key: await ownerToken(server) },
+    );
+    const { scopes, grants } = body.data.find(({ name }) => name === 'steps') ?? assert.fail();
+    assert.deepEqual(scopes, [...BROWSER_SCOPES, 'operations:invoke']);
+    assert.deepEqual(grants, [{ operationId: 'browser.steps', credentials: ['bank', 'shop'], maxCallsPerDay: 5 }]);
   }));
 
 test('does not issue another key on reload', () =>

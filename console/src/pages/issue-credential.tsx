@@ -1,6 +1,6 @@
 // The form that issues an agent key or an access token.
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { CheckField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ExpiryField, expiresAtOf } from './expiry.tsx';
@@ -15,8 +15,10 @@ export function IssueCredential<Scope extends string, Issued>({
   title,
   placeholder,
   scopes: offered,
+  chosen = offered.map(([scope]) => scope),
   days: firstDays,
   never = false,
+  more,
   issue,
   done,
   close,
@@ -25,16 +27,20 @@ export function IssueCredential<Scope extends string, Issued>({
   readonly placeholder: string;
   /** Scopes with a description of each. */
   readonly scopes: ReadonlyArray<readonly [Scope, string]>;
+  /** The scopes that are chosen at first. Default: all. */
+  readonly chosen?: readonly Scope[];
   readonly days: string;
   /** Whether it may be issued without an expiry. */
   readonly never?: boolean;
+  /** Further fields. */
+  readonly more?: ReactNode;
   readonly issue: (form: CredentialForm<Scope>) => Promise<Issued>;
   readonly done: (issued: Issued) => Promise<void>;
   readonly close: () => void;
 }) {
   const [name, setName] = useState('');
   const [days, setDays] = useState(firstDays);
-  const [scopes, setScopes] = useState<readonly Scope[]>(offered.map(([scope]) => scope));
+  const [scopes, setScopes] = useState<readonly Scope[]>(chosen);
   const work = useMutation({
     mutationFn: () => issue({ name, scopes: [...scopes], ...expiresAtOf(days) }),
     onSuccess: done,
@@ -62,6 +68,7 @@ export function IssueCredential<Scope extends string, Issued>({
           />
         ))}
       </fieldset>
+      {more}
       <ExpiryField value={days} onChange={setDays} never={never} />
     </FormDialog>
   );

@@ -1,7 +1,7 @@
 // Agent keys of an application: issue, rotate, revoke. Inactive keys and keys of consoles are hidden at first.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AgentKey, AgentKeyScope, IssuedAgentKey } from '../../../contract/agent-keys.ts';
+import type { AgentKey, IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { call } from '../api/call.ts';
 import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { keysQuery } from '../api/queries.ts';
@@ -14,14 +14,7 @@ import { Reveal } from '../ui/reveal.tsx';
 import { Empty } from '../ui/states.tsx';
 import { ChangeKey } from './change-key.tsx';
 import { CredentialRow } from './credential-row.tsx';
-import { IssueCredential } from './issue-credential.tsx';
-
-const SCOPES = [
-  ['browsers:read', 'List and read sessions'],
-  ['browsers:write', 'Create, change and release sessions'],
-  ['browsers:connect', 'Read connect addresses and control browsers'],
-  ['browsers:files', 'Uploads, downloads and recordings'],
-] as const satisfies ReadonlyArray<readonly [AgentKeyScope, string]>;
+import { IssueKey } from './issue-key.tsx';
 
 type Doing =
   | { readonly issue: true }
@@ -98,18 +91,7 @@ export function KeysPage({ app }: { readonly app: string }) {
           {all ? 'Hide inactive keys and keys of the console' : `Show ${aside} inactive keys and keys of the console`}
         </Button>
       )}
-      {doing && 'issue' in doing && (
-        <IssueCredential
-          title="Issue an agent key"
-          placeholder="nightly crawl"
-          scopes={SCOPES}
-          days=""
-          never
-          issue={body => call('createAgentKey', { params: { appId: app }, body })}
-          done={done}
-          close={() => setDoing(undefined)}
-        />
-      )}
+      {doing && 'issue' in doing && <IssueKey app={app} done={done} close={() => setDoing(undefined)} />}
       {doing && 'change' in doing && (
         <ChangeKey app={app} agentKey={doing.change} done={() => done()} close={() => setDoing(undefined)} />
       )}

@@ -13,12 +13,21 @@ import { Reveal } from '../ui/reveal.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueCredential } from './issue-credential.tsx';
 
-const SCOPES = [
+type Offered = ReadonlyArray<readonly [TokenScope, string]>;
+
+const USUAL = [
   ['applications:read', 'Read applications, keys and limits'],
   ['applications:write', 'Create and rename applications'],
   ['keys:write', 'Issue and revoke agent keys'],
   ['limits:write', 'Change limits'],
-] as const satisfies ReadonlyArray<readonly [TokenScope, string]>;
+] as const satisfies Offered;
+const OTHERS = [
+  ['operations:write', 'Configure and publish operations'],
+  ['credentials:write', 'Write and rotate stored credentials'],
+  ['members:write', 'Invite and change members'],
+  ['credits:read', 'Read credit and what it was used for'],
+  ['audit:read', 'Read the audit log'],
+] as const satisfies Offered;
 
 export function TokensPage() {
   const { data, error, refetch } = useQuery(tokensQuery);
@@ -61,7 +70,8 @@ export function TokensPage() {
         <IssueCredential
           title="Issue an access token"
           placeholder="ci"
-          scopes={SCOPES}
+          scopes={[...USUAL, ...OTHERS]}
+          chosen={USUAL.map(([scope]) => scope)}
           days="90"
           issue={body => call('createToken', { body })}
           close={() => setIssuing(false)}

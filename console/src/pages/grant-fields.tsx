@@ -1,0 +1,161 @@
+// The fields of the grants of an agent key.
+import type { Grant } from '../../../contract/grants.ts';
+import { Button } from '../ui/button.tsx';
+import { CheckField, TextField } from '../ui/form.tsx';
+
+/** The operation whose grant names the credentials that a call may have typed. */
+const STEPS = 'browser.steps';
+
+/** A grant as the form has it: texts. */
+export interface GrantDraft {
+  readonly id: string;
+  readonly operationId: string;
+  readonly readsOnly: boolean;
+  readonly revision: string;
+  readonly maxCallsPerDay: string;
+  readonly maxCostPerDay: string;
+  readonly input: string;
+  /** Ids, separated by commas or spaces. */
+  readonly credentials: string;
+}
+
+export const draftOf = (grant?: Grant): GrantDraft => ({
+  id: crypto.randomUUID(),
+  operationId: grant?.operationId ?? '',
+  readsOnly: grant?.effect === 'read',
+  revision: grant?.revision?.toString() ?? '',
+  maxCallsPerDay: grant?.maxCallsPerDay?.toString() ?? '',
+  maxCostPerDay: grant?.maxCostPerDay?.toString() ?? '',
+  input: grant?.input === undefined ? '' : JSON.stringify(grant.input, undefined, 2),
+  credentials: grant?.credentials?.join(', ') ?? '',
+});
+
+export function grantOf(draft: GrantDraft): Grant {
+  const { operationId, readsOnly, revision, maxCallsPerDay, maxCostPerDay, input } = draft;
+  const credentials = hasCredentials(draft) ? draft.credentials.split(/[\s,]+/).filter(Boolean) : [];
+  return {
+    operationId: operationId.trim(),
+    ...(readsOnly ? { effect: 'read' } : {}),
+    ...(revision === '' ? {} : { revision: Number(revision) }),
+    ...(maxCallsPerDay === '' ? {} : { maxCallsPerDay: Number(maxCallsPerDay) }),
+    ...(maxCostPerDay === '' ? {} : { maxCostPerDay: Number(maxCostPerDay) }),
+    ...(credentials.length > 0 ? { credentials } : {}),
+    ...(input.trim() === '' ? {} : { input: schemaOf(operationId, input) }),
+  };
+}
+
+function schemaOf(operationId: string, text: string): NonNullable<Grant['input']> {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The input of ${operationId} is not JSON.`, { cause: error });
+  }
+}
+
+const hasCredentials = ({ operationId }: GrantDraft): boolean => operationId.trim() === STEPS;
+
+export function GrantFields({
+  grants,
+  change,
+}: {
+  readonly grants: readonly GrantDraft[];
+  readonly change: (grants: readonly GrantDraft[]) => void;
+}) {
+  const replace = (changed: GrantDraft): void => change(grants.map(one => (one.id === changed.id ? changed : one)));
+  return (
+    <section className="grid gap-3">
+      <div className="flex items-center justify-between gap-3">
+        <h3 className="text-sm font-medium">Grants</h3>
+        <Button icon="plus" onClick={() => change([...grants, draftOf()])}>
+          Add a grant
+        </Button>
+      </div>
+      <p className="text-sm text-soft">
+        Operations that the key may call, each within bounds. Browsers need none: the permissions of the key are enough.
+      </p>
+      {grants.map((grant, index) => (
+        <OneGrant
+          key={grant.id}
+          grant={grant}
+          number={index + 1}
+          change={replace}
+          remove={() => change(grants.filter(({ id }) => id !== grant.id))}
+        />
+      ))}
+    </section>
+  );
+}
+
+function OneGrant({
+  grant,
+  number,
+  change,
+  remove,
+}: {
+  readonly grant: GrantDraft;
+  readonly number: number;
+  readonly change: (grant: GrantDraft) => void;
+  readonly remove: () => void;
+}) {
+  const whole = (name: 'revision' | 'maxCallsPerDay' | 'maxCostPerDay', label: string, min: number) => (
+    <TextField
+      label={label}
+      type="number"
+      min={min}
+      step={1}
+      value={grant[name]}
+      onChange={event => change({ ...grant, [name]: event.target.value })}
+    />
+  );
+  return (
+    <fieldset className="grid gap-3 rounded-lg border border-line p-3">
+      <legend className="px-1 text-sm text-soft">Grant {number}</legend>
+      <TextField
+        label="Operation"
+        hint="Its id, for example browser.screenshot; * for all that only read."
+        value={grant.operationId}
+        onChange={event => change({ ...grant, operationId: event.target.value })}
+        spellCheck={false}
+        required
+      />
+      <CheckField
+        label="Only as long as it only reads"
+        checked={grant.readsOnly}
+        onChange={event => change({ ...grant, readsOnly: event.target.checked })}
+      />
+      <div className="grid gap-3 sm:grid-cols-3">
+        {whole('revision', 'Revision', 1)}
+        {whole('maxCallsPerDay', 'Calls a day', 1)}
+        {whole('maxCostPerDay', 'Cost a day', 0)}
+      </div>
+      {hasCredentials(grant) && (
+        <TextField
+          label="Credentials"
+          hint="Ids of stored credentials that its steps may have typed into pages, separated by commas. Empty: none."
+          value={grant.credentials}
+          onChange={event => change({ ...grant, credentials: event.target.value })}
+          spellCheck={false}
+        />
+      )}
+      <div>
+        <label htmlFor={`input-${grant.id}`} className="mb-1 block text-sm font-medium">
+          Input must satisfy
+        </label>
+        <textarea
+          id={`input-${grant.id}`}
+          rows={3}
+          spellCheck={false}
+          placeholder="JSON Schema; empty: any input"
+          value={grant.input}
+          onChange={event => change({ ...grant, input: event.target.value })}
+          className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-1.5 font-mono text-xs"
+        />
+      </div>
+      <div className="flex justify-end">
+        <Button look="quiet" aria-label={`Remove grant ${number}`} onClick={remove}>
+          Remove
+        </Button>
+      </div>
+    </fieldset>
+  );
+}

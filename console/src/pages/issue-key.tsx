@@ -1,0 +1,49 @@
+// The form that issues an agent key.
+import { useState } from 'react';
+import type { AgentKeyScope, IssuedAgentKey } from '../../../contract/agent-keys.ts';
+import { call } from '../api/call.ts';
+import { type GrantDraft, GrantFields, grantOf } from './grant-fields.tsx';
+import { IssueCredential } from './issue-credential.tsx';
+
+type Offered = ReadonlyArray<readonly [AgentKeyScope, string]>;
+
+const OF_BROWSERS: Offered = [
+  ['browsers:read', 'List and read sessions'],
+  ['browsers:write', 'Create, change and release sessions'],
+  ['browsers:connect', 'Read connect addresses and control browsers'],
+  ['browsers:files', 'Uploads, downloads and recordings'],
+];
+const OF_OPERATIONS: Offered = [
+  ['operations:discover', 'List the operations that it has grants for'],
+  ['operations:invoke', 'Call the operations that it has grants for'],
+  ['invocations:read', 'Read its invocations and their receipts'],
+  ['actions:prepare', 'Ask people to approve calls'],
+  ['actions:execute', 'Execute calls that people approved'],
+  ['handoffs:write', 'Ask people to take over a session'],
+];
+
+export function IssueKey({
+  app,
+  done,
+  close,
+}: {
+  readonly app: string;
+  readonly done: (issued: IssuedAgentKey) => Promise<void>;
+  readonly close: () => void;
+}) {
+  const [grants, setGrants] = useState<readonly GrantDraft[]>([]);
+  return (
+    <IssueCredential
+      title="Issue an agent key"
+      placeholder="nightly crawl"
+      scopes={[...OF_BROWSERS, ...OF_OPERATIONS]}
+      chosen={OF_BROWSERS.map(([scope]) => scope)}
+      days=""
+      never
+      more={<GrantFields grants={grants} change={setGrants} />}
+      issue={body => call('createAgentKey', { params: { appId: app }, body: { ...body, grants: grants.map(grantOf) } })}
+      done={done}
+      close={close}
+    />
+  );
+}
