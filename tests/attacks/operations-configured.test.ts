@@ -6,15 +6,24 @@ import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { filesUnder } from '../harness/files-under.ts';
+import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const SECRET = 'zq8-s3cret/of+the"shop-4711';
 const PASSWORD = 'p4ss-9f31-of-the-shop';
 const upstream = await openUpstream();
-const server = await startServer({ env: { BERTH_WARM: '0', ...upstream.settings } });
+const receiver = await startOtlpReceiver();
+const server = await startServer({
+  env: {
+    ...{ BERTH_WARM: '0', BERTH_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
+    ...upstream.settings,
+  },
+});
 const owner = await Owner.of(server);
 const { key } = await keyWith(server, { grants: ['shop.call', 'shop.read'].map(operationId => ({ operationId })) });
 let calls = 0;
@@ -33,12 +42,22 @@ test('a schema that would take for ever is refused with its path, and others are
       { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
     ]),
   );
+  /** Each refers to the next one, or to the one before it. */
+  const chain = (links: number, to: 1 | -1): object =>
+    Object.fromEntries(
+      Array.from({ length: links }, (_, n) => [
+        n,
+        n + to in { [-1]: 0, [links]: 0 } ? {} : { $ref: `#/$defs/${n + to}` },
+      ]),
+    );
   const bombs: ReadonlyArray<readonly [what: string, schema: object]> = [
     ['a pattern', { properties: { orderId: { pattern: '^(a+)+$' } } }],
     ['a pattern of names', { patternProperties: { '^([a-z]+)*$': {} }, properties: { orderId: {} } }],
     ['lookaround', { properties: { orderId: { pattern: '(?=a)b' } } }],
     ['depth', deep(13)],
     ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doubled, d20: {} } }],
+    ['a long chain of references', { properties: { orderId: { $ref: '#/$defs/0' } }, $defs: chain(2_000, 1) }],
+    ['a long chain in the order of its end', { $defs: chain(2_000, -1) }],
     ['a circle', { properties: { orderId: { $ref: '#/$defs/a' } }, $defs: { a: { items: { $ref: '#/$defs/a' } } } }],
     ['another document', { properties: { orderId: { $ref: `${upstream.url}/schema` } } }],
     ['$dynamicRef', { properties: { orderId: { $dynamicRef: '#a' } } }],
@@ -59,6 +78,38 @@ test('a schema that would take for ever is refused with its path, and others are
   assert.equal((await owner.configure('shop.bomb', million)).status, 413);
   assert.equal(upstream.received('/schema').length, 0);
   assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
+});
+
+test('inputs that take for ever to compare are refused, and another application is served meanwhile', async () => {
+  const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
+  await owner.publish('shop.read', {
+    ...cancelOrder(upstream, { effect: 'read', inputSchema: slow }),
+    binding: { method: 'GET', url: `${upstream.url}/slow` },
+  });
+  const token = await ownerToken(server);
+  const { body: other } = await server.api<{ id: string }>('POST', '/v1/applications', {
+    ...{ key: token, body: { name: 'Other' } },
+  });
+  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${other.id}/agent-keys`, {
+    key: token,
+    body: { name: 'x', scopes: ['operations:invoke'], grants: [{ operationId: '*', effect: 'read' }] },
+  });
+  const invalid = () =>
+    server.api('POST', `/v1/agent/applications/${other.id}/operations/browser.pdf/invoke`, {
+      ...{ key: issued.body.key, body: { input: {} } },
+    });
+  let ended = 0;
+  const all = Array.from({ length: 20_000 }, (_, n) => [n]);
+  const calls = Array.from({ length: 2 }, () =>
+    invoke(server, key, 'shop.read', { all }).finally(() => {
+      ended += 1;
+    }),
+  );
+  assert.equal((await invalid()).status, 400);
+  assert.ok(ended < calls.length, 'the other application did not wait for these calls');
+  for (const { status, body, text } of await Promise.all(calls))
+    assert.deepEqual([status, body.code], [422, 'too_costly'], text);
+  assert.equal(upstream.received('/slow').length, 0);
 });
 
 test('a credential cannot be sent to another host: not by an operation, a template, or a rotation of hosts', async () => {
@@ -201,7 +252,7 @@ test('a sealed value does not open in another row or as another version', async 
   assert.ok(!moved.text.includes(SECRET));
 });
 
-test('no secret is found in database, logs, files, receipts or answers after its use', async () => {
+test('no secret is found in database, logs, traces, files, receipts or answers after its use', async () => {
   const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations?limit=100'), {
     key,
   });
@@ -216,7 +267,9 @@ test('no secret is found in database, logs, files, receipts or answers after its
       .map(part => Buffer.from(part, 'base64url').toString())
       .join(' '),
   );
+  await eventually('the traces of the calls', () => receiver.spans.some(({ name }) => /invoke/i.test(name)));
   const places: Record<string, string> = {
+    traces: JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     database: await databaseText(server, tables),
     logs: server.log().join('\n'),
     receipts: receipts.join('\n'),
