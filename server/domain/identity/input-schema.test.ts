@@ -60,6 +60,17 @@ test('refuses schemas that are misspelt, too large, or cannot be matched within 
   assert.equal(refusalOf(nested(7)), undefined);
 });
 
+test('follows a limited number of references, one inside of the other', () => {
+  const chain = (links: number): JsonObject => ({
+    $ref: '#/$defs/0',
+    $defs: Object.fromEntries(
+      Array.from({ length: links }, (_, n) => [n, n + 1 === links ? {} : { items: { $ref: `#/$defs/${n + 1}` } }]),
+    ),
+  });
+  assert.equal(refusalOf(chain(50)), undefined);
+  for (const links of [51, 300]) assert.match(refusalOf(chain(links)) ?? '', /reached through more than 50 references/);
+});
+
 test('counts repeated references', () => {
   const definitions: Record<string, Json> = { d0: { type: 'string' } };
   for (let level = 1; level <= 20; level += 1) {

@@ -10,6 +10,8 @@ import { fault } from '../faults.ts';
 
 /** Schemas that one value may have to be compared with, each counted as often as it is referred to. */
 const SCHEMAS_MAX = 5_000;
+/** References of which each is inside of what the one before refers to. Thousands would use up the stack. */
+const REFERENCES_MAX = 50;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
 const DEFINITION = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
@@ -44,6 +46,7 @@ class Schemas {
   readonly #definitions: JsonObject;
   readonly #known = new Map<string, number | 'counting'>();
   #counted = 0;
+  #references = 0;
 
   constructor(document: JsonObject) {
     this.#definitions = isObject(document.$defs) ? document.$defs : {};
@@ -69,8 +72,12 @@ class Schemas {
     if (known !== undefined) return this.#add(known, path);
     const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
     if (definition === undefined) throw invalid(path, `refers to ${name}, which $defs does not have`);
+    if (this.#references === REFERENCES_MAX)
+      throw invalid(path, `is reached through more than ${REFERENCES_MAX} references`);
     this.#known.set(name, 'counting');
+    this.#references += 1;
     this.#known.set(name, this.count(definition, path));
+    this.#references -= 1;
   }
 
   #add(schemas: number, path: string): void {
