@@ -77,8 +77,15 @@ test('the session of another application does not exist, also when its id is kno
   const { call, close } = await agent();
   const theirs = await foreignKey(server);
   const foreign = await server.createSession({ keepAlive: true }, theirs);
-  for (const name of ['browser_snapshot', 'browser_close', 'browser_hand_over']) {
-    const { text, isError } = await call(name, { sessionId: foreign.id });
+  const instructions = 'Sign in';
+  for (const [name, more] of [
+    ['browser_snapshot', {}],
+    ['browser_close', {}],
+    ['browser_hand_over', { instructions }],
+    ['browser_hand_over_wait', {}],
+    ['browser_hand_over_cancel', {}],
+  ] as const) {
+    const { text, isError } = await call(name, { sessionId: foreign.id, ...more });
     assert.ok(isError, name);
     assert.match(text, /does not exist, or is not yours/);
   }
