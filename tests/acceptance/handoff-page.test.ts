@@ -19,7 +19,6 @@ import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
 const pages = await openPages({
@@ -50,6 +49,12 @@ async function agentOnCode() {
 const path = (url: string): string => url.slice(new URL(url).origin.length);
 const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
+/** Input before control, or before the first picture, has no effect. The first picture sets the width of the canvas. */
+async function inControl(page: Page): Promise<void> {
+  await screen(page).locator('#state').filter({ hasText: 'You are in control' }).waitFor();
+  await screen(page).locator('#canvas[width]').waitFor();
+}
+
 async function typeInto(page: Page, text: string): Promise<void> {
   const canvas = screen(page).locator('#canvas');
   await canvas.click({ position: { x: 60, y: 30 } });
@@ -78,11 +83,7 @@ for (const look of SIZES)
     if (shots) await page.screenshot({ path: `${shots}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
-    await eventually('the picture', () =>
-      screen(page)
-        .locator('#canvas')
-        .evaluate(canvas => canvas.clientWidth > 100),
-    );
+    await inControl(page);
     await typeInto(page, '123456');
     if (shots) await page.screenshot({ path: `${shots}/work-${look.width}-${look.colours}.png` });
     assert.equal(await watched.overflows(), false);
@@ -106,11 +107,7 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
   await page.getByRole('button', { name: 'Take control' }).click();
-  await eventually('the picture', () =>
-    screen(page)
-      .locator('#canvas')
-      .evaluate(canvas => canvas.clientWidth > 100),
-  );
+  await inControl(page);
   await typeInto(page, 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
