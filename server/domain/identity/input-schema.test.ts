@@ -69,6 +69,9 @@ test('follows a limited number of references, one inside of the other', () => {
   });
   assert.equal(refusalOf(chain(50)), undefined);
   for (const links of [51, 300]) assert.match(refusalOf(chain(links)) ?? '', /reached through more than 50 references/);
+  const { $defs } = chain(60);
+  const fromTheEnd = Array.from({ length: 60 }, (_, n) => ({ $ref: `#/$defs/${59 - n}` }));
+  assert.match(refusalOf({ allOf: fromTheEnd, $defs: $defs ?? {} }) ?? '', /reached through more than 50 references/);
 });
 
 test('counts repeated references', () => {

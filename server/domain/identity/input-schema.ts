@@ -41,12 +41,21 @@ function assertText(text: string, path: string): void {
   if (text.includes('\0') || !text.isWellFormed()) throw invalid(path, 'has a character that cannot be stored');
 }
 
+interface Counted {
+  readonly schemas: number;
+  /** References of which each is inside of what the one before refers to, from this definition on, with the one that leads to it. */
+  readonly height: number;
+}
+
 /** Counts the schemas of a document, with those that it refers to. Every schema is checked on the way. */
 class Schemas {
   readonly #definitions: JsonObject;
-  readonly #known = new Map<string, number | 'counting'>();
+  readonly #known = new Map<string, Counted | 'counting'>();
   #counted = 0;
+  /** References that lead to the schema that is being counted. */
   #references = 0;
+  /** Of the definition that is being counted, as far as it was read. */
+  #height = 0;
 
   constructor(document: JsonObject) {
     this.#definitions = isObject(document.$defs) ? document.$defs : {};
@@ -69,15 +78,28 @@ class Schemas {
   refer(name: string, path: string): void {
     const known = this.#known.get(name);
     if (known === 'counting') throw invalid(path, 'refers to a schema that contains it');
-    if (known !== undefined) return this.#add(known, path);
+    if (known !== undefined) {
+      this.#descend(known.height, path);
+      return this.#add(known.schemas, path);
+    }
     const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
     if (definition === undefined) throw invalid(path, `refers to ${name}, which $defs does not have`);
-    if (this.#references === REFERENCES_MAX)
-      throw invalid(path, `is reached through more than ${REFERENCES_MAX} references`);
+    const before = this.#height;
+    this.#descend(1, path);
     this.#known.set(name, 'counting');
     this.#references += 1;
-    this.#known.set(name, this.count(definition, path));
+    this.#height = 0;
+    const schemas = this.count(definition, path);
+    const height = this.#height + 1;
     this.#references -= 1;
+    this.#known.set(name, { schemas, height });
+    this.#height = Math.max(before, height);
+  }
+
+  #descend(height: number, path: string): void {
+    if (this.#references + height > REFERENCES_MAX)
+      throw invalid(path, `is reached through more than ${REFERENCES_MAX} references`);
+    this.#height = Math.max(this.#height, height);
   }
 
   #add(schemas: number, path: string): void {
