@@ -95,6 +95,8 @@ export const AUDIT_ACTIONS = [
   'handoff.completed',
   'handoff.cancelled',
   'handoff.expired',
+  'host.drained',
+  'host.undrained',
   'vault.rotated',
   'signing_key.rotated',
 ] as const;

@@ -23,6 +23,7 @@ import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
 import { HANDOFF_OPERATIONS } from './operations/handoffs.ts';
 import { HOST_OPERATIONS } from './operations/host.ts';
 import { IDENTITY_OPERATIONS } from './operations/identity.ts';
+import { INBOX_OPERATIONS } from './operations/inbox.ts';
 import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { INVOCATION_OPERATIONS } from './operations/invocations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
@@ -70,6 +71,7 @@ export const OPERATIONS = {
   ...AGENT_KEY_OPERATIONS,
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
+  ...INBOX_OPERATIONS,
   ...TOKEN_OPERATIONS,
   ...MAIL_OPERATIONS,
   ...AUDIT_OPERATIONS,

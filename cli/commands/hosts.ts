@@ -15,7 +15,7 @@ export interface DrainOptions {
 
 export function listHosts(terminal: Terminal, options: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {
-    const hosts = (await local.listHosts()).map(({ startedAt, isFresh, url, version, ...host }) => ({
+    const hosts = (await local.listHosts()).map(({ startedAt, isFresh, url, version, leaseUntil: _, ...host }) => ({
       ...host,
       ...{ url: url ?? undefined, version: version ?? undefined },
       state: host.state === 'up' && !isFresh ? 'lost' : host.state,

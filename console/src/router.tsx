@@ -10,6 +10,9 @@ import { readCreditView } from './pages/credit-words.ts';
 import { ExtensionsPage } from './pages/extensions.tsx';
 import { HomePage } from './pages/home.tsx';
 import { HostPage } from './pages/host.tsx';
+import { HostsPage } from './pages/hosts.tsx';
+import { InboxPage } from './pages/inbox.tsx';
+import { InboxHomePage } from './pages/inbox-home.tsx';
 import { InvocationPage } from './pages/invocation.tsx';
 import { readInvocationFilters } from './pages/invocation-filters.ts';
 import { InvocationsPage } from './pages/invocations.tsx';
@@ -46,6 +49,15 @@ const overview = createRoute({
     return <OverviewPage key={app} app={app} {...readPeriod(overview.useSearch())} />;
   },
 });
+const inbox = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/inbox',
+  component: function Inbox() {
+    const { app } = inbox.useParams();
+    return <InboxPage key={app} app={app} />;
+  },
+});
+const inboxHome = createRoute({ getParentRoute: under, path: '/inbox', component: InboxHomePage });
 const sessions = createRoute({
   getParentRoute: under,
   path: '/a/$app/sessions',
@@ -210,10 +222,14 @@ const tokens = createRoute({ getParentRoute: under, path: '/tokens', component: 
 const outbox = createRoute({ getParentRoute: under, path: '/outbox', component: OutboxPage });
 const host = createRoute({ getParentRoute: under, path: '/host', component: HostPage });
 
+const hosts = createRoute({ getParentRoute: under, path: '/hosts', component: HostsPage });
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
     overview,
+    inbox,
+    inboxHome,
     sessions,
     operations,
     newOperation,
@@ -238,6 +254,7 @@ export const router = createRouter({
     tokens,
     outbox,
     host,
+    hosts,
   ]),
   basepath: '/console',
   scrollRestoration: true,

@@ -1,5 +1,6 @@
 // The machine, for its operator.
 import { Host, HostExamination } from '../host.ts';
+import { DrainHost, HostList, HostParams, HostSessions, ListedHost } from '../hosts.ts';
 import type { Operation } from '../operation.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
@@ -31,5 +32,50 @@ export const HOST_OPERATIONS = {
     mount: 'native',
     responses: { 200: { description: 'The findings.', schema: HostExamination } },
     errors: ['permission_denied'],
+  },
+  listHosts: {
+    tag: 'Service',
+    method: 'GET',
+    path: '/v1/operator/hosts',
+    summary: 'List hosts',
+    description: `Returns the hosts that share the database, with their state and use. ${FOR_OPERATOR}`,
+    credential: 'account',
+    scopes: READ_APPLICATIONS,
+    isWrite: false,
+    mount: 'native',
+    responses: { 200: { description: 'The hosts.', schema: HostList } },
+    errors: ['permission_denied'],
+  },
+  listHostSessions: {
+    tag: 'Service',
+    method: 'GET',
+    path: '/v1/operator/hosts/{hostId}/sessions',
+    summary: 'List what runs on a host',
+    description: `Returns the sessions of all applications that run on the host, without what is in them. ${FOR_OPERATOR}`,
+    credential: 'account',
+    scopes: READ_APPLICATIONS,
+    isWrite: false,
+    mount: 'native',
+    params: HostParams,
+    responses: { 200: { description: 'The sessions.', schema: HostSessions } },
+    errors: ['permission_denied', 'not_found'],
+  },
+  drainHost: {
+    tag: 'Service',
+    method: 'PATCH',
+    path: '/v1/operator/hosts/{hostId}',
+    summary: 'Drain a host',
+    description:
+      'Decides whether the host gets sessions, as `berth hosts drain` and `undrain` do. Sessions on it go on. Only for the account of the first start, whose person has given a fresh proof.',
+    credential: 'human',
+    stepUp: true,
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: HostParams,
+    body: DrainHost,
+    bodyExample: { draining: true },
+    responses: { 200: { description: 'The host.', schema: ListedHost } },
+    errors: ['permission_denied', 'not_found', 'feature_unavailable'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

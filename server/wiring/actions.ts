@@ -1,15 +1,14 @@
-// The wiring of Actions: sealed contents, proofs by passkeys, and the invocations that execute them.
+// The wiring of Actions: sealed contents, proofs by passkeys, the invocations that execute them, and the inbox of who decides.
 import { ActionAudit } from '../domain/actions/action-audit.ts';
 import { AgentActions } from '../domain/actions/agent-actions.ts';
 import { ApplicationActions } from '../domain/actions/application-actions.ts';
 import { ApprovalProofs } from '../domain/actions/approval-proof.ts';
 import type { EndUsers } from '../domain/actions/approver.ts';
 import { Decisions } from '../domain/actions/decisions.ts';
-import { Following } from '../domain/actions/following.ts';
 import { SealedContent } from '../domain/actions/sealed-content.ts';
 import { actionTasks } from '../domain/actions/tasks.ts';
-import { tellMembers } from '../domain/actions/telling.ts';
 import { fromSession } from '../domain/device/from-session.ts';
+import { Following } from '../domain/following.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Mail } from '../domain/mail/mail.ts';
@@ -19,12 +18,13 @@ import { passkeyJwk } from '../engines/authenticators/public-jwk.ts';
 import { machineAddresses } from '../engines/egress/this-machine.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
+import { openInbox } from './inbox.ts';
 import type { openInvocations } from './invocations.ts';
 
 export interface ActionsDeps {
   readonly invocations: Pick<ReturnType<typeof openInvocations>, 'service' | 'catalogue'>;
   readonly applications: Pick<Applications, 'require'>;
-  readonly mail: Pick<Mail, 'queue'>;
+  readonly mail: Mail;
   /** Absent: no end user can approve. */
   readonly endUsers?: EndUsers;
 }
@@ -40,7 +40,7 @@ export async function openActions(
   const { store, vault, secret, config, prompt, departures } = foundation;
   const audit = new ActionAudit(foundation.audit);
   const content = new SealedContent(vault);
-  const following = await Following.open({ store, clock });
+  const following = await Following.open('action_changed', { store, clock });
   const proofs = new ApprovalProofs({
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
@@ -48,17 +48,21 @@ export async function openActions(
   const decisions = new Decisions({ ...common, catalogue: invocations.catalogue, proofs, prompt });
   const agent = new AgentActions({
     ...{ ...common, following, invocations: invocations.service },
-    tell: (row, title) => tellMembers({ store, mail, publicUrl: config.publicUrl, log: runtime.log }, row, title),
     ...(endUsers ? { endUsers } : {}),
   });
   const isThisMachine = machineAddresses(clock);
   const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
   const cursors = new Cursors(secret, clock);
   const ofApplication = new ApplicationActions({ store, applications, decisions, isFromSession, cursors, clock });
+  const inbox = await openInbox(runtime, foundation, { mail, catalogue: invocations.catalogue });
   return {
     service: { agent, ofApplication },
     decisions,
-    tasks: actionTasks({ ...runtime, store, keys: store.keys, agent, audit }),
-    close: () => following.close(),
+    inbox: inbox.service,
+    tasks: [...actionTasks({ ...runtime, store, keys: store.keys, agent, audit }), ...inbox.tasks],
+    close: async () => {
+      await following.close();
+      await inbox.close();
+    },
   };
 }

@@ -1,6 +1,7 @@
 // The wiring of the host: its readings come from the operating system and from the parts of the server.
 import { availableParallelism } from 'node:os';
 import { HOST_SAMPLE_MS, Host } from '../domain/host/host.ts';
+import { Hosts } from '../domain/host/hosts.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { thisMachine } from '../engines/slots/capacity.ts';
 import { examine } from '../engines/slots/doctor.ts';
@@ -45,7 +46,11 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
     ready: async () => ({ checks: [...(await readiness(foundation, sessions.pool)).checks] }),
     examine: async () => [...(await examine(slotOptions(config, runtime)))],
   });
-  return { service, tasks: [{ name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() }] };
+  const hosts = new Hosts({
+    ...{ rows: store.hosts, accounts: store.accounts, audit: foundation.audit, host: runtime.host, version: version() },
+    leaseMs: foundation.fleet.leaseMs,
+  });
+  return { service, hosts, tasks: [{ name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() }] };
 }
 
 export type OpenedHost = ReturnType<typeof openHost>;

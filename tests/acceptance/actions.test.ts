@@ -194,15 +194,6 @@ test('members list Actions, and who may not decide sees no page', async () => {
   );
 });
 
-test('those who may decide get a mail, without the words of the agent', async () => {
-  const { stdout } = await server.berth('outbox', '--json');
-  const mails: ReadonlyArray<{ to: string; subject: string; text: string }> = JSON.parse(stdout);
-  const about = mails.filter(({ subject }) => subject.startsWith('To approve: Cancel an order'));
-  assert.deepEqual([...new Set(about.map(({ to }) => to))].sort(), ['ada@example.com', 'admin@example.com']);
-  for (const { text } of about) assert.match(text, /\/approve\/[0-9a-f-]{36}/);
-  assert.ok(!about.some(({ text }) => text.includes('customer')));
-});
-
 test('decisions and executions are events, in the order in which they happened, and who decided is in them', async () => {
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);

@@ -57,6 +57,7 @@ const OTHERS: readonly Place[] = [
   [path(`/sessions/${session.id}?tab=files`), 'Session'],
   [path(`/sessions/${session.id}?tab=replay`), 'Session'],
   [path(`/sessions/${session.id}?tab=connect`), 'Session'],
+  [path('/inbox'), 'Inbox'],
   [path('/operations'), 'Operations'],
   [path('/operations/new'), 'New operation'],
   [path('/operations/orders.cancel'), 'orders.cancel'],
@@ -79,6 +80,7 @@ const OTHERS: readonly Place[] = [
   ['/console/account', 'Account'],
   ['/console/applications', 'Applications'],
   ['/console/tokens', 'Access tokens'],
+  ['/console/hosts', 'Hosts'],
   ['/console/host', 'This host'],
 ];
 
@@ -137,8 +139,8 @@ test('on a small screen, the menu opens the navigation and closes again', () =>
     const { page } = watched;
     await page.getByRole('button', { name: 'Menu' }).click();
     assert.deepEqual(await watched.findings(), []);
-    await page.getByRole('dialog').getByRole('link', { name: 'This host' }).click();
-    await page.getByRole('heading', { name: 'This host' }).waitFor();
+    await page.getByRole('dialog').getByRole('link', { name: 'Hosts' }).click();
+    await page.getByRole('heading', { name: 'Hosts', exact: true }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 

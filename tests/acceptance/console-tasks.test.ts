@@ -4,15 +4,19 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type FrameLocator, type Locator, type Page } from 'playwright-core';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxOf, kill } from '../faults/victims.ts';
-import { Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, consoleLink, DESK, openWatched } from '../harness/console.ts';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { consoleIsBuilt, consoleLink, DESK, openWatched, signInByHand } from '../harness/console.ts';
+import { readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { rowsOf } from '../harness/other-person.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { inventPast, inventSessions } from '../harness/past.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -33,7 +37,7 @@ const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_
 await inventSessions(server, 2_000);
 await inventPast(server);
 const link = consoleLink(server);
-const start = `${server.url}/console/`;
+await Person.owner(server);
 
 /** Counts what the user does. Waiting and reading are no steps. */
 class User {
@@ -78,13 +82,29 @@ class User {
   }
 }
 
-function task(name: string, stepsMax: number, work: (user: User) => Promise<void>): void {
+interface SignIn {
+  readonly origin: string;
+  readonly by: (page: Page) => Promise<unknown>;
+}
+
+const WITH_TOKEN: SignIn = { origin: server.url, by: page => page.goto(link) };
+
+/** Approvals and hand-offs are for people, not for tokens. Their pages move to this name of loopback. */
+const AS_PERSON: SignIn = {
+  origin: server.url.replace('127.0.0.1', 'localhost'),
+  by: async page => {
+    await page.goto(`${AS_PERSON.origin}/console/`);
+    await signInByHand(page, 'ada@example.com', PASSWORD);
+  },
+};
+
+function task(name: string, stepsMax: number, work: (user: User) => Promise<void>, signIn = WITH_TOKEN): void {
   test(`${name}: ${stepsMax} steps`, async t => {
-    const watched = await openWatched(DESK, server.url);
+    const watched = await openWatched(DESK, signIn.origin);
     try {
-      await watched.page.goto(link);
+      await signIn.by(watched.page);
       await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
-      await watched.page.goto(start);
+      await watched.page.goto(`${signIn.origin}/console/`);
       await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
       const user = new User(watched.page);
       await work(user);
@@ -204,6 +224,56 @@ task('find out what the key of the shop agent used this week', 2, async user => 
   await user.click(page.getByRole('button', { name: 'By agent key' }));
   await page.getByRole('row', { name: /^shop agent 1 / }).waitFor();
 });
+
+task(
+  'an agent waits for your yes: find and approve it',
+  2,
+  async user => {
+    const { page } = user;
+    const owner = await Owner.of(server);
+    await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'owner', title: 'Cancel an order' }));
+    const grants = [{ operationId: 'orders.cancel' }];
+    const agent = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants })).key);
+    const { jobId } = await agent.prepared('orders.cancel', { input: { orderId: 'A-7' } });
+    await user.click(page.getByRole('link', { name: 'Inbox 1 waiting for you' }));
+    await user.click(page.getByRole('button', { name: 'Approve' }));
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    assert.equal((await agent.read(jobId)).body.status, 'approved');
+  },
+  AS_PERSON,
+);
+
+task(
+  'an agent needs a code: take over from it, type it, and give back',
+  6,
+  async user => {
+    const { page } = user;
+    const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+    const session = await server.createSession({ keepAlive: true }, key);
+    const agent = await visit(session, '/sign-in-with');
+    await agent.setContent(
+      '<body style="margin:0"><input id=code style="position:absolute;left:20px;top:20px;width:300px;height:40px">',
+    );
+    const { id } = await requestHandoff(server, key, session.id, { reason: 'otp' });
+    await user.click(page.getByRole('link', { name: 'Inbox 1 waiting for you' }));
+    await user.click(page.getByRole('link', { name: 'Help the agent' }));
+    await user.click(page.getByRole('button', { name: 'Take control' }));
+    const view = page.frameLocator('iframe[title="The browser"]');
+    await view.locator('#canvas').waitFor();
+    await eventually('the picture', () =>
+      view.locator('#canvas').evaluate(canvas => Number(canvas.getAttribute('width')) > 0),
+    );
+    await user.clickInside(view, 100, 40);
+    user.steps += 1;
+    await page.keyboard.type('1234');
+    await user.click(page.getByRole('button', { name: 'Done' }));
+    await page.getByRole('heading', { name: 'Thank you' }).waitFor();
+    assert.equal(await agent.inputValue('#code'), '1234');
+    assert.equal((await readHandoff(server, key, id)).status, 'completed');
+    await server.release(session.id);
+  },
+  AS_PERSON,
+);
 
 task('take over, sign in through a popup, give back', 7, async user => {
   const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'needs-a-human' } });

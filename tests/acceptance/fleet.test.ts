@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { ErrorBody } from '../../contract/common.ts';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
 import type { ClaimedHandoff } from '../../contract/handoffs.ts';
+import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
@@ -14,6 +16,7 @@ import { ask } from '../harness/http.ts';
 import { ownerToken, readLimits } from '../harness/limits.ts';
 import { onPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
+import { Person } from '../harness/person.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
@@ -22,6 +25,7 @@ import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
+const HOSTS = '/v1/operator/hosts';
 const BYTES = randomBytes(200_000);
 
 const pages = await openPages({
@@ -356,4 +360,27 @@ describe('a host that does not fit is refused at its start, with the cure', () =
     }
     assert.equal((await one.api('GET', SESSIONS)).status, 200, 'hosts that run do not notice');
   });
+});
+
+test('the operator sees all hosts and what runs on each, and drains one, which then gets no session', async () => {
+  const operator = await Person.owner(one);
+  const list = async (): Promise<HostList> => (await operator.get<HostList>(HOSTS)).body;
+  const { isAlone, data } = await list();
+  assert.deepEqual([isAlone, data.map(({ slots }) => slots).toSorted()], [false, [0, 2, 2]]);
+  assert.deepEqual([...new Set(data.map(({ state }) => state))], ['up']);
+  assert.ok(data.every(({ heardAt, url, version }) => heardAt && url && version));
+  const own = data.find(({ isThis }) => isThis) ?? assert.fail();
+  const other = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
+  const drained = await operator.send<ListedHost>('PATCH', `${HOSTS}/${other.id}`, { draining: true });
+  assert.deepEqual([drained.status, drained.body.draining], [200, true], drained.text);
+  await eventually('the drain to be known', async () => (await list()).data.some(({ draining }) => draining));
+  const made = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
+  const on = async (host: string): Promise<string[]> =>
+    (await operator.get<HostSessions>(`${HOSTS}/${host}/sessions`)).body.data.map(({ id }) => id);
+  assert.deepEqual((await on(own.id)).toSorted(), made.map(({ id }) => id).toSorted());
+  assert.deepEqual(await on(other.id), []);
+  assert.equal((await operator.send('PATCH', `${HOSTS}/${other.id}`, { draining: false })).status, 200);
+  for (const { id } of made) await one.release(id);
+  const stranger = await one.api<ErrorBody>('PATCH', `${HOSTS}/${other.id}`, { body: { draining: true } });
+  assert.equal(stranger.status, 401, 'an agent key');
 });

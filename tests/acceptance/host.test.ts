@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Host, HostExamination } from '../../contract/host.ts';
+import type { HostList, HostSessions } from '../../contract/hosts.ts';
 import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, PHONE_DARK, signedIn } from '../harness/console.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { otherPerson } from '../harness/other-person.ts';
+import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const PATH = '/v1/operator/host';
+const HOSTS = '/v1/operator/hosts';
 const MINUTE_MS = 60_000;
 
 await consoleIsBuilt();
@@ -44,6 +47,25 @@ test('the operator sees what the machine and the server do, now and in the last 
   await server.release(id);
 });
 
+test('on one machine the list of hosts has this one, alone, with what runs on it, and it is not drained', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const { status, body, text } = await server.api<HostList>('GET', HOSTS, { key: token });
+  assert.equal(status, 200, text);
+  const [host, ...others] = body.data;
+  assert.deepEqual([body.isAlone, others, host?.isThis, host?.state, host?.used], [true, [], true, 'alone', 1]);
+  const sessions = await server.api<HostSessions>('GET', `${HOSTS}/${host?.id}/sessions`, { key: token });
+  assert.deepEqual(
+    sessions.body.data.map(one => [one.id, one.applicationName, one.status]),
+    [[id, 'Default', 'RUNNING']],
+  );
+  const none = await server.api<ErrorBody>('GET', `${HOSTS}/${server.applicationId}/sessions`, { key: token });
+  assert.deepEqual([none.status, none.body.code], [404, 'not_found']);
+  const operator = await Person.owner(server);
+  const drained = await operator.send<ErrorBody>('PATCH', `${HOSTS}/${host?.id}`, { draining: true });
+  assert.deepEqual([drained.status, drained.body.code], [422, 'feature_unavailable'], drained.text);
+  await server.release(id);
+});
+
 test('requests at the same time get the same examination, and sessions go on', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
@@ -66,6 +88,8 @@ test('another account, and a token that is restricted to an application, are ref
   for (const [method, path] of [
     ['GET', PATH],
     ['POST', `${PATH}/examination`],
+    ['GET', HOSTS],
+    ['GET', `${HOSTS}/${server.applicationId}/sessions`],
   ] as const) {
     const answers = [
       await server.api<ErrorBody>(method, path, { key: restricted.body.token }),
@@ -87,3 +111,18 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await page.getByText('system tools').waitFor();
       await watched.assertSound();
     }));
+
+test('the page of the hosts says that it is alone, and shows what runs on it', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+    await signedIn(server, link, look, async watched => {
+      const { page } = watched;
+      await page.goto(`${server.url}/console/hosts`);
+      await page.getByText('This host is alone.').waitFor();
+      await page.getByRole('button', { name: 'What runs here (1)' }).click();
+      await page.getByRole('link', { name: 'Default' }).waitFor();
+      await page.getByText(id).waitFor();
+      await watched.assertSound();
+    });
+  await server.release(id);
+});

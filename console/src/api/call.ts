@@ -109,7 +109,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
 }
 
 async function credential(kind: string, app: string | undefined): Promise<Record<string, string>> {
-  if (kind === 'account') return accountHeaders();
+  if (kind === 'account' || kind === 'agentKeyOrAccount') return accountHeaders();
   if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await agentKey(app)}` };
   return {};
 }

@@ -145,6 +145,75 @@ export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocatio
     refetchInterval: INVOCATIONS_EVERY_MS,
   });
 
+const WAITING_MAX = 100;
+const HISTORY_PER_PAGE = 50;
+/** What changes is announced (live-inbox.ts). This is for signing in with a token, which is told of nothing. */
+const INBOX_EVERY_MS = 30_000;
+
+/** What waits, whoever it waits for. */
+export const waitingQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['inbox', app, 'waiting'],
+    queryFn: async ({ signal }) => {
+      const [params, limit] = [{ appId: app }, WAITING_MAX];
+      const [actions, requested, claimed] = await Promise.all([
+        call('listApplicationActions', { params, query: { limit, status: 'awaiting_approval' }, signal }),
+        call('listHandoffs', { params, query: { limit, status: 'requested' }, signal }),
+        call('listHandoffs', { params, query: { limit, status: 'claimed' }, signal }),
+      ]);
+      return { actions: actions.data, handoffs: [...requested.data, ...claimed.data] };
+    },
+    refetchInterval: INBOX_EVERY_MS,
+  });
+
+export const actionsQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['inbox', app, 'actions'],
+    queryFn: ({ signal, pageParam }) =>
+      call('listApplicationActions', {
+        params: { appId: app },
+        query: pageOf(HISTORY_PER_PAGE, pageParam),
+        signal,
+      }),
+  });
+
+export const handoffsQuery = (app: string) =>
+  infiniteQueryOptions({
+    ...PAGED,
+    queryKey: ['inbox', app, 'handoffs'],
+    queryFn: ({ signal, pageParam }) =>
+      call('listHandoffs', { params: { appId: app }, query: pageOf(HISTORY_PER_PAGE, pageParam), signal }),
+  });
+
+/** Of a hand-off that is open: it says where the page stands. */
+export const handoffQuery = (app: string, id: string) =>
+  queryOptions({
+    queryKey: ['inbox', app, 'handoff', id],
+    queryFn: ({ signal }) => call('readHandoff', { params: { appId: app, id }, signal }),
+    retry: false,
+  });
+
+const HOSTS_EVERY_MS = 5_000;
+
+export const hostsQuery = queryOptions({
+  queryKey: ['hosts'],
+  queryFn: ({ signal }) => call('listHosts', { signal }),
+  refetchInterval: HOSTS_EVERY_MS,
+});
+
+export const hostSessionsQuery = (hostId: string) =>
+  queryOptions({
+    queryKey: ['hosts', hostId, 'sessions'],
+    queryFn: ({ signal }) => call('listHostSessions', { params: { hostId }, signal }),
+    refetchInterval: HOSTS_EVERY_MS,
+  });
+
+export const notificationsQuery = queryOptions({
+  queryKey: ['notifications'],
+  queryFn: ({ signal }) => call('readNotifications', { signal }),
+});
+
 /** Read again until it has ended. */
 export const invocationQuery = (app: string, id: string) =>
   queryOptions({

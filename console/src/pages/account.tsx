@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CurrentAccount, SignedInSession } from '../../../contract/sign-in.ts';
-import { call } from '../api/call.ts';
+import { call, offers } from '../api/call.ts';
 import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { accountQuery, signedInSessionsQuery } from '../api/queries.ts';
 import { AuthenticatorDialog } from '../people/authenticator-dialog.tsx';
@@ -16,6 +16,7 @@ import { FormDialog } from '../ui/form-dialog.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
+import { Notifications } from './notifications.tsx';
 
 export function AccountPage() {
   const { data: account, error, refetch } = useQuery(accountQuery);
@@ -30,6 +31,7 @@ export function AccountPage() {
           <Profile account={account} />
           <Passkeys account={account} />
           <Authenticator account={account} />
+          {offers('readNotifications') && <Notifications />}
           <Sessions />
         </div>
       ) : (

@@ -3,14 +3,14 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { AuditAction, AuditEntry } from '../../../contract/audit.ts';
 import { auditQuery } from '../api/queries.ts';
-import { Choice } from '../ui/choice.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { More } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
-import { createdAfter, isSessionId as isUuid, readFilters, SINCE, type Since } from './session-filters.ts';
+import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
+import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 /** Actions within an application. Those of people and of the installation are not shown here. */
 const ACTIONS = [
@@ -61,20 +61,14 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
       }
     >
       <div className="mb-3 flex flex-wrap items-center gap-2">
-        <Choice label="Action" value={action} choose={next => apply({ action: next })} any="Any action">
-          {ACTIONS.map(one => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </Choice>
-        <Choice label="When" value={since} choose={next => apply({ since: next })} any="Any time">
-          {Object.entries(SINCE).map(([one, { name: words }]) => (
-            <option key={one} value={one}>
-              {words}
-            </option>
-          ))}
-        </Choice>
+        <WordChoice
+          label="Action"
+          value={action}
+          choose={next => apply({ action: next })}
+          any="Any action"
+          words={ACTIONS.map(one => [one, one])}
+        />
+        <SinceChoice value={since} choose={next => apply({ since: next })} />
         {actor && (
           <button
             type="button"

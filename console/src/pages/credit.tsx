@@ -5,7 +5,6 @@ import type { ReactNode } from 'react';
 import type { CreditEntry, Credits, Reservation } from '../../../contract/credits.ts';
 import { creditEntriesQuery, creditQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
-import { Choice } from '../ui/choice.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { More } from '../ui/more.tsx';
 import { Page, Panel } from '../ui/page.tsx';
@@ -14,8 +13,8 @@ import { Ago } from '../ui/time.tsx';
 import { CreditUse } from './credit-use.tsx';
 import { type CreditView, ENTRY_WORDS, entriesAsked, readCreditView } from './credit-words.ts';
 import { creditWords } from './invocation-words.tsx';
-import { SINCE } from './session-filters.ts';
 import { TopUp } from './top-up.tsx';
+import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 export function CreditPage({ app, view }: { readonly app: string; readonly view: CreditView }) {
   const { data, error, refetch } = useQuery(creditQuery(app));
@@ -146,20 +145,14 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
       <div className="mb-3 flex flex-wrap items-center justify-between gap-3">
         <h2 className="text-base font-semibold">Ledger</h2>
         <search aria-label="Filters of the ledger" className="flex flex-wrap gap-2">
-          <Choice label="Entry" value={view.type} choose={type => apply({ type })} any="Any entry">
-            {Object.entries(ENTRY_WORDS).map(([type, word]) => (
-              <option key={type} value={type}>
-                {word}
-              </option>
-            ))}
-          </Choice>
-          <Choice label="When" value={view.since} choose={since => apply({ since })} any="Any time">
-            {Object.entries(SINCE).map(([since, { name }]) => (
-              <option key={since} value={since}>
-                {name}
-              </option>
-            ))}
-          </Choice>
+          <WordChoice
+            label="Entry"
+            value={view.type}
+            choose={type => apply({ type })}
+            any="Any entry"
+            words={Object.entries(ENTRY_WORDS)}
+          />
+          <SinceChoice value={view.since} choose={since => apply({ since })} />
         </search>
       </div>
       <ListPanel

@@ -1,42 +1,37 @@
 // The machine and the server process, for the operator.
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { Host, HostExamination, HostSample } from '../../../contract/host.ts';
 import { call } from '../api/call.ts';
-import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { BarChart } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { Failed, FormError, Loading } from '../ui/states.tsx';
 import { bytesWords, fullTime } from '../ui/time.tsx';
+import { ForOperator } from './for-operator.tsx';
 
 const LOOK_MS = 5_000;
 /** Of a chart; readings are put together so that there are at most so many. */
 const BARS_MAX = 60;
 
-export function HostPage() {
-  const account = useQuery(accountQuery);
-  return (
-    <Page title="This host" about="The machine and the server process, with all its applications.">
-      {account.error && !account.data ? (
-        <Failed error={account.error} retry={() => void account.refetch()} />
-      ) : !account.data ? (
-        <Panel>
-          <Loading what="the account" rows={3} />
-        </Panel>
-      ) : account.data.isOperator ? (
-        <OperatorsView />
-      ) : (
-        <Panel>
-          <Empty icon="host" title="Only for the operator">
-            The host concerns all applications, so only the account of the first start sees it.
-          </Empty>
-        </Panel>
-      )}
-    </Page>
-  );
-}
+export const HostPage = () => (
+  <Page
+    title="This host"
+    about="The machine and the server process that answer this page, with all their applications."
+    above={
+      <Link to="/hosts" className="mb-3 inline-flex items-center gap-1 text-sm text-soft hover:text-ink">
+        <Icon name="back" size={16} />
+        Hosts
+      </Link>
+    }
+  >
+    <ForOperator>
+      <OperatorsView />
+    </ForOperator>
+  </Page>
+);
 
 function OperatorsView() {
   const { data, error, refetch } = useQuery({

@@ -4,7 +4,6 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Invocation } from '../../../contract/invocations.ts';
 import { invocationsQuery, keysQuery, operationNamesQuery } from '../api/queries.ts';
-import { Choice } from '../ui/choice.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { More } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
@@ -12,7 +11,7 @@ import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type InvocationFilters, invocationsAsked, readInvocationFilters, STATUS_WORDS } from './invocation-filters.ts';
 import { creditWords, InvocationState, lapseWords } from './invocation-words.tsx';
-import { SINCE } from './session-filters.ts';
+import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 export function InvocationsPage({ app, filters }: { readonly app: string; readonly filters: InvocationFilters }) {
   const asked = invocationsAsked(filters, Date.now());
@@ -79,40 +78,29 @@ function Filters({
   };
   return (
     <search aria-label="Filters" className="mb-3 flex flex-wrap items-center gap-2">
-      <Choice label="State" value={filters.state} choose={state => apply({ state })} any="Any state">
-        {Object.entries(STATUS_WORDS).map(([state, { word }]) => (
-          <option key={state} value={state}>
-            {word}
-          </option>
-        ))}
-      </Choice>
-      <Choice
+      <WordChoice
+        label="State"
+        value={filters.state}
+        choose={state => apply({ state })}
+        any="Any state"
+        words={Object.entries(STATUS_WORDS).map(([state, { word }]) => [state, word])}
+      />
+      <WordChoice
         label="Operation"
         value={operation}
         choose={next => apply({ operation: next })}
         any="Any operation"
         approach={() => setNeedsOperations(true)}
-      >
-        {operations.map(one => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </Choice>
-      <Choice label="Agent key" value={filters.key} choose={key => apply({ key })} any="Any agent key">
-        {keys.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </Choice>
-      <Choice label="When" value={filters.since} choose={since => apply({ since })} any="Any time">
-        {Object.entries(SINCE).map(([since, { name }]) => (
-          <option key={since} value={since}>
-            {name}
-          </option>
-        ))}
-      </Choice>
+        words={operations.map(one => [one, one])}
+      />
+      <WordChoice
+        label="Agent key"
+        value={filters.key}
+        choose={key => apply({ key })}
+        any="Any agent key"
+        words={keys.map(({ id, name }) => [id, name])}
+      />
+      <SinceChoice value={filters.since} choose={since => apply({ since })} />
     </search>
   );
 }

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignedIn, signInState } from '../api/credentials.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, buttonClass } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
 import {
   claimHandoff,
@@ -15,29 +15,16 @@ import {
   renewLease,
   takePlace,
 } from './handoff-calls.ts';
+import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from './handoff-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
 import { Surface } from './surface.tsx';
 
-/** As the contract says of text that agents write. */
-const SHOWN_MAX = 280;
-/** They would show a text in another order than it has. */
-const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const RENEWALS_PER_LEASE = 3;
 /** After a renewal that got no answer. */
 const RENEW_AGAIN_MS = 2_000;
 const NO_ANSWER = 'Berth does not answer at the moment. You keep control if it is back soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
-
-const REASONS: Readonly<Record<Handoff['reason'], string>> = {
-  login: 'Sign in',
-  otp: 'Enter a code',
-  captcha: 'Solve a captcha',
-  payment: 'Make a payment',
-  consent: 'Give consent',
-  review: 'Look something over',
-  other: 'Help an agent',
-};
 
 export function HandoffPage() {
   const [place] = useState(takePlace);
@@ -65,7 +52,16 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
     else sessionStorage.removeItem(leaseKey(place));
     setLease(claimed);
   };
-  if (over) return <Surface title={over.title} about={over.about} />;
+  if (over)
+    return (
+      <Surface title={over.title} about={over.about}>
+        {place.secret === undefined && (
+          <a href={`/console/a/${place.app}/inbox`} className={buttonClass()}>
+            Back to the inbox
+          </a>
+        )}
+      </Surface>
+    );
   if (!lease) return <Request place={place} claimed={hold} />;
   return (
     <Work
@@ -114,7 +110,7 @@ function Request({
   };
   return (
     <Surface
-      title={REASONS[handoff.reason]}
+      title={HANDOFF_REASONS[handoff.reason]}
       about={
         <>
           An agent of <strong>{handoff.applicationName ?? 'an application'}</strong> asks you to take control of its
@@ -127,7 +123,7 @@ function Request({
         <dl className="grid grid-cols-[110px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
           <Fact name="Page">{handoff.pageOrigin ?? 'No page is open yet'}</Fact>
           {handoff.allowedOrigins && <Fact name="Only these sites">{handoff.allowedOrigins.join(', ')}</Fact>}
-          <Fact name="Recording">{RECORDS[handoff.record]}</Fact>
+          <Fact name="Recording">{HANDOFF_RECORDS[handoff.record]}</Fact>
         </dl>
         <p className="text-sm text-soft">
           The browser belongs to the application. Type a secret only if you trust the application and the page above.
@@ -151,16 +147,10 @@ const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> 
   session_ended: 'The browser has been closed.',
 };
 
-const RECORDS: Readonly<Record<Handoff['record'], string>> = {
-  mask: 'What you do is hidden from the recording and from the agent.',
-  pause: 'Nothing is recorded, and the agent cannot read the page.',
-  keep: 'What you do is recorded, and the agent can read the page.',
-};
-
 const AgentSays = ({ text }: { readonly text: string }) => (
   <section className="rounded-lg border border-line bg-raised p-4">
     <h2 className="mb-2 text-sm font-semibold">The agent says</h2>
-    <p className="break-words whitespace-pre-line">{text.replace(BIDI, '').slice(0, SHOWN_MAX)}</p>
+    <p className="break-words whitespace-pre-line">{agentText(text)}</p>
   </section>
 );
 
@@ -218,7 +208,7 @@ function Work({
       <header className="border-b border-line bg-raised px-4 py-2.5">
         <h1 className="text-xs font-semibold text-soft">You have control. The agent says:</h1>
         <p className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line">
-          {lease.instructions.replace(BIDI, '').slice(0, SHOWN_MAX)}
+          {agentText(lease.instructions)}
         </p>
       </header>
       <iframe

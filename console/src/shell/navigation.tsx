@@ -3,16 +3,19 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { offers } from '../api/call.ts';
 import { signOut } from '../api/credentials.ts';
+import { useInbox, waitingIn } from '../api/live-inbox.ts';
 import { accountQuery, applicationsQuery } from '../api/queries.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { OUTBOX, PAGES, SERVICE_PAGES } from './places.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
+import { WaitingMark } from './waiting-mark.tsx';
 
 const ENTRY =
   'flex h-10 md:h-7 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
 
 export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
+  const inbox = useInbox();
   const isOperator = useQuery(accountQuery).data?.isOperator === true && offers('listMails');
   return (
     <div className="flex h-full flex-col gap-5">
@@ -30,6 +33,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
               >
                 <Icon name={icon} />
                 {name}
+                {to === '/a/$app/inbox' && <WaitingMark count={waitingIn(inbox, app)} />}
               </Link>
             </li>
           ))}
@@ -67,6 +71,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
 
 function ApplicationChoice({ app }: { readonly app: string }) {
   const { data } = useQuery(applicationsQuery);
+  const inbox = useInbox();
   const navigate = useNavigate();
   return (
     <div className="relative">
@@ -82,6 +87,7 @@ function ApplicationChoice({ app }: { readonly app: string }) {
         {(data?.data ?? []).map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
+            {id !== app && waitingIn(inbox, id) > 0 && ` (${waitingIn(inbox, id)} waiting)`}
           </option>
         ))}
       </select>

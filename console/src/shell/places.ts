@@ -3,6 +3,7 @@ import type { IconName } from '../ui/icon.tsx';
 
 /** Pages of an application, each with the operation that it requires. */
 export const PAGES = [
+  { to: '/a/$app/inbox', icon: 'inbox', name: 'Inbox', needs: 'listApplicationActions' },
   { to: '/a/$app', icon: 'overview', name: 'Overview', needs: 'readApplicationUsage' },
   { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
   { to: '/a/$app/operations', icon: 'operations', name: 'Operations', needs: 'listConfiguredOperations' },
@@ -25,7 +26,7 @@ export const SERVICE_PAGES = [
   { to: '/account', icon: 'account', name: 'Account' },
   { to: '/applications', icon: 'applications', name: 'Applications' },
   { to: '/tokens', icon: 'tokens', name: 'Access tokens' },
-  { to: '/host', icon: 'host', name: 'This host' },
+  { to: '/hosts', icon: 'host', name: 'Hosts' },
 ] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string }>;
 
 /** Only for the operator. */

@@ -3,15 +3,18 @@ import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';
 import { onSignedIn, signInState } from '../api/credentials.ts';
+import { useInbox, useLiveInbox, waitingInAll } from '../api/live-inbox.ts';
 import { SignInForm } from '../people/sign-in-form.tsx';
 import { StepUpDialog } from '../people/step-up-dialog.tsx';
 import { Surface } from '../people/surface.tsx';
 import { IconButton } from '../ui/button.tsx';
-import { Mark } from '../ui/icon.tsx';
+import { Icon, Mark } from '../ui/icon.tsx';
 import { CommandPalette, PaletteButton } from './command-palette.tsx';
+import { InboxNotice } from './inbox-notice.tsx';
 import { Navigation } from './navigation.tsx';
 import { recentApplication, rememberApplication } from './recent-application.ts';
 import { SwitchSignIn } from './switch-sign-in.tsx';
+import { WaitingMark } from './waiting-mark.tsx';
 
 export function Shell() {
   const state = useSyncExternalStore(onSignedIn, signInState);
@@ -36,6 +39,7 @@ function Frame() {
   const app = params.app ?? recentApplication();
   const [isFinding, setFinding] = useState(false);
   if (params.app) rememberApplication(params.app);
+  useLiveInbox();
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[232px_minmax(0,1fr)]">
       <a
@@ -47,6 +51,7 @@ function Frame() {
       <header className="sticky top-0 z-30 flex h-13 items-center justify-between border-b border-line bg-paper px-4 md:hidden">
         <Brand />
         <span className="flex">
+          <InboxButton />
           <IconButton label="Go to" icon="search" onClick={() => setFinding(true)} />
           <Menu app={app} />
         </span>
@@ -62,6 +67,7 @@ function Frame() {
         </div>
       </nav>
       <CommandPalette app={app} open={isFinding} setOpen={setFinding} />
+      <InboxNotice />
       <main id="main" tabIndex={-1} className="min-w-0 outline-none">
         <Outlet />
       </main>
@@ -75,6 +81,18 @@ const Brand = () => (
     Berth
   </Link>
 );
+
+/** On small screens, where the navigation is behind a button: only while something waits. */
+function InboxButton() {
+  const count = waitingInAll(useInbox());
+  return count === 0 ? null : (
+    <Link to="/inbox" className="flex h-9 items-center gap-1.5 rounded-md px-2 text-soft hover:bg-sunk hover:text-ink">
+      <Icon name="inbox" />
+      <span className="sr-only">Inbox</span>
+      <WaitingMark count={count} />
+    </Link>
+  );
+}
 
 function Menu({ app }: { readonly app: string | undefined }) {
   const [open, setOpen] = useState(false);

@@ -37,6 +37,17 @@ export function Ago({ time }: { readonly time: string }) {
   );
 }
 
+/** Time that is left, such as `4 min left`, with the exact time as a tooltip. */
+export function Left({ until }: { readonly until: string }) {
+  const now = useNow();
+  const seconds = (Date.parse(until) - now) / 1000;
+  return (
+    <time dateTime={until} title={`${fullTime(until)}\n${utcTime(until)}`} className="whitespace-nowrap">
+      {leftWords(seconds)}
+    </time>
+  );
+}
+
 /** The duration from one time to another, or until now. */
 export function Lasting({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
@@ -50,6 +61,14 @@ export function agoWords(seconds: number): string {
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ago`;
   if (seconds < DAY) return `${Math.floor(seconds / HOUR)} h ago`;
   return `${Math.floor(seconds / DAY)} d ago`;
+}
+
+export function leftWords(seconds: number): string {
+  if (seconds <= 0) return 'time is over';
+  if (seconds < MINUTE) return 'less than a minute left';
+  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min left`;
+  if (seconds < 2 * DAY) return `${Math.floor(seconds / HOUR)} h left`;
+  return `${Math.floor(seconds / DAY)} days left`;
 }
 
 /** `1:02:03`, `4:05`, `0:07`. */

@@ -18,13 +18,13 @@ import { type ActionId, isUuid, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Granted } from '../configured-operations/callable.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
+import type { Following } from '../following.ts';
 import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations, Invoked, InvokeOptions } from '../invocations/invocations.ts';
 import { type ActionAudit, byAgent } from './action-audit.ts';
 import type { EndUsers } from './approver.ts';
 import { contentOf, digestOfContent, likenessOf } from './content.ts';
-import type { Following } from './following.ts';
 import { plainReason } from './rendering.ts';
 import type { SealedContent } from './sealed-content.ts';
 import { assertNotOver, digestMismatch, isOpen, statusAt } from './state.ts';
@@ -45,8 +45,6 @@ export interface AgentActionsParts {
   readonly audit: ActionAudit;
   /** Absent: the installation has no end users, so none can approve. */
   readonly endUsers?: EndUsers;
-  /** Tells those who may decide. */
-  readonly tell: (row: ActionRow, title: string) => Promise<void>;
   readonly clock: Clock;
   readonly secret: Secret;
   readonly publicUrl: string;
@@ -69,7 +67,7 @@ export class AgentActions {
     idempotencyKey: string | undefined,
   ): Promise<{ readonly action: Action; readonly isReplayed: boolean }> {
     assertOwn(caller, appId);
-    const { invocations, store, audit, tell } = this.#parts;
+    const { invocations, store, audit } = this.#parts;
     if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
     const granted = await invocations.granted(caller, operationId, request.revision);
     if (idempotencyKey === undefined) throw keyRequired();
@@ -93,7 +91,6 @@ export class AgentActions {
     if (inserted !== 'inserted' && 'alike' in inserted) throw alreadyPrepared(inserted.alike);
     if (inserted !== 'inserted' && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     if (inserted !== 'inserted') return { action: await this.#view(inserted.existing), isReplayed: true };
-    await tell(row, granted.operation.title);
     return { action: await this.#view(row), isReplayed: false };
   }
 
@@ -106,8 +103,25 @@ export class AgentActions {
     signal: AbortSignal,
   ): Promise<Action> {
     assertOwn(caller, appId);
-    await this.#assertVisible(caller, await this.#get(caller, jobId));
-    return this.#view(await this.#parts.following.changed(() => this.#get(caller, jobId), query, signal));
+    const row = await this.#get(caller, jobId);
+    await this.#assertVisible(caller, row);
+    return this.#view(await this.#changed(caller, row, query, signal));
+  }
+
+  #changed(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
+    const { following, clock } = this.#parts;
+    const known = since ?? statusAt(row, clock.now());
+    return following.changed(
+      row,
+      {
+        concerns: changed => changed === row.id,
+        read: () => this.#get(caller, row.id),
+        isChanged: now => now.endedAt !== undefined || statusAt(now, clock.now()) !== known,
+        changesAt: ({ expiresAt }) => expiresAt,
+      },
+      wait,
+      signal,
+    );
   }
 
   async cancel(caller: AgentCaller, appId: string, jobId: string): Promise<Action> {

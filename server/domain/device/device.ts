@@ -7,7 +7,7 @@ import type { Audit } from '../audit/audit.ts';
 import { Approval, type ApprovalParts } from './approval.ts';
 import { Collecting, type CollectingParts } from './collecting.ts';
 import { DeviceAudit } from './device-audit.ts';
-import { Following } from './following.ts';
+import { DeviceStates } from './device-states.ts';
 import { Starting, type StartingParts } from './starting.ts';
 
 /** For the audit log, and to recognise a code that is sent again. */
@@ -18,7 +18,7 @@ export interface DeviceVerbs {
   readonly starting: Pick<Starting, 'start'>;
   readonly approval: Pick<Approval, 'read' | 'decide'>;
   readonly collecting: Pick<Collecting, 'collect'>;
-  readonly following: Pick<Following, 'read'>;
+  readonly states: Pick<DeviceStates, 'read'>;
 }
 
 export interface DeviceParts
@@ -37,16 +37,16 @@ export interface Device extends Closeable {
 export async function openDevice(given: DeviceParts): Promise<Device> {
   const parts = { ...given, audit: new DeviceAudit(given.audit) };
   const { store, clock } = parts;
-  const following = await Following.open(parts);
+  const states = await DeviceStates.open(parts);
   return {
     service: {
       starting: new Starting(parts),
       approval: new Approval(parts),
       collecting: new Collecting(parts),
-      following,
+      states,
     },
     tasks: [{ name: 'forget_device_authorizations', everyMs: FORGET_MS, run: () => forget(store, clock) }],
-    close: () => following.close(),
+    close: () => states.close(),
   };
 }
 

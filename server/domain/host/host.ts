@@ -9,8 +9,8 @@ import {
 import type { Accounts } from '../../engines/store/rows/accounts.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { fault } from '../faults.ts';
 import type { AccountCaller } from '../identity/caller.ts';
+import { assertOperator } from './operator.ts';
 
 export const HOST_SAMPLE_MS = 60_000;
 
@@ -37,7 +37,7 @@ export class Host {
   }
 
   async read(caller: AccountCaller): Promise<HostView> {
-    await this.#requireOperator(caller);
+    await assertOperator(this.#parts.accounts, caller);
     const { facts, ready } = this.#parts;
     const [now, { checks }] = await Promise.all([this.#reading(), ready()]);
     return {
@@ -50,7 +50,7 @@ export class Host {
   }
 
   async examine(caller: AccountCaller): Promise<HostExamination> {
-    await this.#requireOperator(caller);
+    await assertOperator(this.#parts.accounts, caller);
     return { findings: await this.#examining.run('host', this.#parts.examine) };
   }
 
@@ -63,13 +63,5 @@ export class Host {
 
   async #reading(): Promise<HostSample> {
     return { at: this.#parts.clock.now().toISOString(), ...(await this.#parts.read()) };
-  }
-
-  async #requireOperator({ accountId, applicationIds }: AccountCaller): Promise<void> {
-    const isOperator = (await this.#parts.accounts.first())?.id === accountId;
-    if (isOperator && applicationIds === undefined) return;
-    throw fault('permission_denied', 'Only the operator, who has the account of the first start, can see the host.', {
-      advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
-    });
   }
 }

@@ -1,7 +1,7 @@
 // Mail to people: stored as a row first, then sent by a clock task, retried with growing intervals, and given up after
 // a day. Without a mail server the rows are the operator's outbox: `berth outbox`.
 import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
-import type { MailRow } from '../../engines/store/rows/mails.ts';
+import type { MailRow, Mails } from '../../engines/store/rows/mails.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -29,6 +29,15 @@ const SUBJECT_CHARACTERS_MAX = 200;
 const TEXT_CHARACTERS_MAX = 20_000;
 const FAILURE_CHARACTERS_MAX = 300;
 
+export interface Letter {
+  readonly id?: MailId;
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** It is about things that wait for its reader, and is not sent once none of them does. */
+  readonly tellsOfWaiting?: boolean;
+}
+
 export interface MailParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'mails'>;
   /** Absent if there is no mail server. */
@@ -48,18 +57,32 @@ export class Mail {
   }
 
   /** Resolves when the row is durable. @throws Fault `rate_limited` for too many mails to one address. */
-  async queue({ to, subject, text }: { to: string; subject: string; text: string }): Promise<void> {
-    const { store, clock, sender, prompt } = this.#parts;
+  async queue(letter: Letter): Promise<void> {
+    await this.write(letter, this.#parts.store.mails);
+    this.send();
+  }
+
+  /** In a transaction, after which the caller calls `send`. @throws Fault `rate_limited` */
+  async write(
+    { id, to, subject, text, tellsOfWaiting }: Letter,
+    mails: Pick<Mails, 'count' | 'insert'>,
+  ): Promise<void> {
+    const { clock, sender } = this.#parts;
     if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail has a line break');
     const now = clock.now();
-    if ((await store.mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_AND_HOUR_MAX) throw tooMany();
-    await store.mails.insert({
-      ...{ id: newId<MailId>(now), recipient: to, attempts: 0, createdAt: now },
+    if ((await mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_AND_HOUR_MAX) throw tooMany();
+    await mails.insert({
+      ...{ id: id ?? newId<MailId>(now), recipient: to, attempts: 0, createdAt: now },
       subject: boundedText(subject, SUBJECT_CHARACTERS_MAX),
       body: boundedText(text, TEXT_CHARACTERS_MAX),
       ...(sender ? { dueAt: now } : {}),
+      ...(tellsOfWaiting ? { tellsOfWaiting } : {}),
     });
-    if (sender) prompt('send_mails');
+  }
+
+  /** Sends what was written soon. */
+  send(): void {
+    if (this.#parts.sender) this.#parts.prompt('send_mails');
   }
 
   #sending(sender: MailSender): Task {

@@ -20,6 +20,7 @@ const CHANNELS: Readonly<Record<Channel, true>> = {
   session_event: true,
   device_changed: true,
   action_changed: true,
+  inbox_changed: true,
   hosts_changed: true,
   line_moved: true,
 };

@@ -42,6 +42,7 @@ import { handoffs } from './tables/handoffs.ts';
 import { hosts } from './tables/hosts.ts';
 import { humanSessions } from './tables/human-sessions.ts';
 import { idempotency } from './tables/idempotency.ts';
+import { inbox } from './tables/inbox.ts';
 import { invitations } from './tables/invitations.ts';
 import { invocations } from './tables/invocations.ts';
 import { keys } from './tables/keys.ts';
@@ -217,6 +218,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     checkouts: checkouts(db),
     credits: { ...credits(db, announcer), ...creditReads(db), ...creditGrants(db) },
     mails: mails(db),
+    inbox: inbox(db),
     outbox: outbox(db),
     uploads: uploads(db),
     downloads: downloads(db),
@@ -259,6 +261,8 @@ const atomic = (db: Db, announcer: Announcer): Atomic => ({
   actions: actions(db),
   invocations: invocations(db, announcer),
   audit: audit(db),
+  mails: mails(db),
+  inbox: inbox(db),
   applicationEvents: applicationEvents(db, announcer),
   credits: creditGrants(db),
   checkouts: checkouts(db),

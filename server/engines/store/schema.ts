@@ -9,6 +9,7 @@ import type {
   ConsumerSessionId,
   ContextId,
   KeyId,
+  MailId,
   SessionId,
   VersionId,
 } from '../../kit/ids.ts';
@@ -143,7 +144,14 @@ export interface Tables {
   storedCredentials: Columns<StoredCredentialRow>;
   storedCredentialVersions: Columns<CredentialVersionRow>;
   storedCredentialUses: Columns<CredentialUse>;
-  mails: Columns<MailRow, { attempts: Generated<number> }>;
+  mails: Columns<MailRow, { attempts: Generated<number>; tellsOfWaiting: Generated<boolean> }>;
+  notificationSettings: {
+    accountId: AccountId;
+    mails: Generated<boolean>;
+    mutedApplications: Generated<ApplicationId[]>;
+    toldAt: OrNull<Date>;
+  };
+  toldItems: { accountId: AccountId; applicationId: ApplicationId; itemId: string; mailId: MailId };
   outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
   uploads: Columns<UploadRow>;
   downloads: Columns<DownloadRow>;

@@ -30,6 +30,7 @@ import type { HandoffRows } from './rows/handoffs.ts';
 import type { Hosts } from './rows/hosts.ts';
 import type { HumanSessions } from './rows/human-sessions.ts';
 import type { IdempotencyRows } from './rows/idempotency.ts';
+import type { InboxRows } from './rows/inbox.ts';
 import type { Invitations } from './rows/invitations.ts';
 import type { InvocationRows } from './rows/invocations.ts';
 import type { LimitsRows } from './rows/limits.ts';
@@ -94,6 +95,7 @@ export interface Store extends Closeable {
   readonly configuredOperations: ConfiguredOperationRows;
   readonly storedCredentials: StoredCredentialRows;
   readonly mails: Mails;
+  readonly inbox: InboxRows;
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;
   readonly downloads: DownloadRows;
@@ -148,6 +150,8 @@ export type Atomic = Pick<
   | 'actions'
   | 'invocations'
   | 'audit'
+  | 'mails'
+  | 'inbox'
   | 'applicationEvents'
 > & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
 
@@ -163,5 +167,6 @@ export type Channel =
   | 'session_event'
   | 'device_changed'
   | 'action_changed'
+  | 'inbox_changed'
   | 'hosts_changed'
   | 'line_moved';

@@ -3,7 +3,7 @@ import type { DeviceVerbs } from '../../domain/device/device.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 
-export const deviceHandlers = ({ starting, approval, collecting, following }: DeviceVerbs) => ({
+export const deviceHandlers = ({ starting, approval, collecting, states }: DeviceVerbs) => ({
   // RFC 8628 answers with 200; for JSON it is a resource like any other.
   startDeviceAuthorization: async ({ body, source, isForm }: In<'startDeviceAuthorization'>): Promise<Answer> => ({
     body: await starting.start(body, source),
@@ -14,7 +14,7 @@ export const deviceHandlers = ({ starting, approval, collecting, following }: De
     answer(await approval.read(caller, query.user_code)),
 
   readDeviceState: async ({ params, query, presented, source, signal }: In<'readDeviceState'>): Promise<Answer> =>
-    answer(await following.read(params.id, presented.authorization, query, source, signal)),
+    answer(await states.read(params.id, presented.authorization, query, source, signal)),
 
   decideDeviceAuthorization: async ({ caller, body, presented }: In<'decideDeviceAuthorization'>): Promise<Answer> =>
     answer(await approval.decide(caller, body, { address: presented.ip, ...presented.peer, client: presented.ip })),

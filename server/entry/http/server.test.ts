@@ -300,6 +300,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     },
     storedCredentials: { list: unasked, read: unasked, write: unasked, rollBack: unasked, delete: unasked },
     version: '0.1.0',
+    inbox: { read: unasked, readNotifications: unasked, changeNotifications: unasked },
     actions: {
       agent: { prepare: unasked, read: unasked, execute: unasked, cancel: unasked },
       ofApplication: { list: unasked, read: unasked, readApproval: unasked, challenge: unasked, decide: unasked },
@@ -308,7 +309,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       starting: { start: unasked },
       approval: { read: unasked, decide: unasked },
       collecting: { collect: unasked },
-      following: { read: unasked },
+      states: { read: unasked },
     },
     documents: serviceDocuments({
       publicUrl: 'http://berth.test',
@@ -326,7 +327,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     usage: { read: unasked },
     topUps: { quote: unasked, open: unasked, list: unasked, read: unasked, cancel: unasked, replaceAuto: unasked },
     credits: { read: unasked, entries: unasked, usage: unasked },
-    host: { read: unasked, examine: unasked },
+    host: { one: { read: unasked, examine: unasked }, all: { list: unasked, sessions: unasked, drain: unasked } },
     audit: { list: unasked },
     outbox: { list: unasked },
     signingKeys: { jwks: unasked },

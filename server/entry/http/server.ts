@@ -13,7 +13,6 @@ import type { DeviceVerbs } from '../../domain/device/device.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
-import type { Host } from '../../domain/host/host.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
@@ -60,8 +59,9 @@ import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
 import { type HandoffVerbs, handoffHandlers } from './handoffs.ts';
-import { hostHandlers } from './host.ts';
+import { type HostVerbs, hostHandlers } from './host.ts';
 import { identityHandlers } from './identity.ts';
+import { type InboxVerbs, inboxHandlers } from './inbox.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
 import { type ApplicationInvocationVerbs, type InvocationVerbs, invocationHandlers } from './invocations.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
@@ -139,9 +139,10 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly usage: Pick<Usage, 'read'>;
   readonly credits: CreditVerbs;
   readonly topUps: TopUpVerbs;
-  readonly host: Pick<Host, 'read' | 'examine'>;
+  readonly host: HostVerbs;
   readonly audit: AuditVerbs;
   readonly outbox: OutboxVerbs;
+  readonly inbox: InboxVerbs;
   readonly signingKeys: SigningKeyVerbs;
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
   readonly contexts: ContextVerbs;
@@ -266,6 +267,7 @@ const handlersOf = (
   {
     audit,
     outbox,
+    inbox,
     clock,
     log,
     device,
@@ -331,6 +333,7 @@ const handlersOf = (
   ...tokenHandlers(identity.tokens),
   ...auditHandlers(audit),
   ...mailHandlers(outbox),
+  ...inboxHandlers(inbox),
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),

@@ -41,6 +41,7 @@ import { up as consumers } from './0044-consumers.ts';
 import { up as fleet } from './0045-fleet.ts';
 import { up as consumerEvents } from './0046-consumer-events.ts';
 import { up as overHosts } from './0047-over-hosts.ts';
+import { up as inbox } from './0048-inbox.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -84,4 +85,5 @@ export const migrations: Record<string, Migration> = {
   '0045-fleet': { up: fleet },
   '0046-consumer-events': { up: consumerEvents },
   '0047-over-hosts': { up: overHosts },
+  '0048-inbox': { up: inbox },
 };

@@ -1,7 +1,6 @@
 // Actions: calls that wait for the decision of a person.
 import type { AccountId, ActionId, ApplicationId, InvocationId, KeyId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
-import type { Role } from './accounts.ts';
 
 /** The first two are open. From `executing` on there is an invocation. The last six are final. */
 export type ActionState =
@@ -115,8 +114,6 @@ export interface ActionRows {
   due(now: Date, batch: number): Promise<ActionRow[]>;
   /** The task tries again then. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
-  /** Verified e-mail addresses of members with one of these roles. */
-  addresses(application: ApplicationId, roles: readonly Role[], limit: number): Promise<string[]>;
   /** Removes content that is due. Returns the number of rows. */
   forgetContent(now: Date, batch: number): Promise<number>;
   /** Deletes Actions that ended before this time. Returns their number. */

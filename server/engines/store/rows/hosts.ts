@@ -1,5 +1,5 @@
 // Server processes that run sessions, and the leases of those that share the database with others.
-import type { HostId, SessionId } from '../../../kit/ids.ts';
+import type { ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 
 export const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;
 /**
@@ -48,6 +48,17 @@ export interface ListedHost extends HostRow {
   readonly version: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly used: number;
+  readonly leaseUntil: Date | null;
+}
+
+/** A session that has not ended. */
+export interface SessionOnHost {
+  readonly id: SessionId;
+  readonly applicationId: ApplicationId;
+  readonly applicationName: string;
+  readonly status: 'PENDING' | 'RUNNING';
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
 }
 
 export interface Hosts {
@@ -93,6 +104,8 @@ export interface Hosts {
   hostOfDownload(id: string): Promise<Owner | undefined>;
   hostOfInvocation(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
+  /** Newest first. */
+  sessionsOn(id: HostId, limit: number): Promise<SessionOnHost[]>;
   /** False if there is no such host. */
   drain(id: HostId, draining: boolean): Promise<boolean>;
   /** Removes a host that does not live from the list. False if it lives, or is not there. */

@@ -13,6 +13,8 @@ export interface MailRow {
   readonly sentAt?: Date;
   /** Why the last attempt failed. */
   readonly failure?: string;
+  /** Not sent once nothing of what it tells of waits any more (rows/inbox.ts). */
+  readonly tellsOfWaiting?: boolean;
 }
 
 export interface Mails {
@@ -32,4 +34,6 @@ export interface Mails {
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
+  /** Deletes mails that were not sent and tell of nothing that still waits. Returns their number. */
+  withdraw(): Promise<number>;
 }

@@ -87,19 +87,6 @@ export const actions = (db: Db): ActionRows => ({
     await postponed.where('state', '=', 'approved').execute();
   },
 
-  addresses: async (application, roles, limit) => {
-    const found = db
-      .selectFrom('members')
-      .innerJoin('accounts', 'accounts.id', 'members.accountId')
-      .select('accounts.email')
-      .where('members.applicationId', '=', application)
-      .where('members.role', 'in', roles)
-      .where('accounts.emailVerifiedAt', 'is not', null)
-      .orderBy('members.createdAt')
-      .limit(limit);
-    return (await found.execute()).flatMap(({ email }) => (email ? [email] : []));
-  },
-
   forgetContent: async (now, batch) => {
     const due = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batch);
     const forgotten = db.updateTable('actions').set({ sealedContent: null, contentUntil: null }).where('id', 'in', due);

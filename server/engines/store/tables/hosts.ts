@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner } from '../rows/hosts.ts';
+import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner, SessionOnHost } from '../rows/hosts.ts';
 
 /** All joins take this advisory lock. */
 const JOIN_LOCK = 7_310_045;
@@ -114,8 +114,18 @@ export const hosts = (db: Db): Hosts => ({
 
   list: async () => {
     const { rows } = await sql<ListedHost>`
-      select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, ${used} as used
+      select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, lease_until, ${used} as used
         from hosts where state <> 'removed' order by started_at desc limit 1000`.execute(db);
+    return rows;
+  },
+
+  sessionsOn: async (id, limit) => {
+    const { rows } = await sql<SessionOnHost>`
+      select sessions.id, application_id, applications.name as application_name, status, sessions.created_at, expires_at
+        from sessions join applications on applications.id = application_id
+        where host_id = ${id} and status in ('PENDING', 'RUNNING') order by sessions.id desc limit ${limit}`.execute(
+      db,
+    );
     return rows;
   },
 

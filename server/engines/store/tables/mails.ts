@@ -1,4 +1,5 @@
 // Mails that are to be sent or were sent recently.
+import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { Mails } from '../rows/mails.ts';
 import { countAll } from './limited-insert.ts';
@@ -16,12 +17,13 @@ export const mails = (db: Db): Mails => ({
 
   due: async (now, batch) => {
     const due = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
-    return (await due.execute()).map(withoutNulls);
+    return (await due.where(tellsOfSomething).execute()).map(withoutNulls);
   },
 
   take: async (id, now, until) => {
     const taken = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
-    return (await taken.where('id', '=', id).where('dueAt', '<=', now).returning('id').execute()).length > 0;
+    const due = taken.where('id', '=', id).where('dueAt', '<=', now).where(tellsOfSomething);
+    return (await due.returning('id').execute()).length > 0;
   },
 
   sent: async (id, now) => {
@@ -42,4 +44,13 @@ export const mails = (db: Db): Mails => ({
 
   removeOlder: async before =>
     (await db.deleteFrom('mails').where('createdAt', '<', before).returning('id').execute()).length,
+
+  withdraw: async () => {
+    const stale = db.deleteFrom('mails').where('tellsOfWaiting', '=', true).where('sentAt', 'is', null);
+    return (await stale.where(sql<boolean>`not ${tellsOfSomething}`).returning('id').execute()).length;
+  },
 });
+
+/** Any other mail does. */
+const tellsOfSomething = sql<boolean>`(
+  not mails.tells_of_waiting or exists (select from told_items where told_items.mail_id = mails.id))`;

@@ -6,7 +6,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import type { DeviceAuthorizationId } from '../../kit/ids.ts';
 import { mint } from '../identity/credentials.ts';
-import { Following } from './following.ts';
+import { DeviceStates } from './device-states.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const SOURCE = { ip: '203.0.113.7' };
@@ -43,11 +43,11 @@ async function opened() {
       return true;
     },
   };
-  const following = await Following.open({ store: { device, listen }, clock });
+  const states = await DeviceStates.open({ store: { device, listen }, clock });
   const signal = new AbortController();
   const read = (query: object) =>
-    following.read(ID, `Bearer ${text.reveal()}`, query, SOURCE, signal.signal).then(({ status }) => status);
-  return { clock, row, heard, following, read, signal };
+    states.read(ID, `Bearer ${text.reveal()}`, query, SOURCE, signal.signal).then(({ status }) => status);
+  return { clock, row, heard, states, read, signal };
 }
 
 /** Runs the callbacks that are due. */
@@ -87,7 +87,7 @@ test('answers a changed state at once, within the rate limit', async () => {
 });
 
 test('ends the wait when the caller disconnects or the server stops', async () => {
-  const { read, signal, following } = await opened();
+  const { read, signal, states } = await opened();
   const left = read({ wait: 55 });
   await turn();
   signal.abort();
@@ -95,9 +95,9 @@ test('ends the wait when the caller disconnects or the server stops', async () =
   const cut = opened().then(async other => {
     const waiting = other.read({ wait: 55 });
     await turn();
-    await other.following.close();
+    await other.states.close();
     return waiting;
   });
   assert.equal(await cut, 'pending');
-  await following.close();
+  await states.close();
 });

@@ -1,0 +1,26 @@
+// Content that only the operator sees.
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { accountQuery } from '../api/queries.ts';
+import { Panel } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+
+export function ForOperator({ children }: { readonly children: ReactNode }) {
+  const { data, error, refetch } = useQuery(accountQuery);
+  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data)
+    return (
+      <Panel>
+        <Loading what="the account" rows={3} />
+      </Panel>
+    );
+  return data.isOperator ? (
+    children
+  ) : (
+    <Panel>
+      <Empty icon="host" title="Only for the operator">
+        Hosts concern all applications, so only the account of the first start sees them.
+      </Empty>
+    </Panel>
+  );
+}

@@ -1,0 +1,255 @@
+// The hosts that serve as one: what state each is in, what runs on it, and whether it gets sessions. For the operator.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import type { ListedHost } from '../../../contract/hosts.ts';
+import { call } from '../api/call.ts';
+import { isPerson } from '../api/credentials.ts';
+import { applicationsQuery, hostSessionsQuery, hostsQuery } from '../api/queries.ts';
+import { Button, buttonClass } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Meter } from '../ui/meter.tsx';
+import { Facts, Page, Panel } from '../ui/page.tsx';
+import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { Status } from '../ui/status.tsx';
+import { Ago, Moment } from '../ui/time.tsx';
+import { ForOperator } from './for-operator.tsx';
+
+export const HostsPage = () => (
+  <Page title="Hosts" about="The servers that run browsers, what runs where, and which of them get sessions.">
+    <ForOperator>
+      <List />
+    </ForOperator>
+  </Page>
+);
+
+const lives = ({ state }: ListedHost): boolean => state !== 'left' && state !== 'lost';
+
+function List() {
+  const { data, error, refetch } = useQuery(hostsQuery);
+  if (!data)
+    return (
+      <Panel>
+        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the hosts" rows={4} />}
+      </Panel>
+    );
+  const living = data.data.filter(lives).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
+  const gone = data.data.filter(host => !lives(host));
+  const sum = (of: (host: ListedHost) => number): number => living.reduce((all, host) => all + of(host), 0);
+  return (
+    <div className="grid gap-6">
+      <p className="text-sm">
+        {data.isAlone ? (
+          <>
+            This host is alone.{' '}
+            <a href="/docs/fleet" className="text-accent underline">
+              How several hosts serve as one
+            </a>
+          </>
+        ) : (
+          `${living.length} hosts, ${sum(({ used }) => used)} sessions on ${sum(({ slots }) => slots)} slots.`
+        )}
+      </p>
+      <ul className="grid items-start gap-4 @min-[860px]:grid-cols-2">
+        {living.map(host => (
+          <HostCard key={host.id} host={host} />
+        ))}
+      </ul>
+      {gone.length > 0 && (
+        <section aria-labelledby="gone">
+          <h2 id="gone" className="mb-3 text-base font-semibold">
+            Gone ({gone.length})
+          </h2>
+          <Panel>
+            <ul className="divide-y divide-line">
+              {gone.map(host => (
+                <li key={host.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 text-sm">
+                  <code className="font-mono text-xs break-all">{host.id}</code>
+                  <State host={host} />
+                  <span className="text-soft">{host.region}</span>
+                  <span className="ml-auto text-xs text-soft">
+                    started <Ago time={host.startedAt} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Panel>
+        </section>
+      )}
+    </div>
+  );
+}
+
+const STATES: Readonly<Record<ListedHost['state'], readonly [word: string, dot: string]>> = {
+  alone: ['Running, alone', 'bg-good'],
+  up: ['Running', 'bg-good'],
+  away: ['Restarting', 'bg-warn'],
+  left: ['Stopped', 'bg-line-strong'],
+  lost: ['Lost', 'bg-bad'],
+};
+
+const State = ({ host: { state, draining } }: { readonly host: ListedHost }) => {
+  const [word, dot] = draining && state === 'up' ? ['Gets no more sessions', 'bg-warn'] : STATES[state];
+  return (
+    <span className="inline-flex items-center gap-2 text-sm font-medium">
+      <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${dot}`} />
+      {word}
+    </span>
+  );
+};
+
+function HostCard({ host }: { readonly host: ListedHost }) {
+  const { id, isThis, region, labels, version, url, slots, used, startedAt, heardAt } = host;
+  const marks = Object.entries(labels);
+  return (
+    <li className="overflow-hidden rounded-lg border border-line bg-raised">
+      <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-3">
+        <div className="min-w-0">
+          <h2 className="text-sm font-semibold break-words">
+            {region} <code className="font-mono text-xs font-normal break-all text-soft">{id}</code>
+          </h2>
+          <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1">
+            <State host={host} />
+            {isThis && <span className="text-sm text-soft">answers this page</span>}
+          </p>
+        </div>
+        <div className="flex flex-wrap gap-2">
+          {isThis && (
+            <Link to="/host" className={buttonClass()}>
+              Machine
+            </Link>
+          )}
+          <Drain host={host} />
+        </div>
+      </header>
+      {slots > 0 ? (
+        <Meter label="Sessions" used={used} limit={slots} />
+      ) : (
+        <p className="px-4 pt-3 text-sm text-soft">
+          It has no slots: it answers requests, and passes on those about browsers.
+        </p>
+      )}
+      <Facts
+        facts={[
+          ['Berth', version ?? 'unknown'],
+          ...(url === undefined
+            ? []
+            : [
+                [
+                  'Address',
+                  <code key="url" className="font-mono text-xs">
+                    {url}
+                  </code>,
+                ] as const,
+              ]),
+          ...(marks.length === 0
+            ? []
+            : [['Labels', marks.map(([name, value]) => `${name}=${value}`).join(', ')] as const]),
+          ['Started', <Moment key="started" time={startedAt} />],
+          ...(heardAt === undefined ? [] : [['Last heard of', <Ago key="heard" time={heardAt} />] as const]),
+        ]}
+      />
+      {used > 0 && <Sessions host={host} />}
+    </li>
+  );
+}
+
+function Drain({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
+  const [asking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const change = async (next: boolean): Promise<void> => {
+    await call('drainHost', { params: { hostId: id }, body: { draining: next } });
+    await client.invalidateQueries({ queryKey: hostsQuery.queryKey });
+  };
+  const undrain = useMutation({ mutationFn: () => change(false) });
+  if (state === 'alone' || !isPerson()) return null;
+  if (draining)
+    return (
+      <>
+        <Button busy={undrain.isPending} onClick={() => undrain.mutate()}>
+          Give it sessions again
+        </Button>
+        <FormError error={undrain.error} />
+      </>
+    );
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Drain</Button>
+      {asking && (
+        <Confirm
+          title="Give this host no more sessions?"
+          action="Drain"
+          close={() => setAsking(false)}
+          act={() => change(true)}
+        >
+          {used === 0 ? 'Nothing runs on it.' : `The ${used} on it go on until they end.`} New ones go to the other
+          hosts. You can take it back at any time.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Sessions({ host: { id, used } }: { readonly host: ListedHost }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div className="border-t border-line">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex w-full items-center justify-between gap-3 px-4 py-2.5 text-left text-sm font-medium hover:bg-sunk"
+      >
+        What runs here ({used})
+        <span className={`text-faint transition-transform ${open ? 'rotate-180' : ''}`}>
+          <Icon name="down" size={16} />
+        </span>
+      </button>
+      {open && <SessionList id={id} />}
+    </div>
+  );
+}
+
+function SessionList({ id }: { readonly id: string }) {
+  const { data, error, refetch } = useQuery(hostSessionsQuery(id));
+  const own = new Set(useQuery(applicationsQuery).data?.data.map(application => application.id));
+  if (!data)
+    return error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the sessions" rows={2} />;
+  return (
+    <ul className="max-h-96 divide-y divide-line overflow-y-auto border-t border-line">
+      {data.data.map(session => (
+        <li key={session.id} className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 gap-y-0.5 px-4 py-2 text-sm">
+          <Named
+            id={session.id}
+            app={own.has(session.applicationId) ? session.applicationId : undefined}
+            name={session.applicationName}
+          />
+          <Status status={session.status} />
+          <code className="truncate font-mono text-xs text-soft">{session.id}</code>
+          <span className="text-right text-xs text-soft">
+            <Ago time={session.createdAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A link, if the operator is a member of the application. */
+const Named = ({
+  id,
+  app,
+  name,
+}: {
+  readonly id: string;
+  readonly app: string | undefined;
+  readonly name: string;
+}): ReactNode =>
+  app === undefined ? (
+    <span className="truncate">{name}</span>
+  ) : (
+    <Link to="/a/$app/sessions/$id" params={{ app, id }} className="truncate font-medium hover:text-accent">
+      {name}
+    </Link>
+  );

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ApplicationAction } from '../../../contract/actions.ts';
+import type { Handoff } from '../../../contract/handoffs.ts';
+import { historyOf } from './inbox-history.ts';
+
+const at = (minute: number): string => new Date(minute * 60_000).toISOString();
+const action = (minute: number, status = 'approved') =>
+  ({ jobId: `a${minute}`, createdAt: at(minute), status }) as ApplicationAction; // What is read of it.
+const handoff = (minute: number, more: Partial<Handoff> = {}) =>
+  ({ id: `h${minute}`, createdAt: at(minute), endedAt: at(minute), origin: 'api', ...more }) as Handoff;
+
+const ids = (entries: ReturnType<typeof historyOf>): string[] => entries.map(({ id }) => id);
+
+test('puts both lists in one order, newest first, without what waits and what was not asked for', () => {
+  const { endedAt: _, ...open } = handoff(9);
+  const entries = historyOf(
+    { items: [action(8), action(7, 'awaiting_approval'), action(3)], hasMore: false },
+    { items: [open, handoff(5), handoff(4, { origin: 'viewer' }), handoff(1)], hasMore: false },
+  );
+  assert.deepEqual(ids(entries), ['a8', 'h5', 'a3', 'h1']);
+});
+
+test('ends where one of the lists has entries that were not read yet', () => {
+  const entries = historyOf(
+    { items: [action(8), action(6)], hasMore: true },
+    { items: [handoff(7), handoff(5), handoff(2)], hasMore: false },
+  );
+  assert.deepEqual(ids(entries), ['a8', 'h7', 'a6']);
+});

@@ -1,0 +1,23 @@
+// Redirects to the inbox of the last used application, or of another one in which something waits: mails lead here.
+import { useQuery } from '@tanstack/react-query';
+import { Navigate } from '@tanstack/react-router';
+import { isPerson } from '../api/credentials.ts';
+import { useInbox, waitingIn } from '../api/live-inbox.ts';
+import { applicationsQuery } from '../api/queries.ts';
+import { recentApplication } from '../shell/recent-application.ts';
+import { Failed, Loading } from '../ui/states.tsx';
+
+export function InboxHomePage() {
+  const { data, error, refetch } = useQuery(applicationsQuery);
+  const inbox = useInbox();
+  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data || (isPerson() && !inbox)) return <Loading what="what waits" />;
+  const known = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
+  const waits = inbox?.applications[0]?.applicationId;
+  const app = waits !== undefined && waitingIn(inbox, known?.id) === 0 ? waits : known?.id;
+  return app === undefined ? (
+    <Navigate to="/applications" replace />
+  ) : (
+    <Navigate to="/a/$app/inbox" params={{ app }} replace />
+  );
+}

@@ -1,0 +1,176 @@
+// What was decided or done, expired or was cancelled: by whom, when, and where its receipt is.
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ApplicationAction } from '../../../contract/actions.ts';
+import type { Handoff } from '../../../contract/handoffs.ts';
+import { actionsQuery, handoffsQuery } from '../api/queries.ts';
+import { HANDOFF_REASONS } from '../people/handoff-words.ts';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { More } from '../ui/more.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Ago } from '../ui/time.tsx';
+import { type HistoryEntry, historyOf, type Read } from './inbox-history.ts';
+import { LINK, SessionLink } from './inbox-items.tsx';
+import { APPROVAL_ENDS, HANDOFF_ENDS } from './inbox-words.ts';
+
+export type Names = ReadonlyMap<string, string>;
+
+export function InboxPast({ app, people }: { readonly app: string; readonly people: Names }) {
+  const actions = useInfiniteQuery(actionsQuery(app));
+  const handoffs = useInfiniteQuery(handoffsQuery(app));
+  const entries =
+    actions.data && handoffs.data
+      ? historyOf(readOf(actions.data.pages, actions.hasNextPage), readOf(handoffs.data.pages, handoffs.hasNextPage))
+      : undefined;
+  const list = {
+    hasNextPage: actions.hasNextPage || handoffs.hasNextPage,
+    isFetchingNextPage: actions.isFetchingNextPage || handoffs.isFetchingNextPage,
+    fetchNextPage: () =>
+      Promise.all([actions.hasNextPage && actions.fetchNextPage(), handoffs.hasNextPage && handoffs.fetchNextPage()]),
+  };
+  return (
+    <section aria-labelledby="history">
+      <h2 id="history" className="mb-3 text-base font-semibold">
+        History
+      </h2>
+      <ListPanel
+        what="what was decided"
+        items={entries}
+        error={actions.error ?? handoffs.error}
+        retry={() => Promise.all([actions.refetch(), handoffs.refetch()])}
+        empty={
+          <Empty icon="inbox" title="Nothing was decided yet">
+            What people approved, refused or did for agents is listed here for 90 days.
+          </Empty>
+        }
+      >
+        {entry => <Entry key={entry.id} app={app} entry={entry} people={people} />}
+      </ListPanel>
+      <More list={list} what="Show older entries" />
+    </section>
+  );
+}
+
+const readOf = <Item,>(pages: ReadonlyArray<{ readonly data: readonly Item[] }>, hasMore: boolean): Read<Item> => ({
+  items: pages.flatMap(({ data }) => data),
+  hasMore,
+});
+
+const Entry = ({
+  app,
+  entry,
+  people,
+}: {
+  readonly app: string;
+  readonly entry: HistoryEntry;
+  readonly people: Names;
+}) =>
+  entry.kind === 'approval' ? (
+    <PastApproval app={app} action={entry.action} people={people} />
+  ) : (
+    <PastHandoff app={app} handoff={entry.handoff} people={people} />
+  );
+
+const Row = ({
+  title,
+  about,
+  mark,
+  by,
+  time,
+}: {
+  readonly title: string;
+  readonly about: ReactNode;
+  readonly mark: { readonly word: string; readonly dot: string; readonly ink: string };
+  readonly by: ReactNode;
+  readonly time: string;
+}) => (
+  <li className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 gap-y-1 px-4 py-2.5 text-sm @min-[720px]:grid-cols-[minmax(0,1.5fr)_minmax(0,0.9fr)_minmax(0,1fr)_76px] @min-[720px]:items-center">
+    <div className="min-w-0">
+      <p className="font-medium break-words">{title}</p>
+      <p className="text-xs break-words text-soft">{about}</p>
+    </div>
+    <span
+      className={`inline-flex items-center justify-end gap-2 self-start font-medium @min-[720px]:justify-start @min-[720px]:self-auto ${mark.ink}`}
+    >
+      <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${mark.dot}`} />
+      {mark.word}
+    </span>
+    <p className="min-w-0 break-words text-soft">{by}</p>
+    <p className="text-right text-xs text-soft">
+      <Ago time={time} />
+    </p>
+  </li>
+);
+
+function PastApproval({
+  app,
+  action,
+  people,
+}: {
+  readonly app: string;
+  readonly action: ApplicationAction;
+  readonly people: Names;
+}) {
+  const { status, decision, asksFor, operationTitle, agent, invocationId, why, endedAt, createdAt, expiresAt } = action;
+  const ended = status === 'expired' ? expiresAt : endedAt;
+  return (
+    <Row
+      title={asksFor?.summary ?? operationTitle}
+      about={
+        <>
+          Asked by {agent.name}
+          {invocationId !== undefined && (
+            <>
+              .{' '}
+              <Link to="/a/$app/invocations/$id" params={{ app, id: invocationId }} className={LINK}>
+                Receipt
+              </Link>
+            </>
+          )}
+        </>
+      }
+      mark={APPROVAL_ENDS[status]}
+      by={decision ? decidedBy(decision, people) : why === undefined ? 'Nobody decided' : (WHY[why] ?? why)}
+      time={decision?.at ?? ended ?? createdAt}
+    />
+  );
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  caller: 'by the agent',
+  withdrawn: 'the operation was withdrawn',
+};
+
+function decidedBy({ by, method }: NonNullable<ApplicationAction['decision']>, people: Names): string {
+  const who = by.kind === 'end_user' ? 'an end user' : (people.get(by.id) ?? 'a former member');
+  return `by ${who}${method === 'passkey' ? ', signed by a passkey' : ''}`;
+}
+
+const PastHandoff = ({
+  app,
+  handoff,
+  people,
+}: {
+  readonly app: string;
+  readonly handoff: Handoff;
+  readonly people: Names;
+}) => (
+  <Row
+    title={HANDOFF_REASONS[handoff.reason]}
+    about={
+      <>
+        Control of <SessionLink app={app} id={handoff.sessionId} />
+      </>
+    }
+    mark={HANDOFF_ENDS[handoff.status]}
+    by={helpedBy(handoff, people)}
+    time={handoff.endedAt ?? handoff.createdAt}
+  />
+);
+
+function helpedBy({ holder, status }: Handoff, people: Names): string {
+  if (!holder) return status === 'cancelled' ? 'before anybody came' : 'Nobody came';
+  if (holder.kind === 'account') return `by ${people.get(holder.id ?? '') ?? 'a former member'}`;
+  return 'by who had the link';
+}

@@ -1,0 +1,41 @@
+// Words of the inbox: who decides, and how things ended.
+import type { ApplicationAction } from '../../../contract/actions.ts';
+import type { Handoff } from '../../../contract/handoffs.ts';
+
+type Mark = { readonly word: string; readonly dot: string; readonly ink: string };
+
+const good = (word: string): Mark => ({ word, dot: 'bg-good', ink: 'text-good' });
+const plain = (word: string): Mark => ({ word, dot: 'bg-line-strong', ink: 'text-soft' });
+const bad = (word: string): Mark => ({ word, dot: 'bg-bad', ink: 'text-bad' });
+const open = (word: string): Mark => ({ word, dot: 'bg-accent', ink: 'text-accent' });
+const warn = (word: string): Mark => ({ word, dot: 'bg-warn', ink: 'text-warn' });
+
+export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> = {
+  awaiting_approval: open('Waiting'),
+  approved: good('Approved'),
+  executing: good('Approved, running'),
+  succeeded: good('Approved and done'),
+  failed: bad('Approved, failed'),
+  ambiguous: warn('Approved, outcome unknown'),
+  refused: bad('Refused'),
+  expired: plain('Expired'),
+  cancelled: plain('Cancelled'),
+};
+
+export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
+  requested: open('Waiting'),
+  claimed: open('In work'),
+  completed: good('Done'),
+  declined: bad('Declined'),
+  failed: warn('Could not be done'),
+  cancelled: plain('Cancelled'),
+  expired: plain('Expired'),
+  session_ended: plain('Session ended'),
+};
+
+/** Whom an approval waits for, if not for the reader. */
+export const APPROVERS: Readonly<Record<ApplicationAction['approver'], string>> = {
+  end_user: 'an end user',
+  member: 'an admin or owner',
+  owner: 'an owner',
+};

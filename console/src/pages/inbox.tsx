@@ -1,0 +1,164 @@
+// The inbox of an application: what waits for a person, and what came of it.
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ApplicationAction } from '../../../contract/actions.ts';
+import type { Handoff } from '../../../contract/handoffs.ts';
+import { isPerson } from '../api/credentials.ts';
+import { useInbox } from '../api/live-inbox.ts';
+import { accountQuery, keysQuery, membersQuery, waitingQuery } from '../api/queries.ts';
+import { isAtLeast, useRole } from '../api/use-role.ts';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { ApprovalCard, ApprovalLine, HandoffCard, HandoffLine, LINK } from './inbox-items.tsx';
+import { InboxPast, type Names } from './inbox-past.tsx';
+
+type Item =
+  | { readonly kind: 'approval'; readonly id: string; readonly until: string; readonly action: ApplicationAction }
+  | { readonly kind: 'handoff'; readonly id: string; readonly until: string; readonly handoff: Handoff };
+
+export function InboxPage({ app }: { readonly app: string }) {
+  const people = usePeople(app);
+  return (
+    <Page
+      title="Inbox"
+      about={
+        <>
+          What agents ask of people: to approve something, or to help in a browser.{' '}
+          <a href="/docs/approvals" className="text-accent underline">
+            How approvals work
+          </a>
+        </>
+      }
+    >
+      <div className="grid gap-8">
+        <Elsewhere app={app} />
+        <Waiting app={app} people={people} />
+        <InboxPast app={app} people={people} />
+      </div>
+    </Page>
+  );
+}
+
+/** Other applications in which something waits for the reader. */
+function Elsewhere({ app }: { readonly app: string }) {
+  const others = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
+  if (others.length === 0) return null;
+  return (
+    <p className="text-sm">
+      Something waits for you in{' '}
+      {others.map(({ applicationId, applicationName, approvals, handoffs }, index) => (
+        <span key={applicationId}>
+          {index > 0 && ', '}
+          <Link to="/a/$app/inbox" params={{ app: applicationId }} className={LINK}>
+            {applicationName} ({approvals + handoffs})
+          </Link>
+        </span>
+      ))}
+      .
+    </p>
+  );
+}
+
+function Waiting({ app, people }: { readonly app: string; readonly people: Names }) {
+  const { data, error, refetch } = useQuery(waitingQuery(app));
+  const { data: account } = useQuery(accountQuery);
+  const { data: keys } = useQuery(keysQuery(app));
+  const names = new Map(keys?.map(({ id, name }) => [id, name]));
+  const mayHelp = isAtLeast(useRole(app), 'developer') && isPerson();
+  if (!data)
+    return (
+      <Panel>
+        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="what waits" rows={4} />}
+      </Panel>
+    );
+  const isHolder = ({ status, holder }: Handoff): boolean =>
+    status === 'claimed' && holder?.kind === 'account' && holder.id === account?.id;
+  const isMine = (item: Item): boolean =>
+    item.kind === 'approval'
+      ? item.action.mayDecide
+      : mayHelp &&
+        (isHolder(item.handoff) ||
+          (item.handoff.status === 'requested' && item.handoff.claimableBy.includes('members')));
+  const items = itemsOf(data);
+  const mine = items.filter(isMine);
+  const others = items.filter(item => !isMine(item));
+  return (
+    <>
+      <section aria-labelledby="waiting">
+        <h2 id="waiting" className="mb-3 text-base font-semibold">
+          Waiting for you{mine.length > 0 && ` (${mine.length})`}
+        </h2>
+        {mine.length === 0 ? (
+          <Panel>
+            <Empty icon="inbox" title="Nothing waits for you">
+              {isPerson()
+                ? 'When an agent needs your yes or your hand, it appears here at once, and you get a mail.'
+                : 'You are signed in with an access token, which decides nothing. Sign in with your e-mail address.'}
+            </Empty>
+          </Panel>
+        ) : (
+          <ul className="grid items-start gap-4 @min-[900px]:grid-cols-2">
+            {mine.map(item =>
+              item.kind === 'approval' ? (
+                <ApprovalCard key={item.id} app={app} action={item.action} />
+              ) : (
+                <HandoffCard
+                  key={item.id}
+                  app={app}
+                  handoff={item.handoff}
+                  agentName={names.get(item.handoff.requestedBy.id ?? '')}
+                  mine={isHolder(item.handoff)}
+                />
+              ),
+            )}
+          </ul>
+        )}
+      </section>
+      {others.length > 0 && (
+        <section aria-labelledby="others">
+          <h2 id="others" className="mb-3 text-base font-semibold">
+            Waiting for others ({others.length})
+          </h2>
+          <ListPanel what="what waits for others" items={others} error={null} retry={refetch} empty={null}>
+            {item =>
+              item.kind === 'approval' ? (
+                <ApprovalLine key={item.id} action={item.action} />
+              ) : (
+                <HandoffLine
+                  key={item.id}
+                  app={app}
+                  handoff={item.handoff}
+                  holder={people.get(item.handoff.holder?.id ?? '')}
+                />
+              )
+            }
+          </ListPanel>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** What expires first is first. Who took control in a live view was not asked. */
+function itemsOf({
+  actions,
+  handoffs,
+}: {
+  readonly actions: readonly ApplicationAction[];
+  readonly handoffs: readonly Handoff[];
+}): readonly Item[] {
+  const items: Item[] = [
+    ...actions.map(action => ({ kind: 'approval' as const, id: action.jobId, until: action.expiresAt, action })),
+    ...handoffs
+      .filter(({ origin }) => origin !== 'viewer')
+      .map(handoff => ({ kind: 'handoff' as const, id: handoff.id, until: handoff.expiresAt, handoff })),
+  ];
+  return items.toSorted((one, other) => (one.until < other.until ? -1 : 1));
+}
+
+function usePeople(app: string): Names {
+  const { data } = useInfiniteQuery(membersQuery(app));
+  const members = data?.pages.flatMap(page => page.data) ?? [];
+  return new Map(members.map(({ accountId, name }) => [accountId, name]));
+}

@@ -1,0 +1,62 @@
+// Whether a person gets mails when something waits for them, and about which applications.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { ChangeNotifications } from '../../../contract/inbox.ts';
+import { call } from '../api/call.ts';
+import { applicationsQuery, notificationsQuery } from '../api/queries.ts';
+import { CheckField } from '../ui/form.tsx';
+import { Panel } from '../ui/page.tsx';
+import { Failed, FormError, Loading } from '../ui/states.tsx';
+
+export function Notifications() {
+  const { data, error, refetch } = useQuery(notificationsQuery);
+  const { data: applications } = useQuery(applicationsQuery);
+  const client = useQueryClient();
+  const change = useMutation({
+    mutationFn: (body: ChangeNotifications) => call('changeNotifications', { body }),
+    onSuccess: now => client.setQueryData(notificationsQuery.queryKey, now),
+  });
+  if (!data)
+    return (
+      <Panel title="Mails">
+        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the settings" rows={2} />}
+      </Panel>
+    );
+  const { mails, mutedApplications, email } = data;
+  const own = applications?.data ?? [];
+  const mute = (id: string, isMuted: boolean): void => {
+    const others = mutedApplications.filter(one => one !== id && own.some(known => known.id === one));
+    change.mutate({ mutedApplications: isMuted ? [...others, id] : others });
+  };
+  return (
+    <Panel title="Mails">
+      <div className="grid gap-4 p-4">
+        <CheckField
+          label="Tell me by mail when an agent waits for me"
+          hint={
+            email === undefined
+              ? 'Your address is not verified, so you get no mails yet.'
+              : `To ${email}, at most one mail in five minutes. What was decided meanwhile is not told.`
+          }
+          checked={mails}
+          disabled={change.isPending}
+          onChange={event => change.mutate({ mails: event.target.checked })}
+        />
+        {mails && own.length > 1 && (
+          <fieldset className="grid gap-2.5">
+            <legend className="mb-2 text-sm text-soft">About these applications</legend>
+            {own.map(({ id, name }) => (
+              <CheckField
+                key={id}
+                label={name}
+                checked={!mutedApplications.includes(id)}
+                disabled={change.isPending}
+                onChange={event => mute(id, !event.target.checked)}
+              />
+            ))}
+          </fieldset>
+        )}
+        <FormError error={change.error} />
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,29 @@
+// Filters of lists whose choices are words.
+import { Choice } from '../ui/choice.tsx';
+import { SINCE } from './session-filters.ts';
+
+interface Props {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly choose: (value: string) => void;
+  readonly any: string;
+  readonly approach?: () => void;
+  /** Each value with its word. */
+  readonly words: ReadonlyArray<readonly [value: string, word: string]>;
+}
+
+export const WordChoice = ({ words, ...choice }: Props) => (
+  <Choice {...choice}>
+    {words.map(([value, word]) => (
+      <option key={value} value={value}>
+        {word}
+      </option>
+    ))}
+  </Choice>
+);
+
+const TIMES = Object.entries(SINCE).map(([since, { name }]) => [since, name] as const);
+
+export const SinceChoice = (props: Pick<Props, 'value' | 'choose'>) => (
+  <WordChoice label="When" any="Any time" words={TIMES} {...props} />
+);

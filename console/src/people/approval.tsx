@@ -1,0 +1,146 @@
+// What there is to approve, and the decision: for the page of one Action and for the inbox. What is shown comes from the content that
+// the digest is of; what the agent says stands apart, as plain text.
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { ApplicationAction } from '../../../contract/actions.ts';
+import { call } from '../api/call.ts';
+import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { creditWords } from '../pages/invocation-words.tsx';
+import { Button } from '../ui/button.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { FormError } from '../ui/states.tsx';
+import { fullTime } from '../ui/time.tsx';
+
+/** `Heading`: as the outline of the page needs it. */
+export const AgentSays = ({
+  children,
+  heading: Heading,
+}: {
+  readonly children: ReactNode;
+  readonly heading: 'h2' | 'h4';
+}) => (
+  <section className="rounded-lg border border-dashed border-line-strong p-4">
+    <Heading className="mb-1 text-sm font-semibold">The agent says</Heading>
+    <p className="text-sm break-words whitespace-pre-line text-soft">{children}</p>
+  </section>
+);
+
+export function Approval({ action, heading }: { readonly action: ApplicationAction; readonly heading: 'h2' | 'h4' }) {
+  const { asksFor, operationTitle, effect, reason, expiresAt, action: content } = action;
+  const maxCost = content?.bounds.maxCost ?? 0;
+  return (
+    <>
+      {effect === 'irreversible' && (
+        <p className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
+          <Icon name="warning" size={16} />
+          This cannot be undone.
+        </p>
+      )}
+      <Facts label="What is approved" plain={heading === 'h4'}>
+        {asksFor?.fields.map(({ label, value }) => (
+          <Fact key={`${label} ${value}`} name={label}>
+            {value}
+          </Fact>
+        ))}
+        {asksFor?.summary !== operationTitle && <Fact name="Operation">{operationTitle}</Fact>}
+        {maxCost > 0 && <Fact name="Cost at most">{creditWords(maxCost)}</Fact>}
+        <Fact name="How often">Once, until {fullTime(expiresAt)}</Fact>
+      </Facts>
+      {reason !== undefined && <AgentSays heading={heading}>{reason}</AgentSays>}
+      {content && (
+        <details className="text-sm">
+          <summary className="cursor-pointer text-soft">Everything that is approved</summary>
+          <pre className="mt-2 max-h-80 overflow-auto rounded-md bg-sunk p-3 font-mono text-xs break-all whitespace-pre-wrap">
+            {visible(JSON.stringify(content, undefined, 2))}
+          </pre>
+          <p className="mt-2 font-mono text-xs break-all text-soft">{action.digest}</p>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** `decided` gets the Action as it is afterwards. */
+export function DecisionButtons({
+  action,
+  decided,
+}: {
+  readonly action: ApplicationAction;
+  readonly decided: (now: ApplicationAction) => void;
+}) {
+  const decision = useDecision(action, decided);
+  return (
+    <>
+      <FormError error={decision.error} />
+      <div className="flex flex-wrap justify-end gap-2">
+        <Button look="danger" busy={decision.isBusy} onClick={decision.refuse}>
+          Refuse
+        </Button>
+        <Button look="primary" icon="keys" busy={decision.isBusy} onClick={decision.approve}>
+          Approve
+        </Button>
+      </div>
+      {decision.error !== null && hasPasskeys() && (
+        <Button look="quiet" busy={decision.isBusy} onClick={decision.approveWithout}>
+          Approve without signing by passkey
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** An approval is signed by a passkey over the digest, if the person has one that works here. */
+function useDecision({ jobId, digest, application }: ApplicationAction, decided: (now: ApplicationAction) => void) {
+  const params = { appId: application.id, jobId };
+  const approve = useMutation({
+    mutationFn: async ({ signs }: { readonly signs: boolean }) => {
+      const { publicKey } = signs && hasPasskeys() ? await call('challengeAction', { params }) : {};
+      const proof = publicKey && (await askPasskey({ ticket: '', publicKey }));
+      return call('decideAction', { params, body: { decision: 'approve', digest, ...(proof ? { proof } : {}) } });
+    },
+    onSuccess: decided,
+  });
+  const refuse = useMutation({
+    mutationFn: () => call('decideAction', { params, body: { decision: 'refuse', digest } }),
+    onSuccess: decided,
+  });
+  return {
+    error: approve.error ?? refuse.error,
+    isBusy: approve.isPending || refuse.isPending,
+    approve: () => approve.mutate({ signs: true }),
+    approveWithout: () => approve.mutate({ signs: false }),
+    refuse: () => refuse.mutate(),
+  };
+}
+
+/** `plain`: inside of a frame already. */
+export const Facts = ({
+  label,
+  plain = false,
+  children,
+}: {
+  readonly label: string;
+  readonly plain?: boolean;
+  readonly children: ReactNode;
+}) => (
+  <section
+    // In a list each item would have a landmark of this name.
+    aria-label={plain ? undefined : label}
+    className={plain ? '' : 'rounded-lg border border-line bg-raised p-4'}
+  >
+    <dl aria-label={label} className="grid grid-cols-[104px_minmax(0,1fr)] gap-x-3 gap-y-2 text-sm">
+      {children}
+    </dl>
+  </section>
+);
+
+export const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }) => (
+  <>
+    <dt className="break-words text-soft">{name}</dt>
+    <dd className="min-w-0 break-words">{children}</dd>
+  </>
+);
+
+/** Characters that reorder or hide text are shown as escapes. Line breaks of the layout stay. */
+const visible = (text: string): string =>
+  text.replace(/[\p{Cf}\p{Co}\u2028\u2029]/gu, one => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);

@@ -1,0 +1,26 @@
+// Words about hand-offs, for the page of one and for the inbox.
+import type { Handoff } from '../../../contract/handoffs.ts';
+
+/** As the contract says of text that agents write. */
+const SHOWN_MAX = 280;
+/** They would show a text in another order than it has. */
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** What an agent wrote, as it is shown. */
+export const agentText = (text: string): string => text.replace(BIDI, '').slice(0, SHOWN_MAX);
+
+export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {
+  login: 'Sign in',
+  otp: 'Enter a code',
+  captcha: 'Solve a captcha',
+  payment: 'Make a payment',
+  consent: 'Give consent',
+  review: 'Look something over',
+  other: 'Help an agent',
+};
+
+export const HANDOFF_RECORDS: Readonly<Record<Handoff['record'], string>> = {
+  mask: 'What you do is hidden from the recording and from the agent.',
+  pause: 'Nothing is recorded, and the agent cannot read the page.',
+  keep: 'What you do is recorded, and the agent can read the page.',
+};

@@ -1,0 +1,42 @@
+// A notice on any page but the inbox: something new waits for the reader.
+import { Link, useLocation } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { useInbox, waitingInAll } from '../api/live-inbox.ts';
+import { IconButton } from '../ui/button.tsx';
+import { Icon } from '../ui/icon.tsx';
+
+/** Only what came after the page was opened: what waited before is in the count. */
+export function InboxNotice() {
+  const inbox = useInbox();
+  const isInbox = useLocation().pathname.endsWith('/inbox');
+  const count = waitingInAll(inbox);
+  const [seen, setSeen] = useState<number | undefined>();
+  useEffect(() => {
+    if (!inbox) return;
+    // Fewer: the next one is new again.
+    setSeen(known => (known === undefined || isInbox || count < known ? count : known));
+  }, [inbox, count, isInbox]);
+  const news = seen === undefined || isInbox ? 0 : count - seen;
+  const app = inbox?.applications[0]?.applicationId;
+  return (
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-3 bottom-3 z-30 md:inset-x-auto md:right-5 md:bottom-5"
+    >
+      {news > 0 && app !== undefined && (
+        <div className="pointer-events-auto flex items-center gap-2 rounded-lg border border-accent bg-raised py-1.5 pr-1.5 pl-3 text-sm shadow-2xl">
+          <span className="text-accent">
+            <Icon name="inbox" />
+          </span>
+          <span className="mr-1">
+            {news === 1 ? 'An agent waits for you.' : `${news} requests of agents wait for you.`}
+          </span>
+          <Link to="/inbox" className="ml-auto rounded-md px-2 py-1 font-medium text-accent hover:bg-sunk">
+            Open inbox
+          </Link>
+          <IconButton label="Dismiss" icon="close" onClick={() => setSeen(count)} />
+        </div>
+      )}
+    </div>
+  );
+}

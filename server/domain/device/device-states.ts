@@ -1,0 +1,83 @@
+// The state of a device authorization for its program, which may wait for a change.
+import type { DeviceState, DeviceStatusQuery } from '../../../contract/device.ts';
+import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { fault, notFound } from '../faults.ts';
+import { Following } from '../following.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { Tally } from '../limits/tally.ts';
+import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
+import { lastInTime, stateAt, statusAt } from './state.ts';
+
+const READS_PER_MINUTE = 300;
+const MINUTE_MS = 60_000;
+
+export interface DeviceStatesParts {
+  readonly store: Pick<Store, 'listen'> & { readonly device: Pick<Store['device'], 'byDeviceCode' | 'readState'> };
+  readonly clock: Clock;
+}
+
+export class DeviceStates implements Closeable {
+  readonly #parts: DeviceStatesParts;
+  readonly #following: Following;
+  readonly #reads: Tally;
+
+  private constructor(parts: DeviceStatesParts, following: Following) {
+    this.#parts = parts;
+    this.#following = following;
+    const limit = { what: 'Reads of states', max: READS_PER_MINUTE, withinMs: MINUTE_MS } as const;
+    this.#reads = new Tally({ ...limit, scope: 'address' }, parts.clock);
+  }
+
+  static async open(parts: DeviceStatesParts): Promise<DeviceStates> {
+    return new DeviceStates(parts, await Following.open('device_changed', parts));
+  }
+
+  close(): Promise<void> {
+    return this.#following.close();
+  }
+
+  async read(
+    id: string,
+    authorization: string | undefined,
+    { wait = 0, since }: DeviceStatusQuery,
+    source: RequestSource,
+    signal: AbortSignal,
+  ): Promise<DeviceState> {
+    this.#reads.take(source.ip);
+    const { clock, store } = this.#parts;
+    const row = await this.#find(id, authorization);
+    const known = since ?? statusAt(row, clock.now());
+    if (wait === 0 || known !== statusAt(row, clock.now())) return this.#atOnce(row);
+    const latest = await this.#following.changed(
+      row,
+      {
+        concerns: changed => changed === row.id,
+        read: async () => (await store.device.byDeviceCode(row.deviceCodeHash)) ?? row,
+        isChanged: now => statusAt(now, clock.now()) !== known,
+        changesAt: ({ expiresAt }) => expiresAt,
+      },
+      wait,
+      signal,
+    );
+    return stateAt(latest, clock.now());
+  }
+
+  async #find(id: string, authorization: string | undefined): Promise<DeviceRow> {
+    const row = await this.#parts.store.device.byDeviceCode(deviceCodeIn(authorization));
+    if (!row) throw invalidDeviceCode();
+    if (row.id !== id) throw notFound('Device authorization', id);
+    return row;
+  }
+
+  async #atOnce(row: DeviceRow): Promise<DeviceState> {
+    const now = this.#parts.clock.now();
+    if (await this.#parts.store.device.readState(row.id, now, lastInTime(row, now))) return stateAt(row, now);
+    throw fault('rate_limited', 'The state was read again too soon.', {
+      advice: `Wait ${row.intervalSeconds} s, or ask with wait=55.`,
+      details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },
+    });
+  }
+}

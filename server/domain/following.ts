@@ -1,0 +1,88 @@
+// Reads that wait for a change: woken by a notification of the database. They look by themselves too, because a notification may be
+// lost, and because what expires is announced by nobody.
+import type { Channel, Store } from '../engines/store/store.ts';
+import type { Clock } from '../kit/clock.ts';
+import { Notices } from '../kit/notices.ts';
+import type { Closeable } from '../kit/scope.ts';
+
+/** The most requests that wait at once. Further ones are answered at once. */
+const WAITING_MAX = 1_000;
+const LOOK_MS = 5_000;
+
+export interface FollowingParts {
+  readonly store: Pick<Store, 'listen'>;
+  readonly clock: Clock;
+}
+
+/** What a request waits for. */
+export interface Followed<T> {
+  /** Whether a notification with this text is about it. */
+  readonly concerns: (notification: string) => boolean;
+  readonly read: () => Promise<T>;
+  readonly isChanged: (value: T) => boolean;
+  /** When it changes without a notification. */
+  readonly changesAt?: (value: T) => Date;
+  /** The longest time between two reads. */
+  readonly lookMs?: number;
+}
+
+interface Waiting {
+  readonly concerns: (notification: string) => boolean;
+  readonly wake: () => void;
+}
+
+export class Following implements Closeable {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<Waiting>();
+  readonly #closing = new AbortController();
+  #listening: Closeable | undefined;
+
+  private constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  static async open(channel: Channel, { store, clock }: FollowingParts): Promise<Following> {
+    const following = new Following(clock);
+    following.#listening = await store.listen(
+      channel,
+      notification => following.#wake(notification),
+      () => following.#wake(undefined),
+    );
+    return following;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#wake(undefined);
+    await this.#listening?.close();
+  }
+
+  /** The value once it has changed; as it is when the time is up, or the caller has disconnected. */
+  async changed<T>(first: T, followed: Followed<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
+    const { concerns, read, isChanged, changesAt, lookMs = LOOK_MS } = followed;
+    if (waitSeconds === 0 || isChanged(first) || this.#waiting.size >= WAITING_MAX) return first;
+    const clock = this.#clock;
+    const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
+    const woken = new Notices(clock);
+    const waiting: Waiting = { concerns, wake: () => woken.wake() };
+    this.#waiting.add(waiting);
+    signal.addEventListener('abort', waiting.wake, { once: true });
+    try {
+      for (;;) {
+        const value = await read();
+        const leftMs = deadlineMs - clock.monotonicMs();
+        const isOver = leftMs <= 0 || signal.aborted || this.#closing.signal.aborted;
+        if (isOver || isChanged(value)) return value;
+        const untilMs = changesAt ? changesAt(value).getTime() - clock.now().getTime() : 0;
+        await woken.next(Math.min(leftMs, lookMs, untilMs > 0 ? untilMs : lookMs));
+      }
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', waiting.wake);
+    }
+  }
+
+  #wake(notification: string | undefined): void {
+    for (const { concerns, wake } of this.#waiting) if (notification === undefined || concerns(notification)) wake();
+  }
+}

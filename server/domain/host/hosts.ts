@@ -1,0 +1,100 @@
+// The hosts that share the database, as their operator sees and drains them in the console.
+import {
+  type DrainHost,
+  HOST_SESSIONS_MAX,
+  type HostList,
+  type HostSessions,
+  LISTED_HOST_STATES,
+  type ListedHost,
+} from '../../../contract/hosts.ts';
+import type { Accounts } from '../../engines/store/rows/accounts.ts';
+import type { Hosts as HostRows, ListedHost as ListedRow } from '../../engines/store/rows/hosts.ts';
+import { plus } from '../../kit/clock.ts';
+import { type HostId, isUuid } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { fault, notFound } from '../faults.ts';
+import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
+import { assertOperator } from './operator.ts';
+
+export interface HostsParts {
+  readonly rows: Pick<HostRows, 'list' | 'drain' | 'sessionsOn'>;
+  readonly accounts: Pick<Accounts, 'first'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly host: HostId;
+  /** How long a lease lasts. */
+  readonly leaseMs: number;
+  readonly version: string;
+}
+
+export class Hosts {
+  readonly #parts: HostsParts;
+
+  constructor(parts: HostsParts) {
+    this.#parts = parts;
+  }
+
+  async list(caller: AccountCaller): Promise<HostList> {
+    await assertOperator(this.#parts.accounts, caller);
+    const data = await this.#all();
+    return { isAlone: !data.some(({ isThis, state }) => !isThis && (state === 'up' || state === 'away')), data };
+  }
+
+  async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
+    await assertOperator(this.#parts.accounts, caller);
+    const { id } = await this.#one(hostId);
+    const found = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // Of the list.
+    return {
+      data: found.map(({ createdAt, expiresAt, ...session }) => ({
+        ...{ ...session, createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
+      })),
+    };
+  }
+
+  async drain(caller: HumanCaller, hostId: string, { draining }: DrainHost): Promise<ListedHost> {
+    const { accounts, rows, audit } = this.#parts;
+    await assertOperator(accounts, caller);
+    const { id, state } = await this.#one(hostId);
+    if (state === 'alone') throw alone();
+    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // Of the list.
+    const action = draining ? 'host.drained' : 'host.undrained';
+    const target = { kind: 'host', id };
+    await audit.record({ ...byCaller(caller), action, accountId: caller.accountId, target, outcome: 'success' });
+    return this.#one(hostId);
+  }
+
+  async #all(): Promise<ListedHost[]> {
+    return (await this.#parts.rows.list()).flatMap(row => this.#view(row));
+  }
+
+  async #one(hostId: string): Promise<ListedHost> {
+    const found = isUuid(hostId) && (await this.#all()).find(({ id }) => id === hostId.toLowerCase());
+    if (!found) throw notFound('Host', hostId);
+    return found;
+  }
+
+  #view(row: ListedRow): ListedHost[] {
+    const { host, leaseMs, version: own } = this.#parts;
+    const { id, draining, region, labels, slots, used, startedAt, leaseUntil } = row;
+    const isThis = id === host;
+    const state = LISTED_HOST_STATES.find(known => known === (row.state === 'up' && !row.isFresh ? 'lost' : row.state));
+    const version = row.version ?? (isThis ? own : undefined);
+    if (!state) return [];
+    return [
+      {
+        ...{ id, isThis, state, draining, region, labels: { ...labels }, slots, used },
+        ...(version === undefined ? {} : { version }),
+        ...(row.url === null ? {} : { url: row.url }),
+        startedAt: startedAt.toISOString(),
+        // While it restarts its lease is longer, and says nothing of when it was heard.
+        ...(leaseUntil && row.state === 'up' ? { heardAt: plus(leaseUntil, -leaseMs).toISOString() } : {}),
+      },
+    ];
+  }
+}
+
+const alone = (): Error =>
+  fault('feature_unavailable', 'This host is alone: its sessions could go nowhere else.', {
+    advice:
+      'Stop the server with SIGINT, which ends its sessions, or with SIGTERM, which leaves them to the next start.',
+  });

@@ -1,0 +1,15 @@
+// Who may see and change the machines: the account of the first start, not restricted to applications.
+import type { Accounts } from '../../engines/store/rows/accounts.ts';
+import { fault } from '../faults.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+
+export async function assertOperator(
+  accounts: Pick<Accounts, 'first'>,
+  { accountId, applicationIds }: AccountCaller,
+): Promise<void> {
+  const isOperator = (await accounts.first())?.id === accountId;
+  if (isOperator && applicationIds === undefined) return;
+  throw fault('permission_denied', 'Only the operator, who has the account of the first start, can see the host.', {
+    advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
+  });
+}

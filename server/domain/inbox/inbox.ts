@@ -1,0 +1,103 @@
+// What waits for a person in all their applications, and whether they get mails about it.
+import { createHash } from 'node:crypto';
+import type {
+  ChangeNotifications,
+  InboxQuery,
+  Inbox as InboxView,
+  Notifications as NotificationsView,
+} from '../../../contract/inbox.ts';
+import { hasRight, type Right, ROLES } from '../../../contract/roles.ts';
+import type { Role } from '../../engines/store/rows/accounts.ts';
+import type { InboxCount, InboxRoles } from '../../engines/store/rows/inbox.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { AccountId, ApplicationId } from '../../kit/ids.ts';
+import { invalidRequest } from '../faults.ts';
+import type { Following } from '../following.ts';
+import type { HumanCaller } from '../identity/caller.ts';
+
+/** Changes are announced. This is for a member whose role was changed, and for a lost announcement. */
+const LOOK_MS = 15_000;
+const STATE_CHARACTERS = 22;
+
+const rolesWith = (right: Right): readonly Role[] => ROLES.filter(role => hasRight(role, right));
+
+/** Who may decide and claim, as `contract/roles.ts` says. */
+export const INBOX_ROLES: InboxRoles = {
+  member: rolesWith('approveActions'),
+  owner: rolesWith('approveAsOwner'),
+  handoff: rolesWith('handoffs'),
+};
+
+export interface InboxParts {
+  readonly store: Pick<Store, 'inbox' | 'accounts'>;
+  readonly following: Following;
+  readonly clock: Clock;
+}
+
+export class Inbox {
+  readonly #parts: InboxParts;
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts;
+  }
+
+  async read({ accountId }: HumanCaller, { wait = 0, since }: InboxQuery, signal: AbortSignal): Promise<InboxView> {
+    const { following } = this.#parts;
+    const first = await this.#counted(accountId);
+    if (wait === 0) return first;
+    const known = since ?? first.state;
+    const own = new Set(await this.#applicationsOf(accountId));
+    const followed = {
+      concerns: (application: string) => own.has(application as ApplicationId), // An id, or none of ours.
+      read: () => this.#counted(accountId),
+      isChanged: ({ state }: InboxView) => state !== known,
+      lookMs: LOOK_MS,
+    };
+    return following.changed(first, followed, wait, signal);
+  }
+
+  async readNotifications({ accountId }: HumanCaller): Promise<NotificationsView> {
+    const { inbox, accounts } = this.#parts.store;
+    const [{ mails, mutedApplications }, account] = await Promise.all([
+      inbox.settings(accountId),
+      accounts.get(accountId),
+    ]);
+    const isReachable = account?.email !== undefined && account.emailVerifiedAt !== undefined;
+    return { mails, mutedApplications: [...mutedApplications], ...(isReachable ? { email: account.email } : {}) };
+  }
+
+  async changeNotifications(caller: HumanCaller, change: ChangeNotifications): Promise<NotificationsView> {
+    const { mails, mutedApplications } = change;
+    const own = new Set(await this.#applicationsOf(caller.accountId));
+    const muted = mutedApplications?.map((text, index) => {
+      const id = text.toLowerCase() as ApplicationId; // Found among the ids of applications.
+      if (own.has(id)) return id;
+      throw invalidRequest([{ path: `mutedApplications.${index}`, message: 'is no application of yours' }]);
+    });
+    await this.#parts.store.inbox.changeSettings(caller.accountId, {
+      ...(mails === undefined ? {} : { mails }),
+      ...(muted ? { mutedApplications: muted } : {}),
+    });
+    return this.readNotifications(caller);
+  }
+
+  async #counted(account: AccountId): Promise<InboxView> {
+    const { store, clock } = this.#parts;
+    const counts = await store.inbox.counts(account, INBOX_ROLES, clock.now());
+    return {
+      state: stateOf(counts),
+      applications: counts.map(({ mark: _, ...count }) => count),
+    };
+  }
+
+  #applicationsOf(account: AccountId): Promise<readonly ApplicationId[]> {
+    return this.#parts.store.inbox.applicationsOf(account);
+  }
+}
+
+const stateOf = (counts: readonly InboxCount[]): string =>
+  createHash('sha256')
+    .update(counts.map(({ applicationId, mark }) => `${applicationId} ${mark}`).join(' '))
+    .digest('base64url')
+    .slice(0, STATE_CHARACTERS);

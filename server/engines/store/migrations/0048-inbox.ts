@@ -1,0 +1,48 @@
+// What waits for members is announced, and members are told of it by mail: once of each thing, and of nothing that was decided.
+import { type Kysely, sql } from 'kysely';
+
+const STATEMENTS = [
+  `create table notification_settings (
+    account_id uuid primary key references accounts on delete cascade,
+    mails boolean not null default true,
+    muted_applications uuid[] not null default '{}',
+    told_at timestamptz(3)
+  )`,
+  // Of things that still wait. A member who is removed is told of nothing.
+  `create table told_items (
+    account_id uuid not null,
+    application_id uuid not null,
+    item_id uuid not null,
+    mail_id uuid not null,
+    primary key (account_id, item_id),
+    foreign key (account_id, application_id) references members on delete cascade
+  )`,
+  'create index told_items_of_item on told_items (item_id)',
+  'create index told_items_of_mail on told_items (mail_id)',
+  'alter table mails add column tells_of_waiting boolean not null default false',
+  "create index actions_waiting on actions (application_id) where state = 'awaiting_approval'",
+  "create index handoffs_waiting on handoffs (application_id) where status = 'requested'",
+  `create function inbox_changed() returns trigger language plpgsql as $$
+  begin
+    if tg_op <> 'INSERT' then
+      delete from told_items where item_id = old.id;
+    end if;
+    perform pg_notify('inbox_changed', coalesce(new.application_id, old.application_id)::text);
+    return null;
+  end $$`,
+  ...[
+    ['actions', "state = 'awaiting_approval'"],
+    ['handoffs', "status = 'requested'"],
+  ].flatMap(([table, waits]) => [
+    `create trigger ${table}_wait after insert on ${table} for each row
+      when (new.${waits}) execute function inbox_changed()`,
+    `create trigger ${table}_waited after update on ${table} for each row
+      when ((old.${waits}) <> (new.${waits})) execute function inbox_changed()`,
+    `create trigger ${table}_gone after delete on ${table} for each row
+      when (old.${waits}) execute function inbox_changed()`,
+  ]),
+];
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
+}

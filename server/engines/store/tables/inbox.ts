@@ -1,0 +1,132 @@
+// What waits for members. Rows of `told_items` are deleted by triggers as soon as a thing does not wait any more (0048-inbox.ts), so a
+// mail without any tells of nothing.
+import { type RawBuilder, sql } from 'kysely';
+import type { AccountId } from '../../../kit/ids.ts';
+import { type Db, inTransaction } from '../database.ts';
+import type { InboxCount, InboxRoles, InboxRows, NotificationSettings, TellWhen, WaitingRow } from '../rows/inbox.ts';
+
+const UNSET: NotificationSettings = { mails: true, mutedApplications: [] };
+
+export const inbox = (db: Db): InboxRows => ({
+  counts: async (account, roles, now) => {
+    const { rows } = await sql<InboxCount>`
+      with waiting as (
+        select a.application_id, a.id, 1 as approval from ${decidable(roles, now)} and m.account_id = ${account}
+        union all
+        select h.application_id, h.id, 0 from ${claimable(roles, now)} and m.account_id = ${account})
+      select application_id, applications.name as application_name, sum(approval)::integer as approvals,
+          sum(1 - approval)::integer as handoffs, md5(string_agg(waiting.id::text, ' ' order by waiting.id)) as mark
+        from waiting join applications on applications.id = application_id
+        group by application_id, applications.name order by applications.name, application_id`.execute(db);
+    return rows;
+  },
+
+  applicationsOf: async account => {
+    const found = db.selectFrom('members').select('applicationId').where('accountId', '=', account);
+    return (await found.execute()).map(({ applicationId }) => applicationId);
+  },
+
+  settings: async account => {
+    const found = db.selectFrom('notificationSettings').select(['mails', 'mutedApplications']);
+    return (await found.where('accountId', '=', account).executeTakeFirst()) ?? UNSET;
+  },
+
+  changeSettings: (account, { mails, mutedApplications }) => {
+    const changed = {
+      ...(mails === undefined ? {} : { mails }),
+      ...(mutedApplications ? { mutedApplications: [...mutedApplications] } : {}),
+    };
+    return db
+      .insertInto('notificationSettings')
+      .values({ accountId: account, ...changed })
+      .onConflict(on => on.column('accountId').doUpdateSet(changed))
+      .returning(['mails', 'mutedApplications'])
+      .executeTakeFirstOrThrow();
+  },
+
+  untold: async (roles, when, limit) => {
+    const { rows } = await sql<{ accountId: AccountId }>`
+      select distinct account_id from (
+        select m.account_id, a.application_id from ${decidable(roles, when.now)} and ${isUntold(sql`a`, when)}
+        union all
+        select m.account_id, h.application_id from ${claimable(roles, when.now)} and ${isUntold(sql`h`, when)}) waiting
+        join accounts on accounts.id = account_id and accounts.email_verified_at is not null
+        left join notification_settings settings using (account_id)
+        where ${isWanted(sql`waiting.application_id`, when)}
+        limit ${limit}`.execute(db);
+    return rows.map(({ accountId }) => accountId);
+  },
+
+  tell: (account, mail, roles, when, limit) =>
+    inTransaction(db, async trx => {
+      const address = await addressToTell(trx, account, when);
+      if (address === undefined) return undefined;
+      const items = await waitingOf(trx, account, roles, when, limit);
+      if (items.length === 0) return undefined;
+      await trx
+        .insertInto('toldItems')
+        .values(items.map(({ id, applicationId }) => ({ accountId: account, applicationId, itemId: id, mailId: mail })))
+        .execute();
+      const told = trx.updateTable('notificationSettings').set({ toldAt: when.now });
+      await told.where('accountId', '=', account).execute();
+      return { address, waiting: items.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()) };
+    }),
+});
+
+/** Actions as `a`, with the members as `m` who may decide each. */
+const decidable = ({ member, owner }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
+  actions a join members m on m.application_id = a.application_id and m.role = any(
+      case a.approver when 'member' then ${[...member]}::text[] when 'owner' then ${[...owner]}::text[] else '{}' end)
+    where a.state = 'awaiting_approval' and a.expires_at > ${now}`;
+
+/** Hand-offs as `h`, with the members as `m` who may claim each. */
+const claimable = ({ handoff }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
+  handoffs h join members m on m.application_id = h.application_id and m.role = any(${[...handoff]}::text[])
+    where h.status = 'requested' and h.claimable_by = 'members' and h.expires_at > ${now}`;
+
+const isUntold = (item: RawBuilder<unknown>, { waitsSince }: TellWhen): RawBuilder<unknown> => sql`
+  ${item}.created_at <= ${waitsSince} and not exists (
+    select from told_items told where told.account_id = m.account_id and told.item_id = ${item}.id)`;
+
+const isWanted = (application: RawBuilder<unknown>, { toldBefore }: TellWhen): RawBuilder<unknown> => sql`
+  coalesce(settings.mails, true) and not ${application} = any(coalesce(settings.muted_applications, '{}'))
+    and (settings.told_at is null or settings.told_at <= ${toldBefore})`;
+
+/** Locks the settings, so that one process tells the account. */
+async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWhen): Promise<string | undefined> {
+  await trx
+    .insertInto('notificationSettings')
+    .values({ accountId: account })
+    .onConflict(on => on.doNothing())
+    .execute();
+  const { rows } = await sql<{ email: string | null }>`
+    select accounts.email from notification_settings settings join accounts on accounts.id = settings.account_id
+      where settings.account_id = ${account} and settings.mails and accounts.email_verified_at is not null
+        and (settings.told_at is null or settings.told_at <= ${toldBefore})
+      for update of settings skip locked`.execute(trx);
+  return rows[0]?.email ?? undefined;
+}
+
+/** What is being decided or claimed at this moment is locked, and left out. */
+async function waitingOf(
+  trx: Db,
+  account: AccountId,
+  roles: InboxRoles,
+  when: TellWhen,
+  limit: number,
+): Promise<WaitingRow[]> {
+  const ofAccount = (item: RawBuilder<unknown>) => sql`
+    m.account_id = ${account} and ${isUntold(item, when)} and not ${item}.application_id = any(
+      select unnest(muted_applications) from notification_settings where account_id = ${account})
+    order by ${item}.created_at limit ${limit} for share of ${item} skip locked`;
+  const name = (item: RawBuilder<unknown>) =>
+    sql`(select name from applications where id = ${item}.application_id) as application_name`;
+  const approvals = await sql<WaitingRow>`
+    select 'approval' as kind, a.id, a.application_id, a.created_at, a.expires_at, a.operation_id, a.operation_revision,
+        ${name(sql`a`)}
+      from ${decidable(roles, when.now)} and ${ofAccount(sql`a`)}`.execute(trx);
+  const handoffs = await sql<WaitingRow>`
+    select 'handoff' as kind, h.id, h.application_id, h.created_at, h.expires_at, h.reason, ${name(sql`h`)}
+      from ${claimable(roles, when.now)} and ${ofAccount(sql`h`)}`.execute(trx);
+  return [...approvals.rows, ...handoffs.rows];
+}

@@ -1,0 +1,362 @@
+// What waits for a person: counted and mailed to who may decide or claim it, and worked through in the console.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { Action } from '../../contract/actions.ts';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Inbox, Notifications } from '../../contract/inbox.ts';
+import { ActionAgent, decide } from '../harness/actions.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import {
+  consoleIsBuilt,
+  DESK,
+  DESK_DARK,
+  type Look,
+  PHONE,
+  PHONE_DARK,
+  signInByHand,
+  visit,
+  type Watched,
+} from '../harness/console.ts';
+import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { walkByKeyboard } from '../harness/keyboard.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { join, stepUp, verifyEmail } from '../harness/members.ts';
+import { keyWith } from '../harness/operations.ts';
+import { otherPerson } from '../harness/other-person.ts';
+import { openPages } from '../harness/pages.ts';
+import { PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
+
+await consoleIsBuilt();
+const upstream = await openUpstream();
+upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+const pages = await openPages({ '/code': '<!doctype html><title>Code</title><input id="code" aria-label="Code">' });
+const server = await startServer({
+  ...{ clock: 'test', pages },
+  env: { ...upstream.settings, BERTH_WARM: '0', BERTH_REGISTRATION: 'open' },
+});
+await liftLimits(server);
+const configure = await Owner.of(server);
+await configure.publish('orders.cancel', {
+  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }),
+  display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
+});
+await configure.publish('orders.refund', cancelOrder(upstream, { approval: 'owner', title: 'Refund an order' }));
+const grants = ['orders.cancel', 'orders.refund'].map(operationId => ({ operationId }));
+const { key } = await keyWith(server, { name: 'shop agent', scopes: [...AGENT_KEY_SCOPES], grants });
+const agent = new ActionAgent(server, key);
+const MINUTE_MS = 60_000;
+let owner: Person;
+let admin: Person;
+let developer: Person;
+let viewer: Person;
+
+before(async () => {
+  owner = await Person.owner(server);
+  await verifyEmail(server, owner, 'ada@example.com');
+  admin = (await join(server, owner, 'admin@example.com', 'admin')).person;
+  developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
+  viewer = (await join(server, owner, 'viewer@example.com', 'viewer')).person;
+});
+
+async function inboxOf(person: Person, query = ''): Promise<Inbox> {
+  const answer = await person.get<Inbox>(`/v1/account/inbox${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+/** Approvals and hand-offs in the first application. */
+async function countsOf(person: Person): Promise<readonly [number, number]> {
+  const own = (await inboxOf(person)).applications.find(({ applicationId }) => applicationId === server.applicationId);
+  return [own?.approvals ?? 0, own?.handoffs ?? 0];
+}
+
+interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Mails about what waits, oldest first. */
+async function mails(): Promise<readonly Mail[]> {
+  const { stdout } = await server.berth('outbox', '--json');
+  const all: readonly Mail[] = JSON.parse(stdout);
+  return all.filter(({ text }) => text.includes('wait')).toReversed();
+}
+
+/** Runs the tasks that are due, twice: an advance ends when the clock has moved. */
+async function pass(ms: number): Promise<void> {
+  await server.advance(ms);
+  await server.advance(6_000);
+  await server.advance(6_000);
+}
+
+const mailsAre = (count: number) =>
+  eventually(
+    `${count} mails`,
+    async () => {
+      await server.advance(6_000);
+      return (await mails()).length;
+    },
+    length => length === count,
+  );
+
+const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
+  agent.prepared(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
+
+test('the inbox counts what each role may decide or claim, and tells of a change at once', async () => {
+  const session = await server.createSession({ keepAlive: true }, key);
+  assert.deepEqual((await inboxOf(owner)).applications, []);
+  const [cancel, refund] = [await prepared('orders.cancel', 'A-1'), await prepared('orders.refund', 'A-1')];
+  const handoff = await requestHandoff(server, key, session.id);
+  const counts = await Promise.all([owner, admin, developer, viewer].map(countsOf));
+  assert.deepEqual(counts, [
+    [2, 1],
+    [1, 1],
+    [0, 1],
+    [0, 0],
+  ]);
+  const [inApplication] = (await inboxOf(owner)).applications;
+  assert.equal(inApplication?.applicationName, 'Default');
+  const stranger = await otherPerson(server, 'eve@example.com');
+  const theirs = await stranger.send<Inbox>('GET', '/v1/account/inbox');
+  assert.deepEqual(theirs.body.applications, [], 'another application');
+
+  const { state } = await inboxOf(developer);
+  const waiting = inboxOf(developer, `?wait=50&since=${state}`);
+  const claimed = await claimHandoff(server, admin, handoff.id);
+  assert.deepEqual((await waiting).applications, [], 'a person has it');
+  assert.equal((await withLease(server, claimed, 'cancel')).status, 200);
+  assert.deepEqual(await countsOf(developer), [0, 1], 'it waits again');
+  assert.equal((await owner.post(handoffsPath(server, `/${handoff.id}/cancel`), {})).status, 200);
+  assert.equal((await decide(server, owner, refund, { decision: 'refuse' })).status, 200);
+  await agent.cancel(cancel.jobId);
+  assert.deepEqual((await inboxOf(owner)).applications, []);
+  await server.release(session.id);
+});
+
+test('who may decide or claim gets a mail, with the words of the application and none of the agent', async () => {
+  await pass(10 * MINUTE_MS);
+  const before = (await mails()).length;
+  const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
+  const refund = await prepared('orders.refund', 'A-2');
+  const handoff = await requestHandoff(server, key, session.id, { reason: 'otp', instructions: 'Type PIN 1234.' });
+  const decided = await prepared('orders.cancel', 'A-2');
+  assert.equal((await decide(server, admin, decided, { decision: 'refuse' })).status, 200);
+  await pass(10_000);
+  const sent = (await mails()).slice(before);
+  assert.deepEqual(sent.map(({ to, subject }) => [to, subject]).toSorted(), [
+    ['ada@example.com', '2 requests of agents wait for you'],
+    ['admin@example.com', 'Take control: a page asks for a code (Default)'],
+    ['dev@example.com', 'Take control: a page asks for a code (Default)'],
+  ]);
+  const text = sent.map(mail => mail.text).join('\n');
+  assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('To approve: Refund an order'), text);
+  assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
+  assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
+  // The hand-off expires, and the mails that told of it alone are gone.
+  await server.advance(10 * MINUTE_MS);
+  await mailsAre(before + 1);
+  await decide(server, owner, refund, { decision: 'refuse' });
+  await mailsAre(before);
+  await server.release(session.id);
+});
+
+test('thirty things are one mail, and what comes soon after it is told five minutes later', async () => {
+  await pass(10 * MINUTE_MS);
+  const before = (await mails()).length;
+  const many: Action[] = [];
+  for (let index = 0; index < 30; index += 1)
+    many.push(await prepared('orders.refund', `M-${index}`, { expiresIn: 86_400 }));
+  await pass(10_000);
+  const [mail, ...others] = (await mails()).slice(before);
+  assert.deepEqual(
+    [mail?.to, mail?.subject, others.length],
+    ['ada@example.com', '30 requests of agents wait for you', 0],
+  );
+  assert.equal(mail?.text.match(/\/approve\//g)?.length, 10);
+  assert.match(mail?.text ?? '', /And 20 more\./);
+  const late = await prepared('orders.refund', 'M-late', { expiresIn: 86_400 });
+  await pass(MINUTE_MS);
+  assert.equal((await mails()).length, before + 1);
+  await pass(5 * MINUTE_MS);
+  const [, second] = (await mails()).slice(before);
+  assert.equal(second?.subject, 'To approve: Refund an order (Default)');
+  assert.ok(second.text.includes(late.jobId));
+  for (const { jobId } of [...many, late]) await agent.cancel(jobId);
+});
+
+test('mails can be turned off, for all applications or for one, and only for applications of your own', async () => {
+  const path = '/v1/account/notifications';
+  const initial = await admin.get<Notifications>(path);
+  assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
+  const foreign = await admin.send<ErrorBody>('PATCH', path, {
+    mutedApplications: ['01890000-0000-7000-8000-000000000000'],
+  });
+  assert.deepEqual([foreign.status, foreign.body.code], [400, 'invalid_request']);
+  const muted = await admin.send<Notifications>('PATCH', path, { mutedApplications: [server.applicationId] });
+  assert.deepEqual([muted.status, muted.body.mutedApplications], [200, [server.applicationId]], muted.text);
+  assert.equal((await owner.send('PATCH', path, { mails: false })).status, 200);
+  await pass(10 * MINUTE_MS);
+  const before = (await mails()).length;
+  const first = await prepared('orders.cancel', 'A-3', { expiresIn: 86_400 });
+  await pass(10_000);
+  assert.equal((await mails()).length, before);
+  await admin.send('PATCH', path, { mutedApplications: [] });
+  await pass(10_000);
+  assert.deepEqual(
+    (await mails()).slice(before).map(({ to }) => to),
+    ['admin@example.com'],
+  );
+  assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
+  await stepUp(admin);
+  assert.equal((await decide(server, admin, first)).status, 200);
+  await pass(10_000);
+  assert.equal((await mails()).length, before, 'nobody is told, and the unread mail is gone');
+});
+
+/** Pages for people move to this name of loopback, which passkeys can belong to. */
+const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
+const path = (rest = ''): string => `/console/a/${server.applicationId}${rest}`;
+
+/** Opens a page of the console as the person with this address. */
+function opened(
+  look: Look,
+  email: string,
+  at: string,
+  work: (page: Watched['page'], watched: Watched) => Promise<void>,
+): Promise<void> {
+  return visit(ORIGIN, look, at, async (page, watched) => {
+    await signInByHand(page, email, PASSWORD);
+    await page
+      .getByRole('navigation', { name: 'Main' })
+      .or(page.getByRole('button', { name: 'Menu' }))
+      .waitFor();
+    await work(page, watched);
+  });
+}
+
+const nothingWaits = (page: Watched['page']) => page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+
+test('the count and a notice follow what happens, and an approval needs a fresh proof and ends in a receipt', () =>
+  opened(DESK, 'ada@example.com', path(), async page => {
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
+    assert.equal(await entry.innerText(), 'Inbox', 'the first after the name of the service');
+    const action = await prepared('orders.cancel', 'U-1');
+    await page.getByRole('link', { name: 'Inbox 1 waiting for you' }).waitFor();
+    await page.getByText('An agent waits for you.').waitFor();
+    await page.getByRole('link', { name: 'Open inbox' }).click();
+    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Cancel order U-1' }) });
+    await card.getByText('This cannot be undone.').waitFor();
+    const said = card.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    assert.match(await said.innerText(), /The customer of U-1 asked\./);
+    await card.getByText('Asked by the agent key shop agent').waitFor();
+    await server.advance(301_000);
+    await card.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click();
+    await nothingWaits(page);
+    assert.equal((await agent.execute(action)).status, 200);
+    await page.reload();
+    const past = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+    await past.getByText('Approved and done').waitFor();
+    await past.getByText('by Ada').waitFor();
+    await past.getByRole('link', { name: 'Receipt' }).click();
+    await page.getByText('Verified in this browser').waitFor();
+  }));
+
+test('a developer is shown what waits for others without a button, and refuses nothing', () =>
+  opened(DESK, 'dev@example.com', path('/inbox'), async page => {
+    await nothingWaits(page);
+    const action = await prepared('orders.cancel', 'U-2');
+    await page.reload();
+    const others = page.getByRole('region', { name: 'Waiting for others (1)' });
+    await others.getByText('Waits for an admin or owner').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
+    await opened(DESK, 'admin@example.com', path('/inbox'), async theirs => {
+      await theirs.getByRole('heading', { name: 'Cancel order U-2' }).waitFor();
+      await theirs.getByRole('button', { name: 'Refuse' }).click();
+      await nothingWaits(theirs);
+      const past = theirs.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+      await past.getByText('Refused').waitFor();
+      await past.getByText('by admin').waitFor();
+    });
+    assert.equal((await agent.read(action.jobId)).body.status, 'refused');
+  }));
+
+test('a hand-off is opened from the inbox, done in the live view, and listed with who did it', async () => {
+  const session = await server.createSession({ keepAlive: true }, key);
+  const handoff = await requestHandoff(server, key, session.id, {
+    instructions: 'Type the\u202e code.',
+    reason: 'otp',
+  });
+  await opened(DESK, 'dev@example.com', path('/inbox'), async page => {
+    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Enter a code' }) });
+    await card.getByText('Type the code.').waitFor();
+    await card.getByRole('link', { name: 'Help the agent' }).click();
+    await page.getByRole('button', { name: 'Take control' }).click();
+    await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();
+    const before = page.url();
+    await page.goto(`${ORIGIN}${path('/inbox')}`);
+    await page.getByRole('heading', { name: 'You have control: enter a code' }).waitFor();
+    await page.getByRole('link', { name: 'Continue' }).click();
+    assert.equal(page.url(), before);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'Back to the inbox' }).click();
+    await nothingWaits(page);
+    const past = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+    await past.getByText('Done').waitFor();
+    await past.getByText('by dev').waitFor();
+  });
+  assert.equal((await owner.get<{ status: string }>(handoffsPath(server, `/${handoff.id}`))).body.status, 'completed');
+  await server.release(session.id);
+});
+
+test('mails are turned off in the account', () =>
+  opened(DESK, 'admin@example.com', '/console/account', async (page, watched) => {
+    const box = page.getByRole('checkbox', { name: 'Tell me by mail when an agent waits for me' });
+    await box.click();
+    await eventually(
+      'the setting',
+      async () => (await admin.get<Notifications>('/v1/account/notifications')).body.mails,
+      mails => !mails,
+    );
+    await watched.assertSound();
+    await box.click();
+    await eventually(
+      'the setting',
+      async () => (await admin.get<Notifications>('/v1/account/notifications')).body.mails,
+      mails => mails,
+    );
+  }));
+
+test('the inbox is sound in three widths and both colours, and everything in it is reached by keyboard', async () => {
+  const session = await server.createSession({ keepAlive: true }, key);
+  await requestHandoff(server, key, session.id, { reason: 'login', ttlSeconds: 3_600 });
+  for (const [operation, order] of [
+    ['orders.cancel', 'A-1007'],
+    ['orders.refund', 'A-1008'],
+  ] as const)
+    await prepared(operation, order);
+  const narrow: Look = { ...DESK, width: 1024 };
+  for (const look of [DESK, DESK_DARK, narrow, { ...narrow, colours: 'dark' }, PHONE, PHONE_DARK] as const)
+    for (const email of ['ada@example.com', 'dev@example.com'])
+      await opened(look, email, path('/inbox'), async (page, watched) => {
+        await page.getByText('The agent says').first().waitFor();
+        await eventually(
+          'the page to be loaded',
+          () => page.getByText('Loading').count(),
+          count => count === 0,
+        );
+        await watched.assertSound();
+        if (look !== DESK) return;
+        // The count is part of the navigation.
+        await page.getByRole('link', { name: /^Inbox \d+ waiting for you$/ }).waitFor();
+        assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] });
+      });
+  await server.release(session.id);
+});
