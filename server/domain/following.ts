@@ -7,6 +7,8 @@ import type { Closeable } from '../kit/scope.ts';
 
 /** The most requests that wait at once. Further ones are answered at once. */
 const WAITING_MAX = 1_000;
+/** Of one caller, so that none takes the places of all. */
+const WAITING_PER_CALLER_MAX = 50;
 const LOOK_MS = 5_000;
 
 export interface FollowingParts {
@@ -18,6 +20,8 @@ export interface FollowingParts {
 export interface Followed<T> {
   /** Whether a notification with this text is about it. */
   readonly concerns: (notification: string) => boolean;
+  /** Who asks, if callers are told apart. */
+  readonly caller?: string;
   readonly read: () => Promise<T>;
   readonly isChanged: (value: T) => boolean;
   /** When it changes without a notification. */
@@ -27,6 +31,7 @@ export interface Followed<T> {
 }
 
 interface Waiting {
+  readonly caller: string | undefined;
   readonly concerns: (notification: string) => boolean;
   readonly wake: () => void;
 }
@@ -59,12 +64,12 @@ export class Following implements Closeable {
 
   /** The value once it has changed; as it is when the time is up, or the caller has disconnected. */
   async changed<T>(first: T, followed: Followed<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, read, isChanged, changesAt, lookMs = LOOK_MS } = followed;
-    if (waitSeconds === 0 || isChanged(first) || this.#waiting.size >= WAITING_MAX) return first;
+    const { concerns, caller, read, isChanged, changesAt, lookMs = LOOK_MS } = followed;
+    if (waitSeconds === 0 || isChanged(first) || this.#isFullFor(caller)) return first;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
     const woken = new Notices(clock);
-    const waiting: Waiting = { concerns, wake: () => woken.wake() };
+    const waiting: Waiting = { caller, concerns, wake: () => woken.wake() };
     this.#waiting.add(waiting);
     signal.addEventListener('abort', waiting.wake, { once: true });
     try {
@@ -80,6 +85,11 @@ export class Following implements Closeable {
       this.#waiting.delete(waiting);
       signal.removeEventListener('abort', waiting.wake);
     }
+  }
+
+  #isFullFor(caller: string | undefined): boolean {
+    if (this.#waiting.size >= WAITING_MAX || caller === undefined) return this.#waiting.size >= WAITING_MAX;
+    return [...this.#waiting].filter(other => other.caller === caller).length >= WAITING_PER_CALLER_MAX;
   }
 
   #wake(notification: string | undefined): void {

@@ -54,7 +54,7 @@ export async function openActions(
   const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
   const cursors = new Cursors(secret, clock);
   const ofApplication = new ApplicationActions({ store, applications, decisions, isFromSession, cursors, clock });
-  const inbox = await openInbox(runtime, foundation, { mail, catalogue: invocations.catalogue });
+  const inbox = await openInbox(runtime, foundation, { mail });
   return {
     service: { agent, ofApplication },
     decisions,

@@ -23,7 +23,7 @@ import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join, stepUp, verifyEmail } from '../harness/members.ts';
 import { keyWith } from '../harness/operations.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { otherPerson, rowsOf } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -216,6 +216,40 @@ test('mails can be turned off, for all applications or for one, and only for app
   assert.equal((await decide(server, admin, first)).status, 200);
   await pass(10_000);
   assert.equal((await mails()).length, before, 'nobody is told, and the unread mail is gone');
+});
+
+test('a mail that was not sent is withdrawn from who leaves the application, or turns off mails about it', async () => {
+  await pass(10 * MINUTE_MS);
+  await stepUp(owner);
+  const { accountId } = await join(server, owner, 'leaver@example.com', 'admin');
+  const action = await prepared('orders.cancel', 'L-1', { expiresIn: 86_400 });
+  const tells = async (email: string) =>
+    (await mails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
+  await pass(10_000);
+  assert.deepEqual([await tells('leaver@example.com'), await tells('ada@example.com')], [1, 1]);
+  await rowsOf(
+    server,
+    `with other as (
+      insert into members (application_id, account_id, role, created_at)
+        select application_id, $1, 'admin', created_at from members
+          where application_id not in (select application_id from members where account_id = $1) limit 1
+        returning application_id)
+      insert into told_items select $1, application_id, gen_random_uuid(),
+        (select mail_id from told_items where account_id = $1) from other`,
+    [accountId],
+  );
+  const ofLeaver = () => rowsOf(server, 'select from told_items where account_id = $1', [accountId]);
+  assert.equal((await ofLeaver()).length, 2);
+  const removed = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
+  assert.equal(removed.status, 204, removed.text);
+  assert.deepEqual([await tells('leaver@example.com'), (await ofLeaver()).length], [0, 0], 'the other is told again');
+  const mute = (mutedApplications: readonly string[]) =>
+    owner.send('PATCH', '/v1/account/notifications', { mutedApplications });
+  assert.equal((await mute([server.applicationId])).status, 200);
+  await pass(6_000);
+  assert.equal(await tells('ada@example.com'), 0);
+  assert.equal((await mute([])).status, 200);
+  await agent.cancel(action.jobId);
 });
 
 /** Pages for people move to this name of loopback, which passkeys can belong to. */

@@ -10,6 +10,8 @@ const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
 const HIDDEN_EVERY_MS = 60_000;
 const RETRY_MS = 5_000;
+/** A sooner answer without a change: too many requests wait, or the server stops. */
+const SOON_MS = 10_000;
 
 /** Counts by application. Undefined while they are not known, and for who signed in with a token. */
 export const useInbox = (): Inbox | undefined =>
@@ -41,13 +43,16 @@ async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
     try {
       const waits = known !== undefined && !document.hidden;
       const query = waits ? { wait: WAIT_SECONDS, since: known ?? '' } : {};
+      const askedAt = performance.now();
       const now = await call('readInbox', { query, signal });
       if (signal.aborted) return;
       client.setQueryData(KEY, now);
       if (known !== undefined && now.state !== known)
         for (const { queryKey } of client.getQueryCache().findAll({ queryKey: ['inbox'] }))
           if (queryKey[1] !== KEY[1]) void client.invalidateQueries({ queryKey });
+      const isIdle = waits && now.state === known && performance.now() - askedAt < SOON_MS;
       known = now.state;
+      if (isIdle) await pause(RETRY_MS, signal);
       if (document.hidden) await pause(HIDDEN_EVERY_MS, signal);
     } catch {
       await pause(RETRY_MS, signal);

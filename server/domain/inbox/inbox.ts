@@ -49,6 +49,7 @@ export class Inbox {
     const known = since ?? first.state;
     const own = new Set(await this.#applicationsOf(accountId));
     const followed = {
+      caller: accountId,
       concerns: (application: string) => own.has(application as ApplicationId), // An id, or none of ours.
       read: () => this.#counted(accountId),
       isChanged: ({ state }: InboxView) => state !== known,
@@ -59,12 +60,18 @@ export class Inbox {
 
   async readNotifications({ accountId }: HumanCaller): Promise<NotificationsView> {
     const { inbox, accounts } = this.#parts.store;
-    const [{ mails, mutedApplications }, account] = await Promise.all([
+    const [{ mails, mutedApplications }, account, applications] = await Promise.all([
       inbox.settings(accountId),
       accounts.get(accountId),
+      this.#applicationsOf(accountId),
     ]);
+    const own = new Set(applications);
     const isReachable = account?.email !== undefined && account.emailVerifiedAt !== undefined;
-    return { mails, mutedApplications: [...mutedApplications], ...(isReachable ? { email: account.email } : {}) };
+    return {
+      mails,
+      mutedApplications: mutedApplications.filter(id => own.has(id)), // Without those that the person has left.
+      ...(isReachable ? { email: account.email } : {}),
+    };
   }
 
   async changeNotifications(caller: HumanCaller, change: ChangeNotifications): Promise<NotificationsView> {

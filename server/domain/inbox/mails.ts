@@ -4,9 +4,10 @@ import type { InboxRows, TellWhen, WaitingRow } from '../../engines/store/rows/i
 import type { Atomic, Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import { type AccountId, type ApplicationId, type MailId, newId } from '../../kit/ids.ts';
+import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
+import { Catalogue } from '../configured-operations/callable.ts';
 import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
 
@@ -21,10 +22,16 @@ const TOLD_MAX = 1_000;
 /** The most that it names. */
 const NAMED_MAX = 10;
 
+interface Line {
+  readonly what: string;
+  readonly application: string;
+  readonly until: string;
+  readonly url: string;
+}
+
 export interface InboxMailsParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly store: Pick<Store, 'atomically' | 'mails'> & { readonly inbox: Pick<InboxRows, 'untold'> };
+  readonly store: Pick<Store, 'atomically' | 'mails'> & { readonly inbox: Pick<InboxRows, 'untold' | 'pause'> };
   readonly mail: Pick<Mail, 'write' | 'send'>;
-  readonly titleOf: (application: ApplicationId, operationId: string, revision: number) => Promise<string>;
   readonly publicUrl: string;
 }
 
@@ -55,17 +62,25 @@ export class InboxMails {
       return await this.#parts.store.atomically(within => this.#write(within, account, when));
     } catch (error) {
       if (!isFault(error, 'rate_limited')) throw error;
+      await this.#parts.store.inbox.pause(account, when.now);
       this.#parts.log.info('inbox.not_told', { accountId: account });
       return false;
     }
   }
 
-  async #write(within: Pick<Atomic, 'inbox' | 'mails'>, account: AccountId, when: TellWhen): Promise<boolean> {
+  async #write(
+    within: Pick<Atomic, 'inbox' | 'mails' | 'configuredOperations'>,
+    account: AccountId,
+    when: TellWhen,
+  ): Promise<boolean> {
     const id = newId<MailId>(when.now);
     const told = await within.inbox.tell(account, id, INBOX_ROLES, when, TOLD_MAX);
     if (!told) return false;
     const { address, waiting } = told;
-    const named = await Promise.all(waiting.slice(0, NAMED_MAX).map(item => this.#lineOf(item)));
+    // On the connection of the transaction: decisions that wait for it may hold all others.
+    const catalogue = new Catalogue(within.configuredOperations);
+    const named: Line[] = [];
+    for (const item of waiting.slice(0, NAMED_MAX)) named.push(await this.#lineOf(item, catalogue));
     const [only] = waiting.length === 1 ? named : [];
     const subject = only ? `${only.what} (${only.application})` : `${waiting.length} requests of agents wait for you`;
     const text = [
@@ -79,16 +94,21 @@ export class InboxMails {
     return true;
   }
 
-  async #lineOf(item: WaitingRow) {
-    const { titleOf, publicUrl } = this.#parts;
+  async #lineOf(item: WaitingRow, catalogue: Catalogue): Promise<Line> {
+    const { publicUrl } = this.#parts;
     const application = oneLine(item.applicationName);
     const until = item.expiresAt.toISOString();
     if (item.kind === 'handoff') {
       const url = `${publicUrl}/handoffs/${item.id}?app=${item.applicationId}`;
       return { what: `Take control: ${REASONS[item.reason]}`, application, until, url };
     }
-    const title = await titleOf(item.applicationId, item.operationId, item.operationRevision);
-    return { what: `To approve: ${oneLine(title)}`, application, until, url: `${publicUrl}/approve/${item.id}` };
+    const operation = await catalogue.exact(item.applicationId, item.operationId, item.operationRevision);
+    return {
+      what: `To approve: ${oneLine(operation?.title ?? item.operationId)}`,
+      application,
+      until,
+      url: `${publicUrl}/approve/${item.id}`,
+    };
   }
 }
 

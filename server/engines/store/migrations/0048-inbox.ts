@@ -8,7 +8,7 @@ const STATEMENTS = [
     muted_applications uuid[] not null default '{}',
     told_at timestamptz(3)
   )`,
-  // Of things that still wait. A member who is removed is told of nothing.
+  // Of things that still wait.
   `create table told_items (
     account_id uuid not null,
     application_id uuid not null,
@@ -30,6 +30,17 @@ const STATEMENTS = [
     perform pg_notify('inbox_changed', coalesce(new.application_id, old.application_id)::text);
     return null;
   end $$`,
+  // A mail that was not sent may name things of the application that its reader has left. What else it told of is told again.
+  `create function inbox_left() returns trigger language plpgsql as $$
+  declare
+    unsent uuid[] := array(select mails.id from mails join told_items on mail_id = mails.id
+      where account_id = old.account_id and application_id = old.application_id and sent_at is null);
+  begin
+    delete from mails where id = any(unsent);
+    delete from told_items where mail_id = any(unsent);
+    return old;
+  end $$`,
+  'create trigger members_left before delete on members for each row execute function inbox_left()',
   ...[
     ['actions', "state = 'awaiting_approval'"],
     ['handoffs', "status = 'requested'"],

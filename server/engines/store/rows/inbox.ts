@@ -55,6 +55,8 @@ export interface InboxRows {
   changeSettings(account: AccountId, settings: Partial<NotificationSettings>): Promise<NotificationSettings>;
   /** Accounts that want mails, have a verified address, and were not told of something that waits for them. */
   untold(roles: InboxRoles, when: TellWhen, limit: number): Promise<readonly AccountId[]>;
+  /** The account is told no sooner than the pause after this time. */
+  pause(account: AccountId, now: Date): Promise<void>;
   /**
    * Notes that this mail tells the account of what waits for it, oldest first. Nothing of it can be decided before the transaction
    * ends. Undefined if another process tells the account, or it does not want mails any more.

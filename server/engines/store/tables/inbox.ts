@@ -57,6 +57,12 @@ export const inbox = (db: Db): InboxRows => ({
     return rows.map(({ accountId }) => accountId);
   },
 
+  pause: async (account, now) => {
+    const told = { toldAt: now };
+    const settings = db.insertInto('notificationSettings').values({ accountId: account, ...told });
+    await settings.onConflict(on => on.column('accountId').doUpdateSet(told)).execute();
+  },
+
   tell: (account, mail, roles, when, limit) =>
     inTransaction(db, async trx => {
       const address = await addressToTell(trx, account, when);

@@ -51,6 +51,7 @@ export const mails = (db: Db): Mails => ({
   },
 });
 
-/** Any other mail does. */
-const tellsOfSomething = sql<boolean>`(
-  not mails.tells_of_waiting or exists (select from told_items where told_items.mail_id = mails.id))`;
+/** Of something that still waits, and that the account still wants mails about. Any other mail does. */
+const tellsOfSomething = sql<boolean>`(not mails.tells_of_waiting or exists (
+  select from told_items told join notification_settings settings using (account_id)
+    where told.mail_id = mails.id and settings.mails and not told.application_id = any(settings.muted_applications)))`;
