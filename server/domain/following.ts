@@ -87,8 +87,13 @@ export class Following implements Closeable {
     }
   }
 
+  /** Whether any request is answered at once. */
+  get isFull(): boolean {
+    return this.#waiting.size >= WAITING_MAX;
+  }
+
   #isFullFor(caller: string | undefined): boolean {
-    if (this.#waiting.size >= WAITING_MAX || caller === undefined) return this.#waiting.size >= WAITING_MAX;
+    if (this.isFull || caller === undefined) return this.isFull;
     return [...this.#waiting].filter(other => other.caller === caller).length >= WAITING_PER_CALLER_MAX;
   }
 

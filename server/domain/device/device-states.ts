@@ -50,7 +50,7 @@ export class DeviceStates implements Closeable {
     const { clock, store } = this.#parts;
     const row = await this.#find(id, authorization);
     const known = since ?? statusAt(row, clock.now());
-    if (wait === 0 || known !== statusAt(row, clock.now())) return this.#atOnce(row);
+    if (wait === 0 || known !== statusAt(row, clock.now()) || this.#following.isFull) return this.#atOnce(row);
     const latest = await this.#following.changed(
       row,
       {
