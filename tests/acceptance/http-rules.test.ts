@@ -474,8 +474,9 @@ for (const { method, path } of OF_KEYS)
       .replace('/projects/{id}', `/projects/${other.applicationId}`)
       .replace('{id}', other.sessionId)
       .replace('{operationId}', 'browser.pdf')
+      .replace('{hostId}', other.sessionId)
       .replace('{pageId}', '0');
-    const key = /^\/v1\/(applications|account|topups)/.test(path) ? token : await agentKey();
+    const key = /^\/v1\/(applications|account|topups|operator)/.test(path) ? token : await agentKey();
     const body = validBody(method, path);
     if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, other);
@@ -494,7 +495,7 @@ function agentKey(): Promise<string> {
 
 /** A body that is valid, so that the id is checked. */
 function validBody(method: string, path: string): object | undefined {
-  if (method === 'PATCH') return { name: 'mine' };
+  if (method === 'PATCH') return path.includes('/hosts/') ? { draining: true } : { name: 'mine' };
   if (method !== 'POST') return undefined;
   if (path.endsWith('/mcp')) return { jsonrpc: '2.0', id: 1, method: 'ping' };
   if (path.endsWith('/invoke') || path.endsWith('/prepare')) return { input: {} };
