@@ -109,7 +109,8 @@ export class LiveView implements Watcher {
     const expiresAt = until < row.expiresAt ? until : row.expiresAt;
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
-    const pages = live.secrets.cleanAll(await live.browser.listPages());
+    const listed = live.secrets.cleanAll(await live.browser.listPages());
+    const pages = live.cover ? listed.map(page => ({ ...page, title: '' })) : listed;
     return {
       ...this.#liveUrls(claims),
       ...(right === 'control' ? { wsUrl: this.#socketUrl(claims) } : {}),

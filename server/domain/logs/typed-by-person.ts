@@ -9,6 +9,8 @@ const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
 const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
+/** A page may send what was typed in a header of any name, and its server may say it again. */
+const HEADERS = /headers$/i;
 
 export class TypedRequests {
   readonly #ids = new Set<string>();
@@ -27,11 +29,16 @@ export class TypedRequests {
   }
 }
 
-/** Addresses end before their query; texts of the page are absent. */
+/** Addresses end before their query; headers and texts of the page are absent. */
 export const withoutTyped = (params: JsonObject): JsonObject =>
   Object.fromEntries(
-    Object.entries(params).flatMap(([name, value]) => (TEXTS.has(name) ? [] : [[name, cleared(value)]])),
+    Object.entries(params).flatMap(([name, value]) => {
+      if (TEXTS.has(name)) return [];
+      return [[name, HEADERS.test(name) ? withoutHeaders(value) : cleared(value)]];
+    }),
   );
+
+const withoutHeaders = (headers: Json): Json => (Array.isArray(headers) ? [] : {});
 
 function cleared(value: Json): Json {
   if (typeof value === 'string') return ADDRESS.test(value) ? (value.split(/[?#]/, 1)[0] ?? '') : value;

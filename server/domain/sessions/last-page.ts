@@ -18,7 +18,7 @@ const TITLE_READS = 3;
 const TITLE_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
 
-interface Watched extends Pick<LiveSession, 'secrets'> {
+interface Watched extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
   readonly id: SessionId;
   readonly browser: {
     readonly changedPage: ChangedPage | undefined;
@@ -33,6 +33,8 @@ interface Reading {
   saved?: LastPageRow;
   /** As the browser reported it. */
   savedUrl?: string;
+  /** The address at the end of a hand-off in which the session was hidden. */
+  hiddenUrl?: string;
 }
 
 export class LastPages implements Watcher {
@@ -48,9 +50,15 @@ export class LastPages implements Watcher {
   async attend(live: Watched): Promise<Attendance> {
     const reading: Reading = { live, readsLeft: 0 };
     this.#readings.set(live.id, reading);
+    let wasHidden = false;
+    const covering = live.onCover(cover => {
+      if (wasHidden && !cover) reading.hiddenUrl = live.browser.changedPage?.url ?? '';
+      wasHidden = cover !== undefined;
+    });
     return {
       beforeShutDown: () => this.#save([reading]),
       leave: async end => {
+        covering.close();
         if (!end) return;
         this.#readings.delete(live.id);
         if (live.browser.changedPage && live.browser.changedPage.url !== reading.savedUrl) await this.#save([reading]);
@@ -69,7 +77,7 @@ export class LastPages implements Watcher {
     const pages = await Promise.all(
       readings.map(async reading => {
         const shown = reading.live.browser.changedPage;
-        return { reading, shown, page: shown && (await pageOf(reading.live, shown)) };
+        return { reading, shown, page: shown && (await pageOf(reading, shown)) };
       }),
     );
     const changed = pages.flatMap(({ reading, shown, page }) =>
@@ -99,14 +107,17 @@ function isDue(reading: Reading): boolean {
 }
 
 /** PostgreSQL stores no NUL in a text. */
-async function pageOf({ id, browser, secrets }: Watched, page: ChangedPage): Promise<LastPageRow> {
+async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
+  const { id, browser, secrets, cover } = live;
+  const isHidden = cover !== undefined || page.url === hiddenUrl;
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page.targetId));
-  const title = await read.catch(() => undefined);
+  // A page may write into its title and its address what a person types.
+  const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);
   return {
     id,
-    pageUrl: redactUrl(secrets.clean(page.url)).replaceAll('\0', ''),
+    pageUrl: redactUrl(secrets.clean(isHidden ? (page.url.split(/[?#]/, 1)[0] ?? '') : page.url)).replaceAll('\0', ''),
     pageTitle: redactText(pageTitle).replaceAll('\0', ''),
   };
 }

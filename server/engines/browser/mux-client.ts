@@ -366,7 +366,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #answerHandler(channel: Channel, method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
-    if (method === 'Target.getTargets') return answer => this.#visibleTargets(answer);
+    if (method === 'Target.getTargets') return answer => (onAnswer ?? unchanged)(this.#visibleTargets(answer));
     if (method === RUN_IF_WAITING && this.#holds.isWorker(channel)) return answer => this.#resumed(channel, answer);
     return onAnswer ?? (RELOAD_METHODS.has(method) ? keepAfterCrash : undefined);
   }
@@ -414,7 +414,8 @@ export class MuxClient implements ChannelOwner {
     }
     if (info && isHidden(info)) return;
     if (event.method === 'Target.targetDestroyed' && targetId && this.#dropHeld(targetId)) return;
-    this.#deliver(channel, message, targetId);
+    const shown = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
+    if (shown) this.#deliver(channel, shown, targetId);
   }
 
   /** Detaches the client from a target that it must not see. A target that waits for a debugger is resumed by this. */
@@ -480,5 +481,7 @@ function targetIdsOf(channel: Channel): string[] {
 }
 
 const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 'type') ?? '');
+
+const unchanged: OnAnswer = answer => answer;
 
 const sessionOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});

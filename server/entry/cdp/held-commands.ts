@@ -20,8 +20,13 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
 /** Waits with a user gesture, which lets a script act as a click does. */
 const EVALUATE = 'Runtime.evaluate';
-/** Passes in a masked hand-off, because the person's page would hang; nothing of the request may be changed. */
-export const CONTINUE = 'Fetch.continueRequest';
+/**
+ * Pass in a masked hand-off, because the person's page would hang. Nothing may be changed: a request, or a response that redirects
+ * it, would take what was typed elsewhere.
+ */
+export const CONTINUES: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
+/** Their answers have the titles of pages. */
+export const TITLED: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
 
 /**
  * What passes in a masked hand-off: it tells nothing of the content of pages, and clients send it by themselves when pages open.
@@ -42,8 +47,15 @@ const PASSING: ReadonlySet<string> = new Set([
     'Network.disable',
     'Inspector.enable',
   ],
-  ...['Performance.enable', 'Performance.disable', 'Security.enable', 'Fetch.disable', 'Fetch.failRequest', CONTINUE],
-  ...['Fetch.continueResponse', 'Fetch.continueWithAuth', 'ServiceWorker.enable'],
+  ...[
+    'Performance.enable',
+    'Performance.disable',
+    'Security.enable',
+    'Fetch.disable',
+    'Fetch.failRequest',
+    ...CONTINUES,
+  ],
+  ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
 const PASSING_DOMAIN = 'Emulation.';
 /** Passes if it has no script: clients make their isolated world with it. */
@@ -56,7 +68,8 @@ const isInput = (method: string): boolean =>
 export const mayWait = (method: string, { isAsked, masks }: Control): boolean =>
   isInput(method) ||
   (isAsked && method === EVALUATE) ||
-  (masks && (method === CONTINUE || !(PASSING.has(method) || method.startsWith(PASSING_DOMAIN))));
+  (masks &&
+    (CONTINUES.has(method) || TITLED.has(method) || !(PASSING.has(method) || method.startsWith(PASSING_DOMAIN))));
 
 export function waits({ method, params }: Command, { isAsked, masks }: Control): boolean {
   if (isInput(method) || (isAsked && method === EVALUATE && params.userGesture === true)) return true;

@@ -9,46 +9,64 @@ const HEAD_BYTES = 128;
 /** A longer event whose request would have to be cleared is not sent. */
 const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
 
-/** Events of these domains mirror the content of pages. */
-const HIDDEN_DOMAINS: ReadonlySet<string> = new Set([
-  ...['Accessibility', 'Animation', 'Audits', 'Autofill', 'Console', 'CSS', 'Debugger', 'DOM', 'DOMStorage'],
-  ...[
-    'HeapProfiler',
-    'IndexedDB',
-    'Input',
-    'LayerTree',
-    'Log',
-    'Overlay',
-    'Profiler',
-    'Storage',
-    'Tracing',
-    'WebAuthn',
-  ],
+/** Events of other domains mirror the content of pages, or nobody knows whether they do. */
+const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
+  ...['Target', 'Page', 'Network', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);
 const HIDDEN: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
-  ...['Page.screencastFrame', 'Page.javascriptDialogClosed', 'Network.requestWillBeSentExtraInfo'],
+  ...['Page.screencastFrame', 'Page.javascriptDialogOpening', 'Page.javascriptDialogClosed'],
+  ...['Network.requestWillBeSentExtraInfo', 'Network.responseReceivedExtraInfo', 'Network.requestIntercepted'],
+  ...['Network.webSocketWillSendHandshakeRequest', 'Network.webSocketHandshakeResponseReceived'],
   ...['Network.webSocketFrameSent', 'Network.webSocketFrameReceived', 'Network.eventSourceMessageReceived'],
   ...['Network.dataReceived', 'Network.directTCPSocketChunkSent', 'Network.webTransportCreated'],
 ]);
-/** The parts of a request that carry what was typed. */
-const BODY = ['postData', 'postDataEntries', 'hasPostData'];
+/** Events of which a part is cleared. */
+const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
+  'Network.requestWillBeSent': withoutContent,
+  'Network.responseReceived': withoutContent,
+  'Fetch.requestPaused': withoutContent,
+  'Target.targetCreated': withoutTitle,
+  'Target.targetInfoChanged': withoutTitle,
+  'Target.attachedToTarget': withoutTitle,
+};
+/** The parts of a request or response that carry what was typed: its body, and headers such as that of a password. */
+const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'requestHeaders', 'requestHeadersText'];
 
 /** Undefined: the client does not get the event. */
 export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
-  if (HIDDEN_DOMAINS.has(domain) || HIDDEN.has(method)) return undefined;
-  return method === 'Network.requestWillBeSent' || method === 'Fetch.requestPaused' ? withoutBody(event) : event;
-}
-
-function withoutBody(event: Buffer): Buffer | undefined {
+  if (!SHOWN_DOMAINS.has(domain) || HIDDEN.has(method)) return undefined;
+  const cleared = CLEARED[method];
+  if (!cleared) return event;
   if (event.length > CLEARED_BYTES_MAX) return undefined;
   const message = parseJson(event);
   if (!isObject(message) || !isObject(message.params)) return undefined;
-  const { request } = message.params;
-  const cleared: JsonObject = isObject(request)
-    ? { ...Object.fromEntries(Object.entries(request).filter(([name]) => !BODY.includes(name))) }
-    : {};
-  return Buffer.from(JSON.stringify({ ...message, params: { ...message.params, request: cleared } }));
+  return Buffer.from(JSON.stringify({ ...message, params: cleared(message.params) }));
+}
+
+function withoutContent(params: JsonObject): JsonObject {
+  const { responseHeaders, ...rest } = params;
+  const cleared = Object.fromEntries(
+    ['request', 'response', 'redirectResponse'].flatMap(name => {
+      const part = rest[name];
+      if (!isObject(part)) return [];
+      const kept = Object.entries(part).filter(([member]) => !CONTENT.includes(member));
+      return [[name, { ...Object.fromEntries(kept), headers: {} }]];
+    }),
+  );
+  return { ...rest, ...cleared, ...(responseHeaders === undefined ? {} : { responseHeaders: [] }) };
+}
+
+/** Pages write into their title what they like. */
+export function withoutTitle(params: JsonObject): JsonObject {
+  const { targetInfo, targetInfos } = params;
+  return {
+    ...params,
+    ...(isObject(targetInfo) ? { targetInfo: { ...targetInfo, title: '' } } : {}),
+    ...(Array.isArray(targetInfos)
+      ? { targetInfos: targetInfos.map(info => (isObject(info) ? { ...info, title: '' } : info)) }
+      : {}),
+  };
 }

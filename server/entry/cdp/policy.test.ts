@@ -175,3 +175,31 @@ test('without a jail, maps uploaded files to their folder', async () => {
   const foreign = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
   assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });
+
+test('in a masked hand-off nothing of a request or a response is changed, and the agent gets no titles', async () => {
+  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
+  const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
+  const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });
+  const judged = (method: string, params: JsonObject) => masked.judge({ method, params, toBrowser: false });
+  const change = { requestId: 'r', url: 'https://evil.example', responseCode: 307, responseHeaders: [], headers: [] };
+  for (const method of ['Fetch.continueRequest', 'Fetch.continueResponse']) {
+    assert.ok(masked.isWatched?.(method));
+    assert.deepEqual(judged(method, change), { rewrite: { requestId: 'r' } });
+  }
+  assert.deepEqual(judged('Fetch.fulfillRequest', change), { refuse: 'waits' });
+  const verdict = await judged('Target.getTargets', {});
+  assert.ok('onAnswer' in verdict && verdict.onAnswer);
+  const answer = await verdict.onAnswer({ result: { targetInfos: [{ targetId: 't', title: 'typed' }] } });
+  assert.deepEqual(answer.result, { targetInfos: [{ targetId: 't', title: '' }] });
+  const event = (method: string, params: object) => {
+    const shown = masked.filterEvent?.(Buffer.from(JSON.stringify({ method, params })));
+    return shown && JSON.parse(shown.toString()).params;
+  };
+  const request = { url: 'https://a.example', headers: { authorization: 'typed' }, postData: 'typed' };
+  assert.deepEqual(event('Network.requestWillBeSent', { requestId: 'r', request }), {
+    requestId: 'r',
+    request: { url: 'https://a.example', headers: {} },
+  });
+  for (const method of ['Unknown.event', 'Page.javascriptDialogOpening', 'Network.responseReceivedExtraInfo'])
+    assert.equal(event(method, { message: 'typed' }), undefined, method);
+});

@@ -6,8 +6,8 @@ import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { CONTINUE, mayWait, unchangedRequest, waits } from './held-commands.ts';
-import { shownEvent } from './masked-events.ts';
+import { CONTINUES, mayWait, TITLED, unchangedRequest, waits } from './held-commands.ts';
+import { shownEvent, withoutTitle } from './masked-events.ts';
 import { TraceStreams } from './trace-streams.ts';
 
 /** Browser contexts that clients may have open at once in a session. */
@@ -104,11 +104,19 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const judge = (command: Command): Verdict | Promise<Verdict> =>
     lease?.control && waits(command, lease.control)
       ? afterControl(lease.judgeInput(command.method), () => judgeAlone(command))
-      : lease?.control?.masks && command.method === CONTINUE
-        ? { rewrite: unchangedRequest(command.params) }
-        : judgeAlone(command);
+      : ((lease?.control?.masks ? judgeMasked(command) : undefined) ?? judgeAlone(command));
   const filterEvent = (event: Buffer): Buffer | undefined => (lease?.control?.masks ? shownEvent(event) : event);
   return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent };
+}
+
+/** Passes in a masked hand-off, but not as it is. */
+function judgeMasked({ method, params }: Command): Verdict | undefined {
+  if (CONTINUES.has(method)) return { rewrite: unchangedRequest(params) };
+  if (!TITLED.has(method)) return undefined;
+  return {
+    pass: true,
+    onAnswer: answer => (answer.result ? { ...answer, result: withoutTitle(answer.result) } : answer),
+  };
 }
 
 async function asked(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {

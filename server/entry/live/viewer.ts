@@ -268,6 +268,7 @@ export class Viewer {
     page?.setControlled(true);
     page?.toFront();
     this.#sendControl();
+    if (control.masks) this.#sendTabs();
   }
 
   /** The control of the hand-off that this address belongs to, under its fence. */
@@ -287,6 +288,7 @@ export class Viewer {
 
   #leaseChanged(): void {
     this.#sendControl();
+    this.#sendTabs();
     if (this.#parts.claims.lease && !this.#leased) this.end('the hand-off has ended');
   }
 
@@ -392,8 +394,13 @@ export class Viewer {
   #sendTabs(): void {
     const { viewing, claims } = this.#parts;
     const tabs = viewing.tabs.filter(tab => claims.page === undefined || tab.page === claims.page);
-    this.#send({ type: 'tabs', tabs });
+    this.#send({ type: 'tabs', tabs: this.#seesTitles ? tabs : tabs.map(tab => ({ ...tab, title: '' })) });
     for (const tab of tabs) this.#sendIcon(tab);
+  }
+
+  /** In a masked hand-off, a page may write into its title what the person types. */
+  get #seesTitles(): boolean {
+    return this.#parts.lease.control?.masks !== true || this.#mayDrive;
   }
 
   #sendIcon(tab: TabState): void {
