@@ -94,6 +94,13 @@ export const HandoffTerms = Type.Object(
       ),
     ),
     record: Type.Optional(Type.Enum([...HANDOFF_RECORDS], { default: 'mask', description: RECORD })),
+    callbackEvent: Type.Optional(
+      Type.String({
+        pattern: '^[a-z][a-z0-9_.-]{0,63}$',
+        description:
+          'A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with.',
+      }),
+    ),
     extendSession: Type.Optional(
       Type.Boolean({
         default: false,
@@ -162,6 +169,7 @@ export const Handoff = Type.Object(
     pageOrigin: Type.Optional(
       Type.String({ description: 'To people who read an open one: origin of the page that is shown first.' }),
     ),
+    callbackEvent: Type.Optional(Type.String({ description: 'As it was requested.' })),
     warnings: Type.Optional(Type.Array(Warning, { description: 'What was changed in the request.' })),
   },
   { description: 'A hand-off of a session to a person.' },

@@ -143,13 +143,16 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  if (id in OWNED || PLACED.has(id) || credential === 'connect') codes.add('host_unreachable');
+  const isPassedOn = id in OWNED || PLACED.has(id) || NAMES_SESSION.has(id) || credential === 'connect';
+  if (isPassedOn) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }
 
 /** Operations that the host answers that has the session, the file or the call, whichever host gets the request. */
-export const OWNED: { readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' } = {
+export const OWNED: {
+  readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff';
+} = {
   updateSession: 'session',
   uploadFile: 'session',
   listReplays: 'session',
@@ -169,7 +172,15 @@ export const OWNED: { readonly [Id in OperationId]?: 'session' | 'download' | 'l
   readLinkedFile: 'link',
   readInvocation: 'invocation',
   cancelInvocation: 'invocation',
+  readHandoff: 'handoff',
+  claimHandoff: 'handoff',
+  renewHandoff: 'handoff',
+  completeHandoff: 'handoff',
+  cancelHandoff: 'handoff',
 };
+
+/** Operations that may name a session in their body, whose host then answers. */
+export const NAMES_SESSION: ReadonlySet<OperationId> = new Set(['requestHandoff', 'invokeOperation']);
 
 /** Operations that start a browser, so that a host with a free slot answers them. */
 export const PLACED: ReadonlySet<OperationId> = new Set([

@@ -7057,6 +7057,8 @@ export interface operations {
                             applicationName?: string;
                             /** @description To people who read an open one: origin of the page that is shown first. */
                             pageOrigin?: string;
+                            /** @description As it was requested. */
+                            callbackEvent?: string;
                             /** @description What was changed in the request. */
                             warnings?: components["schemas"]["Warning"][];
                         }[];
@@ -7139,6 +7141,8 @@ export interface operations {
                      * @enum {unknown}
                      */
                     record?: "mask" | "keep" | "pause";
+                    /** @description A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with. */
+                    callbackEvent?: string;
                     /**
                      * @description Prolong a session that would end first, as far as the limits of the application allow.
                      * @default false
@@ -7259,6 +7263,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7403,6 +7409,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7599,6 +7607,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7760,6 +7770,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7901,6 +7913,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };

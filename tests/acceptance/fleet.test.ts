@@ -3,18 +3,22 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
-import type { ClaimedHandoff } from '../../contract/handoffs.ts';
+import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
+import { handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { ask } from '../harness/http.ts';
 import { ownerToken, readLimits } from '../harness/limits.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
 import { onPage } from '../harness/logged-in.ts';
+import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
@@ -44,11 +48,11 @@ const token = await ownerToken(one);
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 
 /** A session that runs on `one`. Others that were created on the way are released. */
-async function sessionOnOne(body: object = {}): Promise<CreatedSession> {
+async function sessionOnOne(body: object = {}, key = one.key): Promise<CreatedSession> {
   const created: CreatedSession[] = [];
   try {
     for (let attempt = 0; attempt < 4; attempt += 1) {
-      const session = await one.createSession({ keepAlive: true, ...body });
+      const session = await one.createSession({ keepAlive: true, ...body }, key);
       if (runsOn(one, session)) return session;
       created.push(session);
     }
@@ -213,6 +217,44 @@ describe('what a host has is reached through the others', () => {
     assert.ok(film);
     for (const host of fleet.hosts)
       await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+  });
+
+  it('a hand-off: requested, read, claimed, worked in and completed through any host', async () => {
+    const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
+    const session = await sessionOnOne({}, key);
+    const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, { claimableBy: ['link'] });
+    const secret = new URL(claimUrl).hash.slice(1);
+    const opened = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
+    assert.equal(opened.status, 200, opened.text);
+    const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+    await onPage(at(two, session.connectUrl), async page => {
+      await page.setContent('<input id="code" style="position:absolute;left:0;top:0;width:300px;height:60px">');
+      const waited = readHandoff(front, key, id, '?wait=50');
+      const claim = { key: secret, headers: { cookie }, body: {} };
+      const claimed = await two.api<ClaimedHandoff>('POST', handoffsPath(one, `/${id}/claim`), claim);
+      assert.equal(claimed.status, 200, claimed.text);
+      assert.equal((await waited).status, 'claimed');
+      const viewer = await LiveViewer.open(at(front, claimed.body.liveViewUrl));
+      await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+      const read = () => invoke(two, key, 'browser.content', { sessionId: session.id, timeoutMs: 1_000 });
+      assert.equal((await read()).body.code, 'handoff_claimed');
+      viewer.click(100, 30);
+      viewer.drive({ type: 'text', text: 'from afar' });
+      for (const host of fleet.hosts) assert.equal((await withLease(host, claimed.body, 'renew')).status, 200);
+      const { body: listed } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), { key });
+      assert.deepEqual(
+        listed.data.map(handoff => handoff.id),
+        [id],
+      );
+      assert.equal((await withLease(two, claimed.body, 'complete', { outcome: 'completed' })).status, 200);
+      assert.equal(await page.inputValue('#code'), 'from afar');
+      assert.equal((await read()).body.status, 'succeeded', 'the host of the session answers');
+      await viewer.close();
+    });
+    const asked = await requestHandoff(front, key, session.id);
+    const cancelled = await two.api<Handoff>('POST', handoffsPath(one, `/${asked.id}/cancel`), { key });
+    assert.equal(cancelled.body.status, 'cancelled', cancelled.text);
+    await front.release(session.id);
   });
 
   it('another application finds nothing there', async () => {

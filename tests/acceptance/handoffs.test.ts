@@ -29,6 +29,7 @@ interface Told {
   readonly handoffId: string;
   readonly outcome?: string;
   readonly note?: string;
+  readonly callbackEvent?: string;
 }
 
 const onCodePage = async (settings: object = {}) => {
@@ -68,9 +69,14 @@ test('Playwright asks over CDP, waits while a member works, and goes on with the
   for (const name of ['Berth.handoffRequested', 'Berth.handoffClaimed', 'Berth.handoffComplete'])
     cdp.on(name as never, (params: Told) => void told.push([name, params]));
   const ask = (method: string, params: object) => cdp.send(method as never, params as never) as Promise<unknown>;
-  const { handoffId } = (await ask('Berth.handoff', { instructions: 'Enter the code', ttlSeconds: 600 })) as Told;
+  const { handoffId } = (await ask('Berth.handoff', {
+    instructions: 'Enter the code',
+    ttlSeconds: 600,
+    callbackEvent: 'code.entered',
+  })) as Told;
   await assert.rejects(ask('Berth.handoff', { instructions: 'Again' }), /handoff_exists/);
   await assert.rejects(ask('Berth.handoff', { ttlSeconds: 1 }), /instructions/);
+  await assert.rejects(ask('Berth.handoff', { instructions: 'x', callbackEvent: 'No Name' }), /callbackEvent/);
   const claimed = await claimHandoff(server, person, handoffId);
   const second = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
   assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
@@ -93,6 +99,8 @@ test('Playwright asks over CDP, waits while a member works, and goes on with the
     ['Requested', 'Claimed', 'Complete'],
   );
   assert.deepEqual([told[2]?.[1].outcome, told[2]?.[1].note], ['completed', 'Signed in.']);
+  assert.deepEqual([...new Set(told.map(([, { callbackEvent }]) => callbackEvent))], ['code.entered']);
+  assert.equal((await readHandoff(server, key, handoffId)).callbackEvent, 'code.entered');
   assert.ok(viewer.last('ended'), 'the address of the person has ended');
   await assert.rejects(LiveViewer.open(claimed.liveViewUrl), /refused with 403/);
   await eventually('the events', async () => (await eventsOf(id)).length === 3);

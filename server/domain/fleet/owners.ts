@@ -6,12 +6,12 @@ import type { Fleet } from './fleet.ts';
 /** A session stays on its host, so its owner is remembered. */
 const REMEMBERED_MAX = 10_000;
 
-export type Owned = 'session' | 'download' | 'invocation';
+export type Owned = 'session' | 'download' | 'invocation' | 'handoff';
 
 export interface OwnersParts {
   readonly fleet: Fleet;
   readonly host: HostId;
-  readonly rows: Pick<Hosts, 'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation'>;
+  readonly rows: Pick<Hosts, 'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation' | 'hostOfHandoff'>;
   /** Whether it runs or starts in this process. */
   readonly isHere: (session: SessionId) => boolean;
 }
@@ -38,9 +38,10 @@ export class Owners {
 
   async #find(kind: Owned, id: string): Promise<Owner | undefined> {
     const { rows } = this.#parts;
-    const find = { session: rows.hostOfSession, download: rows.hostOfDownload, invocation: rows.hostOfInvocation }[
-      kind
-    ];
+    const find = {
+      ...{ session: rows.hostOfSession, download: rows.hostOfDownload },
+      ...{ invocation: rows.hostOfInvocation, handoff: rows.hostOfHandoff },
+    }[kind];
     const owner = await find(id);
     if (!owner) return undefined;
     const [oldest] = this.#remembered.keys();

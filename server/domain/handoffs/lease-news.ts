@@ -74,7 +74,13 @@ export class LeaseNews {
 }
 
 /** What every event of a hand-off says. */
-export const shown = ({ id, fence }: HandoffRow): JsonObject => ({ handoffId: id, fence });
+export const shown = (row: HandoffRow): JsonObject => ({ ...named(row), fence: row.fence });
+
+/** How the agent recognises it. */
+export const named = ({ id, callbackEvent }: HandoffRow): JsonObject => ({
+  handoffId: id,
+  ...(callbackEvent === undefined ? {} : { callbackEvent }),
+});
 
 export const viewerOf = ({ holderId }: HandoffRow): Actor => ({
   kind: 'viewer',

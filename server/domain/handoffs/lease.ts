@@ -15,7 +15,7 @@ import type { AgentInput, InputVerdict } from './agent-queue.ts';
 import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
 import { ended, isHeld, LeaseChanges } from './lease-changes.ts';
-import { LeaseNews, type Notice, shown, viewerOf } from './lease-news.ts';
+import { LeaseNews, type Notice, named, shown, viewerOf } from './lease-news.ts';
 import { BY_CLOCK, type Claimer, type Done, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';
@@ -174,7 +174,7 @@ export class Lease {
       throw error;
     }
     this.#news.event('handoff.claimed', { ...shown(row), by: claimer.kind }, viewerOf(row));
-    this.#news.tellAgents('Berth.handoffClaimed', { handoffId: row.id });
+    this.#news.tellAgents('Berth.handoffClaimed', named(row));
     return { row, token: token.text };
   }
 
@@ -200,7 +200,7 @@ export class Lease {
     if (this.control?.fence === fence) await this.#inputSent();
     const row = await this.#end(id, fence, { status: outcome, ...rest }, 'handoff.completed', source, { outcome });
     this.#news.event('handoff.completed', { ...shown(row), outcome }, viewerOf(row));
-    this.#news.tellAgents('Berth.handoffComplete', { handoffId: id, ...done });
+    this.#news.tellAgents('Berth.handoffComplete', { ...named(row), ...done });
     return row;
   }
 
@@ -208,7 +208,7 @@ export class Lease {
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
     this.#news.event('handoff.cancelled', shown(row), actor);
-    this.#tellEnded(id, 'cancelled');
+    this.#tellEnded(row, 'cancelled');
     return row;
   }
 
@@ -232,13 +232,14 @@ export class Lease {
     this.#news.close();
   }
 
-  async #sessionEnded({ id, origin }: HandoffRow): Promise<void> {
+  async #sessionEnded(row: HandoffRow): Promise<void> {
+    const { id, origin } = row;
     await this.#changes.make(async (within, { fence }, open) => {
       if (open?.id !== id) return;
       await within.controls.setFence(this.#session.id, fence + 1);
       await within.handoffs.change(id, { ...ended('session_ended', this.#parts.clock.now()), fence: fence + 1 });
     });
-    if (origin !== 'viewer') this.#tellEnded(id, 'session_ended');
+    if (origin !== 'viewer') this.#tellEnded(row, 'session_ended');
   }
 
   async #endDue(row: HandoffRow): Promise<void> {
@@ -286,14 +287,14 @@ export class Lease {
     const isBack = row.status === 'requested';
     this.#news.event(isBack ? 'handoff.returned' : 'handoff.expired', shown(row), actor);
     if (isBack) this.#tellRequested(row);
-    else this.#tellEnded(row.id, 'expired');
+    else this.#tellEnded(row, 'expired');
   }
 
   async #expire(id: HandoffId): Promise<void> {
     try {
       const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_CLOCK);
       this.#news.event('handoff.expired', shown(row), CLOCK);
-      this.#tellEnded(id, 'expired');
+      this.#tellEnded(row, 'expired');
     } catch (error) {
       this.#news.notWritten(error);
       if (this.open?.id === id) this.#state.set(undefined);
@@ -312,11 +313,11 @@ export class Lease {
     await inTime(SETTLE_MS, 'the input of the person', () => all.then(() => {})).catch(() => {});
   }
 
-  #tellRequested({ id, expiresAt }: HandoffRow): void {
-    this.#news.tellAgents('Berth.handoffRequested', { handoffId: id, expiresAt: expiresAt.toISOString() });
+  #tellRequested(row: HandoffRow): void {
+    this.#news.tellAgents('Berth.handoffRequested', { ...named(row), expiresAt: row.expiresAt.toISOString() });
   }
 
-  #tellEnded(id: HandoffId, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
-    this.#news.tellAgents('Berth.handoffComplete', { handoffId: id, outcome });
+  #tellEnded(row: HandoffRow, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
+    this.#news.tellAgents('Berth.handoffComplete', { ...named(row), outcome });
   }
 }

@@ -77,6 +77,7 @@ export class HandoffRequests {
       ...(session.keyId ? { keyId: session.keyId } : {}),
       ...(by.id === undefined ? {} : { requesterId: by.id }),
       ...(terms.pageId === undefined ? {} : { pageId: terms.pageId }),
+      ...(terms.callbackEvent === undefined ? {} : { callbackEvent: terms.callbackEvent }),
       ...(origins ? { allowedOrigins: origins } : {}),
       ...(secret ? { claimHash: secret.hash } : {}),
     };

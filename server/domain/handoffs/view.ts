@@ -15,6 +15,7 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
   record: row.record,
   ...(row.pageId === undefined ? {} : { pageId: row.pageId }),
   ...(row.allowedOrigins ? { allowedOrigins: [...row.allowedOrigins] } : {}),
+  ...(row.callbackEvent === undefined ? {} : { callbackEvent: row.callbackEvent }),
   leaseSeconds: row.leaseSeconds,
   fence: row.fence,
   requestedBy: { kind: row.requesterKind, ...(row.requesterId === undefined ? {} : { id: row.requesterId }) },

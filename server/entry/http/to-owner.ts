@@ -1,6 +1,6 @@
 // Requests that another host of the fleet answers: those about something that it has, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
+import { NAMES_SESSION, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
 import { NOT_HERE_HEADER, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
@@ -55,6 +55,27 @@ export async function passSession(
 
 const downloadOf = (object = ''): readonly ['download', string] => ['download', object.replace(/^download:/, '')];
 
+/** Passes a request on whose body names a session of another host. False if it is to be answered here. */
+async function passToNamed(
+  id: OperationId,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller | undefined,
+  forwarding: Forwarding,
+): Promise<boolean> {
+  if (!NAMES_SESSION.has(id) || forwarding.isAlone || forwardedFrom(request.raw)) return false;
+  const { sessionId, input } = Object(request.body);
+  const named = sessionId ?? Object(input).sessionId;
+  if (typeof named !== 'string') return false;
+  const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
+  const owner = await forwarding.elsewhere('session', named, application);
+  if (!owner) return false;
+  const body = Buffer.from(JSON.stringify(request.body));
+  const passed = await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
+  // An operation may start a browser although its input has a field of this name. Then it is placed as any other.
+  return passed === 'answered';
+}
+
 /**
  * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if it is this one; if it
  * does not admit it after all, the next host is asked, and then the caller waits if it wants to. Undefined if another host has answered.
@@ -67,6 +88,7 @@ export async function placed<T>(
   { forwarding }: ToOwnerParts,
   answer: () => Promise<T>,
 ): Promise<T | undefined> {
+  if (await passToNamed(id, request, reply, caller, forwarding)) return undefined;
   if (!PLACED.has(id) || forwarding.isAlone) return answer();
   if (forwardedFrom(request.raw)) return answer().catch(error => sayNotHere(error, reply));
   const asked: Asked<T> = { forwarding, request, reply, answer };

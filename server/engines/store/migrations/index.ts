@@ -42,6 +42,7 @@ import { up as fleet } from './0045-fleet.ts';
 import { up as consumerEvents } from './0046-consumer-events.ts';
 import { up as overHosts } from './0047-over-hosts.ts';
 import { up as inbox } from './0048-inbox.ts';
+import { up as handoffCallbacks } from './0049-handoff-callbacks.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -86,4 +87,5 @@ export const migrations: Record<string, Migration> = {
   '0046-consumer-events': { up: consumerEvents },
   '0047-over-hosts': { up: overHosts },
   '0048-inbox': { up: inbox },
+  '0049-handoff-callbacks': { up: handoffCallbacks },
 };

@@ -26,6 +26,8 @@ export interface HandoffRow {
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
   readonly allowedOrigins?: readonly string[];
+  /** A name that the requester chose, for the events. */
+  readonly callbackEvent?: string;
   readonly leaseSeconds: number;
   /** The fence of the session when this last changed. */
   readonly fence: number;

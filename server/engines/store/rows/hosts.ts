@@ -103,6 +103,8 @@ export interface Hosts {
   hostOfSession(id: string): Promise<Owner | undefined>;
   hostOfDownload(id: string): Promise<Owner | undefined>;
   hostOfInvocation(id: string): Promise<Owner | undefined>;
+  /** Of its session. */
+  hostOfHandoff(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
   /** Newest first. */
   sessionsOn(id: HostId, limit: number): Promise<SessionOnHost[]>;

@@ -112,6 +112,13 @@ export const hosts = (db: Db): Hosts => ({
   hostOfDownload: id => ownerIn(db, 'downloads', id),
   hostOfInvocation: id => ownerIn(db, 'invocations', id),
 
+  hostOfHandoff: async id => {
+    const { rows } = await sql<Owner>`
+      select sessions.host_id, sessions.application_id from sessions join handoffs on handoffs.session_id = sessions.id
+        where handoffs.id = ${id}`.execute(db);
+    return rows[0];
+  },
+
   list: async () => {
     const { rows } = await sql<ListedHost>`
       select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, lease_until, ${used} as used
