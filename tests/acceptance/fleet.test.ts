@@ -222,7 +222,10 @@ describe('what a host has is reached through the others', () => {
   it('a hand-off: requested, read, claimed, worked in and completed through any host', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
-    const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, { claimableBy: ['link'] });
+    const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, {
+      claimableBy: ['link'],
+      leaseSeconds: 900,
+    });
     const secret = new URL(claimUrl).hash.slice(1);
     const opened = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
     assert.equal(opened.status, 200, opened.text);

@@ -178,7 +178,7 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
   await second.send('DOM.getDocument', { depth: -1 }, sessionId);
 
   assert.match(await byTool(id, 'browser_snapshot'), /Title: Code/, 'the service is connected before the claim');
-  const { id: handoff } = await requestHandoff(server, key, id);
+  const { id: handoff } = await requestHandoff(server, key, id, { leaseSeconds: 900 });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   const other = await LiveViewer.open(await debugUrl(id));
@@ -229,7 +229,11 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
     const picture = await pictureIn(answer);
     if (picture) assert.equal(magenta(picture, 'png'), 0, `call ${number}`);
   }
-  assert.deepEqual(posted, [new URLSearchParams({ code: SECRET }).toString()], 'no step of the agent came between what the person did');
+  assert.deepEqual(
+    posted,
+    [new URLSearchParams({ code: SECRET }).toString()],
+    'no step of the agent came between what the person did',
+  );
 
   await other.take();
   other.click(300, 300);
