@@ -123,6 +123,16 @@ const pictureIn = async (answer: string): Promise<Buffer | undefined> => {
 const debugUrl = async (id: string, query = ''): Promise<string> =>
   (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`, { key })).body.debuggerUrl;
 
+/** DevTools on the first page. */
+async function devtoolsOf(id: string): Promise<CdpClient> {
+  const { pages: [page] = [] } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key }))
+    .body;
+  const url = new URL(page?.devtoolsUrl ?? assert.fail('no address of DevTools'));
+  url.protocol = 'ws:';
+  url.pathname += '/socket';
+  return CdpClient.connect(url.href);
+}
+
 async function typeSecret(viewer: LiveViewer): Promise<void> {
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
   viewer.click(100, 40);
@@ -176,6 +186,10 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
   for (const domain of ['Runtime', 'Network', 'DOM', 'Log', 'Page', 'CSS', 'Overlay', 'Accessibility', 'Console'])
     await second.send(`${domain}.enable`, {}, sessionId);
   await second.send('DOM.getDocument', { depth: -1 }, sessionId);
+  const devtools = await devtoolsOf(id);
+  devtools.onMessage(message => keep('a message of DevTools', withoutAddresses(JSON.stringify(message))));
+  for (const domain of ['Runtime', 'Network', 'DOM', 'Log', 'Page']) await devtools.send(`${domain}.enable`);
+  await devtools.send('DOM.getDocument', { depth: -1 });
 
   assert.match(await byTool(id, 'browser_snapshot'), /Title: Code/, 'the service is connected before the claim');
   const { id: handoff } = await requestHandoff(server, key, id, { leaseSeconds: 900 });
@@ -197,6 +211,7 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
     second.send('Page.addScriptToEvaluateOnNewDocument', { source: 'alert(1)' }, sessionId),
     second.send('Runtime.addBinding', { name: 'steal' }, sessionId),
     second.send('Target.createTarget', { url: 'about:blank' }),
+    devtools.send('Runtime.evaluate', { expression: 'code.value' }),
   ];
   const calls = [
     byTool(id, 'browser_snapshot'),
@@ -244,7 +259,7 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
   );
   const again = await invoke(server, key, 'browser.content', { sessionId: id });
   assert.equal(again.body.status, 'succeeded', 'afterwards operations work again');
-  for (const one of [second, viewer, other, browser]) await one.close();
+  for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
   const film = await fetchFilm(await playlistWhen(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
   assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows it');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
+import type { Browser, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { HandoffId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
@@ -12,18 +12,22 @@ const browser = {
   extensions: { folderOf: () => undefined, loadedIds: async () => [] },
 } as unknown as Browser;
 
-function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
+function openPolicy(held: boolean, masks = false): Policy {
   const lease = {
     control: {
-      ...{ handoffId: 'h' as HandoffId, isAsked: false, masks: false, allowedOrigins: undefined },
+      ...{ handoffId: 'h' as HandoffId, isAsked: false, masks, allowedOrigins: undefined },
       ...{ holder: 'h', fence: 1, expiresAt: new Date() },
     },
     judgeInput: () => ({ refuse: 'driven' }),
   };
-  const policy = devtoolsPolicy({
+  return devtoolsPolicy({
     ...{ browser, keepAlive: true, closeAsked: () => assert.fail('nothing closes the browser'), page: 'PAGE' },
     lease: held ? lease : undefined,
   });
+}
+
+function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
+  const policy = openPolicy(held);
   return async (method, params = {}) => policy.judge({ method, params, toBrowser: false });
 }
 
@@ -126,4 +130,10 @@ test('refuses input like that of the agent while a viewer has control', async ()
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });
   assert.equal(word(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
+});
+
+test('hears nothing of a page in a masked hand-off', () => {
+  const told = Buffer.from(JSON.stringify({ method: 'Runtime.consoleAPICalled', params: {} }));
+  assert.equal(openPolicy(true, true).filterEvent?.(told), undefined);
+  assert.equal(openPolicy(true).filterEvent?.(told), told, 'nothing is masked');
 });

@@ -113,7 +113,8 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
       return overrides(method) ? override(command, overridden) : client.judge(command);
     return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };
   };
-  return { watched: client.watched, isWatched: () => true, judge };
+  const { watched, filterEvent } = client;
+  return { watched, isWatched: () => true, judge, ...(filterEvent ? { filterEvent } : {}) };
 }
 
 /** The front end looks for a file on every site that names a workspace folder on this machine. */

@@ -11,21 +11,23 @@ const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
 
 /** Events of other domains mirror the content of pages, or nobody knows whether they do. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
-  ...['Target', 'Page', 'Network', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
+  ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
+]);
+/** Of a domain that mostly tells what is sent, these are enough to follow requests. */
+const SHOWN: ReadonlySet<string> = new Set([
+  ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
+  ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
 ]);
 const HIDDEN: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
   ...['Page.screencastFrame', 'Page.javascriptDialogOpening', 'Page.javascriptDialogClosed'],
-  ...['Network.requestWillBeSentExtraInfo', 'Network.responseReceivedExtraInfo', 'Network.requestIntercepted'],
-  ...['Network.webSocketWillSendHandshakeRequest', 'Network.webSocketHandshakeResponseReceived'],
-  ...['Network.webSocketFrameSent', 'Network.webSocketFrameReceived', 'Network.eventSourceMessageReceived'],
-  ...['Network.dataReceived', 'Network.directTCPSocketChunkSent', 'Network.webTransportCreated'],
 ]);
 /** Events of which a part is cleared. */
 const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Network.requestWillBeSent': withoutContent,
   'Network.responseReceived': withoutContent,
   'Fetch.requestPaused': withoutContent,
+  'Fetch.authRequired': withoutContent,
   'Target.targetCreated': withoutTitle,
   'Target.targetInfoChanged': withoutTitle,
   'Target.attachedToTarget': withoutTitle,
@@ -37,7 +39,7 @@ const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'r
 export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
-  if (!SHOWN_DOMAINS.has(domain) || HIDDEN.has(method)) return undefined;
+  if ((!SHOWN_DOMAINS.has(domain) && !SHOWN.has(method)) || HIDDEN.has(method)) return undefined;
   const cleared = CLEARED[method];
   if (!cleared) return event;
   if (event.length > CLEARED_BYTES_MAX) return undefined;

@@ -200,6 +200,15 @@ test('in a masked hand-off nothing of a request or a response is changed, and th
     requestId: 'r',
     request: { url: 'https://a.example', headers: {} },
   });
-  for (const method of ['Unknown.event', 'Page.javascriptDialogOpening', 'Network.responseReceivedExtraInfo'])
-    assert.equal(event(method, { message: 'typed' }), undefined, method);
+  assert.deepEqual(event('Fetch.authRequired', { requestId: 'r', request }), {
+    requestId: 'r',
+    request: { url: 'https://a.example', headers: {} },
+  });
+  const hidden = [
+    'Unknown.event',
+    'Page.javascriptDialogOpening',
+    'Network.responseReceivedExtraInfo',
+    'Network.unknown',
+  ];
+  for (const method of hidden) assert.equal(event(method, { message: 'typed' }), undefined, method);
 });
