@@ -250,6 +250,8 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
     'no step of the agent came between what the person did',
   );
 
+  const again = await invoke(server, key, 'browser.content', { sessionId: id });
+  assert.equal(again.body.status, 'succeeded', `afterwards operations work again: ${again.text}`);
   await other.take();
   other.click(300, 300);
   assert.equal(sees(other), false, 'who takes control later does not see the picture of before');
@@ -257,8 +259,6 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
     'the page to be shown to others again',
     () => other.newest !== undefined && brightness(other.newest.jpeg) > 200,
   );
-  const again = await invoke(server, key, 'browser.content', { sessionId: id });
-  assert.equal(again.body.status, 'succeeded', 'afterwards operations work again');
   for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
   const film = await fetchFilm(await playlistWhen(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
