@@ -57,6 +57,7 @@ export const AUDIT_ACTIONS = [
   'consumer.passkey_removed',
   'consumer.profile_changed',
   'consumer.exported',
+  'consumer.linked',
   'consumer.deleted',
   'memory.written',
   'memory.deleted',

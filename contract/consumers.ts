@@ -1,6 +1,6 @@
 // Consumers are the end users of an application. How they sign in, their sessions and profiles.
 import { type Static, Type } from 'typebox';
-import { ACTION_STATUSES, DecideAction } from './actions.ts';
+import { ACTION_STATUSES, DecideAction, EndUser } from './actions.ts';
 import { ApplicationParams } from './applications.ts';
 import { AnyObject, PageQuery, Time, Uuid } from './common.ts';
 import {
@@ -342,6 +342,9 @@ export const ConsumerProfile = Type.Object(
     locale: Type.Optional(Locale),
     timezone: Type.Optional(Timezone),
     metadata: Type.Optional(Metadata),
+    linked: Type.Optional(
+      Type.Array(EndUser, { description: 'What the consumer signs in with besides, and may be named by.' }),
+    ),
   },
   { description: 'What is kept about a consumer, besides the memory.' },
 );

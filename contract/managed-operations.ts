@@ -1,9 +1,10 @@
-// The built-in operations: what each does, its input and its output. They run in a browser session of the application.
+// The built-in operations: what each does, its input and its output. Those of browsers run in a session of the application.
 import { type TSchema, Type } from 'typebox';
 import { AnyObject, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
 import { Download } from './files.ts';
 import { HANDOFF_OUTCOMES, HandoffTerms, INSTRUCTIONS_MAX, NOTE_MAX, TTL_SECONDS_DEFAULT } from './handoffs.ts';
+import { MEMORY_OPERATIONS, type MemoryOperationId } from './memory-operations.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
 
 export const CONTENT_BYTES_MAX = 1_048_576;
@@ -494,9 +495,12 @@ export const MANAGED_OPERATIONS = {
       ],
     },
   },
+  ...MEMORY_OPERATIONS,
 } as const satisfies Readonly<Record<string, ManagedOperation>>;
 
 export type ManagedOperationId = keyof typeof MANAGED_OPERATIONS;
+/** Those that run in a browser. */
+export type BrowserOperationId = Exclude<ManagedOperationId, MemoryOperationId>;
 
 export const isManagedOperation = (id: string): id is ManagedOperationId => Object.hasOwn(MANAGED_OPERATIONS, id);
 

@@ -13,6 +13,7 @@ import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
 import { CONFIG_OPERATIONS } from './operations/config.ts';
 import { CONFIGURED_OPERATIONS } from './operations/configured-operations.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
+import { CONSUMER_DATA_OPERATIONS } from './operations/consumer-data.ts';
 import { CONSUMER_OPERATIONS } from './operations/consumers.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
 import { CREDIT_OPERATIONS } from './operations/credits.ts';
@@ -68,6 +69,7 @@ export const OPERATIONS = {
   ...INVITATION_OPERATIONS,
   ...IDENTITY_OPERATIONS,
   ...CONSUMER_OPERATIONS,
+  ...CONSUMER_DATA_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,

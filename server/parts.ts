@@ -76,6 +76,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     credentials: families.storedCredentials,
     typedPage: families.recordings.typedPage,
     handoffs: families.handoffs,
+    memory: families.consumers.service.agentMemory,
   });
   const actions = await openActions(runtime, foundation, {
     ...{ invocations, mail: families.mail.service, applications: identity.applications },

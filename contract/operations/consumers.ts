@@ -1,5 +1,6 @@
 // Commands of consumers. The list is closed, and every command is a POST.
 import { ActionChallenge, ApplicationAction, ApplicationActionPage } from '../actions.ts';
+import { LinkProfile } from '../consumer-data.ts';
 import {
   AddConsumerPasskey,
   ApproveAction,
@@ -278,10 +279,34 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.delete`,
     summary: 'Delete a consumer',
     description:
-      'Destroys profile, memory and passkeys, and ends all sessions. Cannot be undone. Needs a proof of identity of the last five minutes.',
+      'Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts stay, without a name. Cannot be undone. Needs a proof of identity of the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: { 202: { description: 'Deleted.', headers: REMOVES_COOKIE } },
+    errors: ['not_found', 'insufficient_user_authentication'],
+  },
+  linkConsumerProfile: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/profile.link`,
+    summary: 'Link two consumers who are one person',
+    description:
+      'Who is signed in with two providers is two consumers. This makes them one: the consumer of `accessToken` becomes another way to sign in as the consumer who calls, who gets its passkeys, memory, Actions and receipts. Its consents and sessions end. Cannot be undone. Both must have proved their identity in the last five minutes.',
+    isWrite: true,
+    stepUp: true,
+    body: LinkProfile,
+    bodyExample: { accessToken: 'bcs_…' },
+    responses: { 200: { description: 'The profile.', schema: ConsumerProfile } },
+    errors: ['not_found', 'insufficient_user_authentication', 'invalid_grant', 'name_taken', 'limit_reached'],
+  },
+  exportConsumerProfile: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/profile.export`,
+    summary: 'Export what is kept about a consumer',
+    description:
+      'Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is made while it is sent, and not stored. Needs a proof of identity of the last five minutes.',
+    isWrite: true,
+    stepUp: true,
+    responses: { 200: { description: 'The archive.', contentType: 'application/zip' } },
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   listConsumerPasskeys: {

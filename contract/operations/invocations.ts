@@ -111,6 +111,7 @@ export const INVOCATION_OPERATIONS = {
       'credential_missing',
       'operation_not_granted',
       'input_not_granted',
+      'consent_required',
       'revision_conflict',
       'handoff_claimed',
       'handoff_exists',

@@ -2341,9 +2341,49 @@ export interface paths {
         put?: never;
         /**
          * Delete a consumer
-         * @description Destroys profile, memory and passkeys, and ends all sessions. Cannot be undone. Needs a proof of identity of the last five minutes.
+         * @description Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts stay, without a name. Cannot be undone. Needs a proof of identity of the last five minutes.
          */
         post: operations["deleteConsumerProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/profile.link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Link two consumers who are one person
+         * @description Who is signed in with two providers is two consumers. This makes them one: the consumer of `accessToken` becomes another way to sign in as the consumer who calls, who gets its passkeys, memory, Actions and receipts. Its consents and sessions end. Cannot be undone. Both must have proved their identity in the last five minutes.
+         */
+        post: operations["linkConsumerProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/profile.export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export what is kept about a consumer
+         * @description Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is made while it is sent, and not stored. Needs a proof of identity of the last five minutes.
+         */
+        post: operations["exportConsumerProfile"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2544,6 +2584,306 @@ export interface paths {
          * @description Refuses it for good, with a word to the agent.
          */
         post: operations["refuseConsumerAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the memory of a consumer
+         * @description Returns what is remembered about the consumer, without the values, and who wrote it.
+         */
+        post: operations["listConsumerMemory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read an item of the memory
+         * @description Returns an item with its value.
+         */
+        post: operations["readConsumerMemory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.put": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write an item of the memory
+         * @description Writes a value, with a new version. With `ifVersion` only if that is the version that stands. At most 1,000 items and 4 MiB.
+         */
+        post: operations["writeConsumerMemory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete items of the memory
+         * @description Deletes one item, or all whose keys begin with `prefix`.
+         */
+        post: operations["deleteConsumerMemory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Allow an agent to use the memory
+         * @description Lets an agent key, or all of the application, read items, or read and write them, until the consent ends or is withdrawn.
+         */
+        post: operations["giveConsumerConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.consents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the consents of a consumer
+         * @description Returns the consents that hold.
+         */
+        post: operations["listConsumerConsents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a consent
+         * @description Ends a consent. When this has answered, nothing more is read or written under it.
+         */
+        post: operations["withdrawConsumerConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/memory.agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the name of an agent key
+         * @description For a page that asks the consumer for a consent.
+         */
+        post: operations["readConsentingAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/receipts.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the receipts of a consumer
+         * @description Returns what agents did that names the consumer: Actions for the consumer, and reads and writes of the memory.
+         */
+        post: operations["listConsumerReceipts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/receipts.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a receipt of a consumer
+         * @description Returns one with its signed form, which `berth receipts verify` checks.
+         */
+        post: operations["readConsumerReceipt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the sessions of a consumer
+         * @description Returns where the consumer is signed in.
+         */
+        post: operations["listConsumerSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/session.endOne": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a consumer out of one session
+         * @description Ends a session of the consumer at once.
+         */
+        post: operations["endConsumerSessionNamed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the connections of a consumer
+         * @description Returns the services that the consumer has connected. This installation offers none yet.
+         */
+        post: operations["listConsumerConnections"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connect a service
+         * @description Refused while the application offers no services.
+         */
+        post: operations["startConsumerConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke a connection
+         * @description Ends a connection of the consumer.
+         */
+        post: operations["revokeConsumerConnection"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3106,50 +3446,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/account/inbox": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read what waits for you
-         * @description Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, as soon as that has changed.
-         */
-        get: operations["readInbox"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/account/notifications": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read the settings of notifications
-         * @description Returns whether the person gets mails when something waits for them.
-         */
-        get: operations["readNotifications"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Change the settings of notifications
-         * @description Turns mails on or off, for all applications or for some.
-         */
-        patch: operations["changeNotifications"];
-        trace?: never;
-    };
     "/v1/account/tokens": {
         parameters: {
             query?: never;
@@ -3446,70 +3742,6 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
-        trace?: never;
-    };
-    "/v1/operator/hosts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List hosts
-         * @description Returns the hosts that share the database, with their state and use. Only for the account of the first start, with a token that is not restricted to applications.
-         *
-         *     Scope: applications:read or applications:write or keys:write.
-         */
-        get: operations["listHosts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/operator/hosts/{hostId}/sessions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List what runs on a host
-         * @description Returns the sessions of all applications that run on the host, without what is in them. Only for the account of the first start, with a token that is not restricted to applications.
-         *
-         *     Scope: applications:read or applications:write or keys:write.
-         */
-        get: operations["listHostSessions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/operator/hosts/{hostId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Drain a host
-         * @description Decides whether the host gets sessions, as `berth hosts drain` and `undrain` do. Sessions on it go on. Only for the account of the first start, whose person has given a fresh proof.
-         */
-        patch: operations["drainHost"];
         trace?: never;
     };
     "/": {
@@ -7003,21 +7235,21 @@ export interface operations {
                             /** @description A program or a person. */
                             requestedBy: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                                /** @description Id of the agent key or account. */
+                                kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                                /** @description Id of the agent key, account or consumer. */
                                 id?: string;
                             };
                             /** @description A program or a person. */
                             holder?: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                                /** @description Id of the agent key or account. */
+                                kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                                /** @description Id of the agent key, account or consumer. */
                                 id?: string;
                             };
                             /**
@@ -7057,8 +7289,6 @@ export interface operations {
                             applicationName?: string;
                             /** @description To people who read an open one: origin of the page that is shown first. */
                             pageOrigin?: string;
-                            /** @description As it was requested. */
-                            callbackEvent?: string;
                             /** @description What was changed in the request. */
                             warnings?: components["schemas"]["Warning"][];
                         }[];
@@ -7141,8 +7371,6 @@ export interface operations {
                      * @enum {unknown}
                      */
                     record?: "mask" | "keep" | "pause";
-                    /** @description A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with. */
-                    callbackEvent?: string;
                     /**
                      * @description Prolong a session that would end first, as far as the limits of the application allow.
                      * @default false
@@ -7209,21 +7437,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7263,8 +7491,6 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
-                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7355,21 +7581,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7409,8 +7635,6 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
-                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7553,21 +7777,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7607,8 +7831,6 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
-                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7716,21 +7938,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7770,8 +7992,6 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
-                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7859,21 +8079,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7913,8 +8133,6 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
-                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7937,8 +8155,6 @@ export interface operations {
             header?: {
                 /** @description Revision of the protocol that the message follows, for example `2026-07-28`. */
                 "Mcp-Protocol-Version"?: string;
-                /** @description As the answer to `initialize` had it, in revisions of 2025. */
-                "Mcp-Session-Id"?: string;
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
             };
@@ -18349,6 +18565,13 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
+                        /** @description What the consumer signs in with besides, and may be named by. */
+                        linked?: {
+                            /** @description How the end user signs in. */
+                            providerId: string;
+                            /** @description Id of the end user at that provider. */
+                            subject: string;
+                        }[];
                     };
                 };
             };
@@ -18427,6 +18650,13 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
+                        /** @description What the consumer signs in with besides, and may be named by. */
+                        linked?: {
+                            /** @description How the end user signs in. */
+                            providerId: string;
+                            /** @description Id of the end user at that provider. */
+                            subject: string;
+                        }[];
                     };
                 };
             };
@@ -18461,6 +18691,118 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    linkConsumerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "accessToken": "bcs_…"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Access token of the session that the same person has with the other provider. Signed in with a moment ago. */
+                    accessToken: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the consumer.
+                         */
+                        id: string;
+                        /** @description The provider that the consumer signs in with. */
+                        providerId: string;
+                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        subject: string;
+                        /**
+                         * Format: date-time
+                         * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        email?: string;
+                        /** @description The name that is shown. */
+                        displayName?: string;
+                        /** @description Language tag (BCP 47), for example `de-AT`. */
+                        locale?: string;
+                        /** @description Time zone, for example `Europe/Vienna`. */
+                        timezone?: string;
+                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        metadata?: Record<string, unknown>;
+                        /** @description What the consumer signs in with besides, and may be named by. */
+                        linked?: {
+                            /** @description How the end user signs in. */
+                            providerId: string;
+                            /** @description Id of the end user at that provider. */
+                            subject: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    exportConsumerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
             };
             /** @description A failure. */
             default: {
@@ -19673,6 +20015,1070 @@ export interface operations {
                         };
                         /** @description Whether you may decide it, and it is undecided. */
                         mayDecide: boolean;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "prefix": "address."
+                 *     }
+                 */
+                "application/json": {
+                    /** @description What the keys begin with. */
+                    prefix?: string;
+                    /**
+                     * @description Maximum number of entries to return.
+                     * @default 25
+                     */
+                    limit?: number;
+                    /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                    cursor?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description A page of items. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description In the order of their keys. */
+                        data: {
+                            /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                            key: string;
+                            /** @description Grows with each write. Never used twice. */
+                            version: number;
+                            /**
+                             * Format: date-time
+                             * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                             */
+                            updatedAt: string;
+                            /** @description Who wrote it last. */
+                            updatedBy: {
+                                /** @enum {unknown} */
+                                kind: "consumer" | "agent_key";
+                                /**
+                                 * Format: uuid
+                                 * @description Id of the consumer or the agent key.
+                                 */
+                                id: string;
+                            };
+                            /** @description Size of the value as JSON. */
+                            bytes: number;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "key": "address.home"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                    key: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                        key: string;
+                        /** @description Grows with each write. Never used twice. */
+                        version: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt: string;
+                        /** @description Who wrote it last. */
+                        updatedBy: {
+                            /** @enum {unknown} */
+                            kind: "consumer" | "agent_key";
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer or the agent key.
+                             */
+                            id: string;
+                        };
+                        /** @description Any JSON, at most 64 KiB. */
+                        value: unknown;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeConsumerMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "key": "address.home",
+                 *       "value": {
+                 *         "city": "Vienna"
+                 *       },
+                 *       "ifVersion": 0
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                    key: string;
+                    /** @description Any JSON, at most 64 KiB. */
+                    value: unknown;
+                    /** @description The version that you have read; 0: there is no item yet. Another one is refused, and nothing is written. */
+                    ifVersion?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                        key: string;
+                        /** @description Grows with each write. Never used twice. */
+                        version: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                         */
+                        updatedAt: string;
+                        /** @description Who wrote it last. */
+                        updatedBy: {
+                            /** @enum {unknown} */
+                            kind: "consumer" | "agent_key";
+                            /**
+                             * Format: uuid
+                             * @description Id of the consumer or the agent key.
+                             */
+                            id: string;
+                        };
+                        /** @description Any JSON, at most 64 KiB. */
+                        value: unknown;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteConsumerMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "key": "address.home"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
+                    key?: string;
+                    /** @description All items whose keys begin so. Empty: all. */
+                    prefix?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Number of items that were deleted. */
+                        deleted: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    giveConsumerConsent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "keyId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
+                 *       "keys": [
+                 *         "address.*"
+                 *       ],
+                 *       "access": "read"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Id of an agent key of the application, or `*`: all of them. */
+                    keyId: string | "*";
+                    /** @description The items, for example `address.*`. */
+                    keys: string[];
+                    /**
+                     * @description `write`: read and write.
+                     * @enum {unknown}
+                     */
+                    access: "read" | "write";
+                    /**
+                     * Format: date-time
+                     * @description When it ends by itself. Absent: it holds until it is withdrawn. ISO 8601, UTC, with milliseconds.
+                     */
+                    expiresAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The consent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the consent.
+                         */
+                        id: string;
+                        /** @description Id of an agent key of the application, or `*`: all of them. */
+                        keyId: string | "*";
+                        /** @description Name of the agent key. Absent for `*`. */
+                        agent?: string;
+                        /** @description The items, for example `address.*`. */
+                        keys: string[];
+                        /**
+                         * @description `write`: read and write.
+                         * @enum {unknown}
+                         */
+                        access: "read" | "write";
+                        /**
+                         * Format: date-time
+                         * @description When it was given. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerConsents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The consents. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Those that hold, newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consent.
+                             */
+                            id: string;
+                            /** @description Id of an agent key of the application, or `*`: all of them. */
+                            keyId: string | "*";
+                            /** @description Name of the agent key. Absent for `*`. */
+                            agent?: string;
+                            /** @description The items, for example `address.*`. */
+                            keys: string[];
+                            /**
+                             * @description `write`: read and write.
+                             * @enum {unknown}
+                             */
+                            access: "read" | "write";
+                            /**
+                             * Format: date-time
+                             * @description When it was given. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    withdrawConsumerConsent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the consent.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The consents that are left. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Those that hold, newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the consent.
+                             */
+                            id: string;
+                            /** @description Id of an agent key of the application, or `*`: all of them. */
+                            keyId: string | "*";
+                            /** @description Name of the agent key. Absent for `*`. */
+                            agent?: string;
+                            /** @description The items, for example `address.*`. */
+                            keys: string[];
+                            /**
+                             * @description `write`: read and write.
+                             * @enum {unknown}
+                             */
+                            access: "read" | "write";
+                            /**
+                             * Format: date-time
+                             * @description When it was given. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsentingAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "keyId": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of an agent key.
+                     */
+                    keyId: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The agent key. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the agent key.
+                         */
+                        keyId: string;
+                        /** @description Its name. */
+                        name: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerReceipts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "limit": 25
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description Maximum number of entries to return.
+                     * @default 25
+                     */
+                    limit?: number;
+                    /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                    cursor?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description A page of receipts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the call.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the receipt (`jti`).
+                             */
+                            receiptId: string;
+                            /** @description What was called. */
+                            operationId: string;
+                            /** @description Its name for people. */
+                            operationTitle: string;
+                            /**
+                             * @description How it ended.
+                             * @enum {unknown}
+                             */
+                            status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                            /** @description The agent key that called it. */
+                            agent: {
+                                name: string;
+                            };
+                            /**
+                             * Format: uuid
+                             * @description The Action that was executed.
+                             */
+                            jobId?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was started. ISO 8601, UTC, with milliseconds.
+                             */
+                            startedAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the call.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The receipt. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the call.
+                         */
+                        id: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the receipt (`jti`).
+                         */
+                        receiptId: string;
+                        /** @description What was called. */
+                        operationId: string;
+                        /** @description Its name for people. */
+                        operationTitle: string;
+                        /**
+                         * @description How it ended.
+                         * @enum {unknown}
+                         */
+                        status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                        /** @description The agent key that called it. */
+                        agent: {
+                            name: string;
+                        };
+                        /**
+                         * Format: uuid
+                         * @description The Action that was executed.
+                         */
+                        jobId?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was started. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt: string;
+                        /** @description The signed receipt (JWS). It can be verified without this service. */
+                        receipt: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first, at most 100. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the session.
+                             */
+                            id: string;
+                            /** @description Whether it is the session of this request. */
+                            isThis: boolean;
+                            /** @description What it was signed in with. */
+                            providerId: string;
+                            /**
+                             * @description The strength of the proof of identity.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the consumer signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer has to sign in again. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                            /** @description From which address. */
+                            lastUsedIp?: string;
+                            /** @description The program that signed in, as it called itself. */
+                            userAgent?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endConsumerSessionNamed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the session.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The sessions that are left. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first, at most 100. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the session.
+                             */
+                            id: string;
+                            /** @description Whether it is the session of this request. */
+                            isThis: boolean;
+                            /** @description What it was signed in with. */
+                            providerId: string;
+                            /**
+                             * @description The strength of the proof of identity.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the consumer signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the consumer has to sign in again. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                            /** @description From which address. */
+                            lastUsedIp?: string;
+                            /** @description The program that signed in, as it called itself. */
+                            userAgent?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerConnections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connections. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Services that the consumer has connected. Empty: the application offers none. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the connection.
+                             */
+                            id: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    startConsumerConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "serviceId": "calendar"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Id of the service. */
+                    serviceId: string;
+                    /** @description What is asked of it. */
+                    scopes?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The connections. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Services that the consumer has connected. Empty: the application offers none. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the connection.
+                             */
+                            id: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    revokeConsumerConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the connection.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The connections that are left. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Services that the consumer has connected. Empty: the application offers none. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the connection.
+                             */
+                            id: string;
+                        }[];
                     };
                 };
             };
@@ -21647,144 +23053,6 @@ export interface operations {
             };
         };
     };
-    readInbox: {
-        parameters: {
-            query?: {
-                /** @description Seconds to wait for another state. */
-                wait?: number;
-                /** @description With `wait`: the state that is known. Default: that of now. */
-                since?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description What waits. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Changes when something else waits. Send it as `since` to wait for that. */
-                        state: string;
-                        /** @description The applications in which something waits for you, by name. */
-                        applications: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the application.
-                             */
-                            applicationId: string;
-                            /** @description Its name. */
-                            applicationName: string;
-                            /** @description Number of Actions that you may decide. */
-                            approvals: number;
-                            /** @description Number of hand-offs that you may claim. */
-                            handoffs: number;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readNotifications: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The settings. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Whether you get a mail when something waits for you. */
-                        mails: boolean;
-                        /** @description Applications about which you get none. */
-                        mutedApplications: string[];
-                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
-                        email?: string;
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    changeNotifications: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "mails": true,
-                 *       "mutedApplications": []
-                 *     }
-                 */
-                "application/json": {
-                    /** @description False: no mails. */
-                    mails?: boolean;
-                    /** @description Replaces the list. */
-                    mutedApplications?: string[];
-                };
-            };
-        };
-        responses: {
-            /** @description The settings. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Whether you get a mail when something waits for you. */
-                        mails: boolean;
-                        /** @description Applications about which you get none. */
-                        mutedApplications: string[];
-                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
-                        email?: string;
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     listTokens: {
         parameters: {
             query?: {
@@ -22096,7 +23364,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "host.drained" | "host.undrained" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account, agent key or consumer with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -22160,7 +23428,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "host.drained" | "host.undrained" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;
@@ -22802,219 +24070,6 @@ export interface operations {
                             /** @description What the operator can do. Empty if `ok`. */
                             cure: string;
                         }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    listHosts: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The hosts. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Whether no other host serves with this one. */
-                        isAlone: boolean;
-                        /** @description Newest first, at most 1000. */
-                        data: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the host.
-                             */
-                            id: string;
-                            /** @description Whether this host has answered. */
-                            isThis: boolean;
-                            /**
-                             * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
-                             * @enum {unknown}
-                             */
-                            state: "alone" | "up" | "away" | "left" | "lost";
-                            /** @description It gets no more sessions. */
-                            draining: boolean;
-                            region: string;
-                            /** @description `BERTH_HOST_LABELS`. */
-                            labels: {
-                                [key: string]: string;
-                            };
-                            /** @description Version of Berth. */
-                            version?: string;
-                            /** @description Where the other hosts reach it. */
-                            url?: string;
-                            /** @description Sessions that may run on it at once. 0: it passes requests on. */
-                            slots: number;
-                            /** @description Sessions on it that have not ended. */
-                            used: number;
-                            /**
-                             * Format: date-time
-                             * @description When it was started. ISO 8601, UTC, with milliseconds.
-                             */
-                            startedAt: string;
-                            /**
-                             * Format: date-time
-                             * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
-                             */
-                            heardAt?: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    listHostSessions: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the host. */
-                hostId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The sessions. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Sessions that have not ended, newest first, at most 100. */
-                        data: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the session.
-                             */
-                            id: string;
-                            /**
-                             * Format: uuid
-                             * @description Id of its application.
-                             */
-                            applicationId: string;
-                            applicationName: string;
-                            /** @enum {unknown} */
-                            status: "PENDING" | "RUNNING";
-                            /**
-                             * Format: date-time
-                             * @description When it was created. ISO 8601, UTC, with milliseconds.
-                             */
-                            createdAt: string;
-                            /**
-                             * Format: date-time
-                             * @description When its time limit is reached. ISO 8601, UTC, with milliseconds.
-                             */
-                            expiresAt: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    drainHost: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the host. */
-                hostId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "draining": true
-                 *     }
-                 */
-                "application/json": {
-                    /** @description True: it gets no more sessions. False: it gets sessions again. */
-                    draining: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The host. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /**
-                         * Format: uuid
-                         * @description Id of the host.
-                         */
-                        id: string;
-                        /** @description Whether this host has answered. */
-                        isThis: boolean;
-                        /**
-                         * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
-                         * @enum {unknown}
-                         */
-                        state: "alone" | "up" | "away" | "left" | "lost";
-                        /** @description It gets no more sessions. */
-                        draining: boolean;
-                        region: string;
-                        /** @description `BERTH_HOST_LABELS`. */
-                        labels: {
-                            [key: string]: string;
-                        };
-                        /** @description Version of Berth. */
-                        version?: string;
-                        /** @description Where the other hosts reach it. */
-                        url?: string;
-                        /** @description Sessions that may run on it at once. 0: it passes requests on. */
-                        slots: number;
-                        /** @description Sessions on it that have not ended. */
-                        used: number;
-                        /**
-                         * Format: date-time
-                         * @description When it was started. ISO 8601, UTC, with milliseconds.
-                         */
-                        startedAt: string;
-                        /**
-                         * Format: date-time
-                         * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
-                         */
-                        heardAt?: string;
                     };
                 };
             };

@@ -1,7 +1,10 @@
 // The wiring of consumers: passwords, passkeys, mail, and the key that seals what is theirs.
 import type { Decisions } from '../domain/actions/decisions.ts';
+import type { Catalogue } from '../domain/configured-operations/callable.ts';
 import { ConsumerActions } from '../domain/consumers/consumer-actions.ts';
-import { openConsumers as open } from '../domain/consumers/open-consumers.ts';
+import { ConsumerExport } from '../domain/consumers/export.ts';
+import { type ConsumerServices, openConsumers as open } from '../domain/consumers/open-consumers.ts';
+import { ConsumerReceipts } from '../domain/consumers/receipts.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { Mail } from '../domain/people/email-codes.ts';
@@ -46,11 +49,23 @@ export const openConsumers = (
     ...{ store, audit, webauthn: WEBAUTHN, publicUrl: config.publicUrl, secret },
     passwords: new Passwords(),
     openId: openIdParts(runtime, vault, outbound),
-    destroyKey: consumer => vault.destroy(consumer),
+    vault,
   });
 
-export const openConsumerActions = (
+/** What consumers do with Actions and receipts, which are opened after their family. */
+export function openConsumerActions(
   { clock }: Runtime,
-  { store, secret }: Foundation,
-  decisions: Decisions,
-): ConsumerActions => new ConsumerActions({ store, decisions, clock, cursors: new Cursors(secret, clock) });
+  { store, secret, audit }: Foundation,
+  deps: {
+    readonly decisions: Decisions;
+    readonly catalogue: Pick<Catalogue, 'exact'>;
+    readonly consumers: ConsumerServices;
+  },
+) {
+  const { profiles, own, sessions, memory } = deps.consumers;
+  const cursors = new Cursors(secret, clock);
+  const actions = new ConsumerActions({ store, decisions: deps.decisions, clock, cursors });
+  const receipts = new ConsumerReceipts({ store, catalogue: deps.catalogue, cursors });
+  const exports = new ConsumerExport({ profiles, own, sessions, memory, actions, receipts, audit });
+  return { actions, receipts, exports };
+}

@@ -139,5 +139,8 @@ const consumersOf = (
   { families, actions }: Pick<WebDeps, 'families' | 'actions'>,
 ) => ({
   consumers: families.consumers.service,
-  consumerActions: openConsumerActions(runtime, foundation, actions.decisions),
+  ofConsumers: openConsumerActions(runtime, foundation, {
+    ...{ decisions: actions.decisions, consumers: families.consumers.service },
+    catalogue: families.configuredOperations.catalogue,
+  }),
 });

@@ -1,7 +1,8 @@
 // The wiring of operations and invocations: the driver that runs them, sealed inputs, receipts and files.
 import { INVOCATION_DAYS } from '../../contract/invocations.ts';
 import type { CreateSession } from '../../contract/sessions.ts';
-import { actionReceipt } from '../domain/actions/action-receipt.ts';
+import { actionReceipt, endUserReceipt } from '../domain/actions/action-receipt.ts';
+import type { AgentMemory } from '../domain/consumers/agent-memory.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
@@ -60,10 +61,11 @@ export interface InvocationsDeps {
   readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
   readonly typedPage: PageTypingParts['pageOf'];
   readonly handoffs: Pick<ReturnType<typeof openHandoffs>, 'requests' | 'following'>;
+  readonly memory: AgentMemory;
 }
 
 export function openInvocations(runtime: Runtime, foundation: Foundation, deps: InvocationsDeps) {
-  const { driving, sessions, files, lives, applications, operations, credentials, handoffs } = deps;
+  const { driving, sessions, files, lives, applications, operations, credentials, handoffs, memory } = deps;
   const { catalogue, http } = operations;
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
@@ -86,18 +88,19 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const browser = new BrowserOperations({ managed, validate, typed: credentials.typed, clock });
   const inputs = sealedInputs(vault);
   const executions = new Executions({
-    ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, files, isDriveFailed },
+    ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, memory, files, isDriveFailed },
     sign: (typ, payload) => signingKeys.sign(typ, payload),
     openInput: inputs.open,
     ...{ issuer: config.publicUrl, handoffs: store.handoffs },
     receiptOf: (action, application) => actionReceipt({ rows: store.actions, secret }, application, action),
+    endUserOf: row => endUserReceipt({ rows: store.consumers, secret }, row),
     rates,
     bytesOf: session => bytesOf(lives.get(session)),
   });
   const cursors = new Cursors(secret, clock);
   const service = new Invocations({
     ...{ rows, keys: store.keys, executions, catalogue, managed, http, browser, files, secret, rates, host, clock },
-    cursors,
+    ...{ cursors, memory },
     sealInput: inputs.seal,
     openInput: inputs.open,
     validate,

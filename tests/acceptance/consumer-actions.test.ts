@@ -108,7 +108,12 @@ test('an end user who does not exist, or has gone, decides nothing', async () =>
   const action = await prepare('A-5', lee.consumer.subject);
   const approved = await lab.send('actions.approve', { jobId: action.jobId, digest: action.digest }, lee.accessToken);
   assert.equal(approved.status, 200, approved.text);
+  const open = await prepare('A-6', lee.consumer.subject);
   assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
-  assert.equal((await agent.execute(action)).status, 404);
+  for (const one of [action, open]) {
+    const { status, body } = await agent.execute(one);
+    assert.deepEqual([status, body.code, body.details?.status], [410, 'expired', 'cancelled']);
+    assert.equal((await agent.read(one.jobId)).body.why, 'end_user_deleted');
+  }
   assert.equal(hits('A-5'), 0);
 });

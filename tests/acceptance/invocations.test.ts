@@ -67,6 +67,7 @@ test('lists the granted operations with their schemas', async () => {
     'browser.extract',
     'browser.pdf',
     'browser.screenshot',
+    'memory.get',
   ]);
   for (const { inputSchema, outputSchema, digest, effect, revision } of body.data) {
     assert.equal(inputSchema.type, 'object');

@@ -202,11 +202,16 @@ test('the catalog is public, lists the built-in operations, and has an ETag by i
   assert.equal(status, 200);
   assert.deepEqual(
     body.data.map(({ id }) => id),
-    ['content', 'download', 'extract', 'handoff', 'pdf', 'screenshot', 'steps'].map(name => `browser.${name}`),
+    [
+      ...['content', 'download', 'extract', 'handoff', 'pdf', 'screenshot', 'steps'].map(name => `browser.${name}`),
+      ...['memory.get', 'memory.put'],
+    ],
   );
   assert.match(body.digest, /^sha256:[0-9a-f]{64}$/);
-  for (const { kind, meters, price } of body.data)
-    assert.deepEqual([kind, meters, price.microCredits], ['operation', ['browserSecond', 'egressMegabyte'], 0]);
+  for (const { id, kind, meters, price } of body.data) {
+    const metered = id.startsWith('browser.') ? ['browserSecond', 'egressMegabyte'] : [];
+    assert.deepEqual([kind, meters, price.microCredits], ['operation', metered, 0]);
+  }
   const again = await server.api('GET', '/v1/purchases/catalog', {
     key: null,
     headers: { 'if-none-match': String(headers.etag) },

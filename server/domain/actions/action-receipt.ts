@@ -1,6 +1,8 @@
 // What the receipt of an execution says of its Action: the digest that was approved, by whom and how, with the signature of the
 // passkey and its public key.
 import type { ActionRows } from '../../engines/store/rows/actions.ts';
+import type { Consumers } from '../../engines/store/rows/consumers.ts';
+import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import type { ActionId, ApplicationId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -26,4 +28,15 @@ export async function actionReceipt(
       ? {}
       : { endUser: { providerId, subjectDigest: subjectDigest(secret, application, { providerId, subject }) } }),
   };
+}
+
+/** What the receipt of a call says of the end user whom it names. Undefined: it names none, or one who is deleted. */
+export async function endUserReceipt(
+  { rows, secret }: { readonly rows: Pick<Consumers, 'get'>; readonly secret: Secret },
+  { applicationId, consumerId }: Pick<InvocationRow, 'applicationId' | 'consumerId'>,
+): Promise<JsonObject | undefined> {
+  const consumer = consumerId && (await rows.get(applicationId, consumerId));
+  if (!consumer) return undefined;
+  const { providerId } = consumer;
+  return { providerId, subjectDigest: subjectDigest(secret, applicationId, consumer) };
 }

@@ -165,6 +165,9 @@ export class AgentActions {
     };
     return this.#parts.invocations.runApproved(caller, granted, request, options, {
       jobId: row.id,
+      ...(row.providerId === undefined || row.subject === undefined
+        ? {}
+        : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
         this.#parts.store.atomically(async within => {
           // The lock makes parallel executions wait for the first, which they then find.

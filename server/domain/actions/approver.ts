@@ -39,6 +39,8 @@ export interface MemberApprover extends Verified {
 export interface EndUserApprover extends Verified {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
+  /** Everything that agents may name the same person by, the first of them `endUser`. */
+  readonly names: readonly EndUser[];
 }
 
 export type Approver = MemberApprover | EndUserApprover;

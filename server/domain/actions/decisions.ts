@@ -60,10 +60,10 @@ export class Decisions {
 
   /** The Actions that name this end user, newest first. */
   async listFor(
-    { applicationId, endUser }: Extract<Approver, { kind: 'end_user' }>,
+    { applicationId, names }: Extract<Approver, { kind: 'end_user' }>,
     filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
   ): Promise<readonly ApplicationAction[]> {
-    const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUser });
+    const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUsers: names });
     return Promise.all(rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', seesContent: true })));
   }
 
@@ -130,8 +130,10 @@ export class Decisions {
     if (!row) throw notFound('Action', jobId);
     const isForEndUser = row.approver === 'end_user';
     if (approver.kind === 'end_user') {
-      const { providerId, subject } = approver.endUser;
-      if (!isForEndUser || row.providerId !== providerId || row.subject !== subject) throw notFound('Action', jobId);
+      const isNamed = approver.names.some(
+        ({ providerId, subject }) => row.providerId === providerId && row.subject === subject,
+      );
+      if (!isForEndUser || !isNamed) throw notFound('Action', jobId);
     } else if (isForEndUser) throw notFound('Action', jobId);
     if (row.approver === 'owner' && approver.kind !== 'owner') throw roleMissing('owner');
     return row;

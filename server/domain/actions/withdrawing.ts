@@ -1,17 +1,35 @@
-// Cancels the open Actions of an operation that is withdrawn or switched off, in the same transaction.
+// Cancels the open Actions of an operation that is withdrawn or switched off, or of an end user who is deleted, in the same transaction.
+import type { EndUser } from '../../../contract/actions.ts';
 import type { Atomic } from '../../engines/store/store.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { ActionAudit } from './action-audit.ts';
 
 const WHY = 'withdrawn';
+const WHY_GONE = 'end_user_deleted';
+
+interface Cancelling {
+  readonly audit: Pick<Audit, 'record'>;
+  readonly source: AuditSource;
+  readonly now: Date;
+}
 
 export async function cancelActionsOf(
   within: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, id }: { readonly applicationId: ApplicationId; readonly id: string },
-  { audit, source, now }: { readonly audit: Pick<Audit, 'record'>; readonly source: AuditSource; readonly now: Date },
+  { audit, source, now }: Cancelling,
 ): Promise<void> {
   const entries = new ActionAudit(audit);
   for (const row of await within.actions.cancelAll(applicationId, id, WHY, now))
     await entries.record('action.cancelled', row, source, within, { why: WHY });
+}
+
+export async function cancelActionsFor(
+  within: Pick<Atomic, 'actions'> & AuditTransaction,
+  { applicationId, ...endUser }: EndUser & { readonly applicationId: ApplicationId },
+  { audit, source, now }: Cancelling,
+): Promise<void> {
+  const entries = new ActionAudit(audit);
+  for (const row of await within.actions.cancelAllFor(applicationId, endUser, WHY_GONE, now))
+    await entries.record('action.cancelled', row, source, within, { why: WHY_GONE });
 }

@@ -65,12 +65,13 @@ export class ConsumerActions {
 
   async #approver(caller: ConsumerCaller): Promise<EndUserApprover> {
     const { store, clock } = this.#parts;
-    const { applicationId, consumerId, providerId, via } = caller;
-    const consumer = await store.consumers.get(applicationId, consumerId);
-    if (!consumer) throw notFound('Consumer', consumerId);
+    const { applicationId, consumerId, via } = caller;
+    const names = await store.consumers.namesOf(applicationId, consumerId);
+    const [endUser] = names;
+    if (!endUser) throw notFound('Consumer', consumerId);
     const { applicationId: _, ...source } = byConsumer(caller);
     return {
-      ...{ kind: 'end_user', applicationId, endUser: { providerId, subject: consumer.subject } },
+      ...{ kind: 'end_user', applicationId, endUser, names },
       ...{ acr: via.acr, authTime: via.authTime, source },
       assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
       passkeys: {

@@ -1,5 +1,6 @@
 // Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens: a refresh token
 // or a code that comes a second time ends it, because one of its two holders has stolen it (RFC 9700).
+import { type ConsumerDevices, SESSIONS_SHOWN_MAX } from '../../../contract/consumer-data.ts';
 import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { ConsumerRow, ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
@@ -139,6 +140,34 @@ export class ConsumerSessions {
     return row;
   }
 
+  /** Where the consumer is signed in. */
+  async list({ consumerId, via }: ConsumerCaller): Promise<ConsumerDevices> {
+    const { store, clock } = this.#parts;
+    const rows = await store.consumerSessions.living(consumerId, clock.now(), SESSIONS_SHOWN_MAX);
+    return { data: rows.map(row => deviceOf(row, via.id)) };
+  }
+
+  /** Ends a session that the consumer names, of whichever provider. */
+  async endOne(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
+    const { store, audit, clock } = this.#parts;
+    const session = id as ConsumerSessionId; // A uuid by its schema.
+    const hashes = await store.atomically(async within => {
+      const ended = await within.consumerSessions.revoke(caller.consumerId, { only: session }, clock.now());
+      if (ended.length === 0) throw notFound('Session', id);
+      const target = { kind: 'consumer_session', id };
+      const entry = {
+        action: 'consumer.session.ended',
+        outcome: 'success',
+        target,
+        details: { which: 'one' },
+      } as const;
+      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      return ended;
+    });
+    this.#dropped(hashes);
+    return this.list(caller);
+  }
+
   /** Without an entry of the audit log. */
   async endAllOf(consumer: ConsumerId, within?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
     const rows = within?.consumerSessions ?? this.#parts.store.consumerSessions;
@@ -205,6 +234,18 @@ function answerOf({ consumer, acr, authTime }: Proved, expiresIn: number, access
 export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({
   ...{ id, providerId, subject, createdAt: createdAt.toISOString() },
 });
+
+const deviceOf = (row: ConsumerSessionRow, own: ConsumerSessionId): ConsumerDevices['data'][number] => ({
+  ...{ id: row.id, isThis: row.id === own, providerId: row.providerId, acr: row.acr },
+  ...{ createdAt: row.createdAt.toISOString(), expiresAt: lastsUntil(row).toISOString() },
+  ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
+  ...(row.lastUsedIp === undefined ? {} : { lastUsedIp: row.lastUsedIp }),
+  ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
+});
+
+/** A session without refresh token ends with its access token. */
+const lastsUntil = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
+  refreshHash ? refreshExpiresAt : expiresAt;
 
 const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);
 

@@ -135,7 +135,8 @@ export class Hosted {
       const owner = { signInId: open.row.id };
       const consumerId = await this.#parts.passkeys.verify(id, origin, given.ticket, given.response, owner);
       const found = await this.#parts.store.consumers.get(id, consumerId);
-      if (found?.providerId !== HOSTED) throw signInFailed('passkey');
+      const names = await this.#parts.store.consumers.namesOf(id, consumerId);
+      if (!found || !names.some(({ providerId }) => providerId === HOSTED)) throw signInFailed('passkey');
       return found;
     });
     return this.#complete(open, consumer, 'phr', source);
@@ -209,11 +210,15 @@ export class Hosted {
     return inserted?.row;
   }
 
-  async #setPassword({ applicationId, id }: ConsumerRow, passwordHash: string, source: RequestSource): Promise<void> {
+  async #setPassword(
+    { applicationId, id, linkedTo }: ConsumerRow,
+    passwordHash: string,
+    source: RequestSource,
+  ): Promise<void> {
     const { store, sessions, audit } = this.#parts;
     await store.consumers.change(applicationId, id, { passwordHash });
-    await sessions.endAllOf(id);
-    const actor = { kind: 'consumer', id } as const;
+    await sessions.endAllOf(linkedTo ?? id);
+    const actor = { kind: 'consumer', id: linkedTo ?? id } as const;
     const entry = { action: 'consumer.password_changed', applicationId, outcome: 'success' } as const;
     await audit.record({ ...entry, actor, ...source });
   }

@@ -1,21 +1,27 @@
 // Assembles the domain of consumers.
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { Store } from '../../engines/store/store.ts';
+import type { Vault } from '../../engines/vault/vault.ts';
 import { plus } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
+import { Cursors } from '../identity/cursors.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Mail } from '../people/email-codes.ts';
+import { AgentMemory } from './agent-memory.ts';
 import { ConsumerPasskeys, type ConsumerPasskeysParts } from './consumer-passkeys.ts';
 import { ConsumerSessions } from './consumer-sessions.ts';
 import { Hosted } from './hosted.ts';
 import { Identities } from './identities.ts';
+import { Linking } from './linking.ts';
+import { Memory } from './memory.ts';
 import { OwnConsumer } from './own-consumer.ts';
 import { Profiles } from './profiles.ts';
 import { Providers, type ProvidersParts } from './providers.ts';
+import { SealedMemory } from './sealed-memory.ts';
 import { SignIns } from './sign-ins.ts';
 import { Upstream, type UpstreamParts } from './upstream.ts';
 
@@ -34,7 +40,7 @@ export interface ConsumersDeps {
   readonly secret: Secret;
   readonly openId: Pick<ProvidersParts, 'discover' | 'metadataIn' | 'seal'> &
     Pick<UpstreamParts, 'relyingParty' | 'tokenSeal'>;
-  readonly destroyKey: (consumer: ConsumerId) => Promise<void>;
+  readonly vault: Pick<Vault, 'seal' | 'open' | 'destroy'>;
 }
 
 export interface ConsumerServices {
@@ -44,13 +50,16 @@ export interface ConsumerServices {
   readonly sessions: ConsumerSessions;
   readonly own: OwnConsumer;
   readonly profiles: Profiles;
+  readonly memory: Memory;
+  readonly agentMemory: AgentMemory;
+  readonly linking: Linking;
   readonly upstream: Upstream;
   readonly providers: Providers;
 }
 
 export function openConsumers(
   { clock }: Runtime,
-  { store, identity, audit, mail, passwords, webauthn, publicUrl, secret, openId, destroyKey }: ConsumersDeps,
+  { store, identity, audit, mail, passwords, webauthn, publicUrl, secret, openId, vault }: ConsumersDeps,
 ): { readonly service: ConsumerServices; readonly tasks: readonly Task[] } {
   const callbackUrl = `${publicUrl}/v1/consumer/callback`;
   const { applications } = identity;
@@ -59,6 +68,10 @@ export function openConsumers(
   const sessions = new ConsumerSessions({ store, identities, audit, clock, changed });
   const signIns = new SignIns({ store, identities, audit, clock });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
+  const sealed = new SealedMemory(vault);
+  const destroyKey = (consumer: ConsumerId): Promise<void> => sealed.destroy(consumer);
+  const profiles = new Profiles({ store, sessions, audit, clock, destroyKey });
+  const memory = new Memory({ store, sealed, audit, clock, cursors: new Cursors(secret, clock) });
   const forget = async (): Promise<Record<string, number>> => {
     const before = plus(clock.now(), -KEPT_MS);
     return {
@@ -74,7 +87,9 @@ export function openConsumers(
       providers: new Providers({ ...openId, ...{ store, identities, applications, audit, clock, callbackUrl } }),
       hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock }),
       own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
-      profiles: new Profiles({ store, sessions, audit, clock, destroyKey }),
+      ...{ profiles, memory },
+      agentMemory: new AgentMemory({ store, memory, clock, publicUrl }),
+      linking: new Linking({ store, sessions, profiles, sealed, audit, clock }),
     },
     tasks: [{ name: 'forget_consumer_sign_ins', everyMs: FORGET_MS, run: forget }],
   };

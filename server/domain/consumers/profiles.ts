@@ -4,6 +4,7 @@ import type { ConsumerRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
+import { cancelActionsFor } from '../actions/withdrawing.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { invalidRequest, notFound } from '../faults.ts';
@@ -30,34 +31,41 @@ export class Profiles {
   async read({ applicationId, consumerId }: ConsumerCaller): Promise<ConsumerProfile> {
     const row = await this.#parts.store.consumers.get(applicationId, consumerId);
     if (!row) throw notFound('Consumer', consumerId);
-    return profileOf(row);
+    const [, ...linked] = await this.#parts.store.consumers.namesOf(applicationId, consumerId);
+    return { ...profileOf(row), ...(linked.length > 0 ? { linked } : {}) };
   }
 
   async update(caller: ConsumerCaller, change: UpdateProfile): Promise<ConsumerProfile> {
     const { store, audit } = this.#parts;
     const checked = checkedChange(change);
-    const row = await store.atomically(async within => {
+    await store.atomically(async within => {
       const row = await within.consumers.change(caller.applicationId, caller.consumerId, checked);
       if (!row) throw notFound('Consumer', caller.consumerId);
       const details = { fields: Object.keys(change) };
       const entry = { action: 'consumer.profile_changed', outcome: 'success', details } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, within);
-      return row;
     });
-    return profileOf(row);
+    return this.read(caller);
   }
 
-  /** The key of the memory is destroyed first, then the rows: what a backup still has cannot be opened. */
+  /**
+   * The key of the memory is destroyed first, then the rows: what a backup still has cannot be opened. Destroyed again afterwards,
+   * because a write meanwhile may have made another.
+   */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
     const { applicationId, consumerId } = caller;
+    const now = clock.now();
     await destroyKey(consumerId);
     await store.atomically(async within => {
-      if (!(await within.consumers.erase(applicationId, consumerId, clock.now())))
-        throw notFound('Consumer', consumerId);
+      const names = await within.consumers.namesOf(applicationId, consumerId);
+      if (!(await within.consumers.erase(applicationId, consumerId, now))) throw notFound('Consumer', consumerId);
+      const { applicationId: _, ...source } = byConsumer(caller);
+      for (const name of names) await cancelActionsFor(within, { applicationId, ...name }, { audit, source, now });
       await sessions.endAllOf(consumerId, within);
       await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, within);
     });
+    await destroyKey(consumerId);
   }
 }
 

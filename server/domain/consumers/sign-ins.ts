@@ -129,20 +129,21 @@ export class SignIns {
   /** Completes the sign-in. Returns the address with the code. */
   async complete(
     { row, application }: Omit<OpenSignIn, 'identity'>,
-    consumer: ConsumerRow,
+    { id, linkedTo }: ConsumerRow,
     { acr, authTime, idTokenSealed }: Proved,
     source: RequestSource,
   ): Promise<HostedDone> {
     const { store, clock, audit, identities } = this.#parts;
     const now = clock.now();
+    const consumerId = linkedTo ?? id;
     const { hash, text } = mint('consumer_code');
     const codeExpiresAt = plus(now, CONSUMER_CODE_SECONDS * 1000);
     await store.atomically(async within => {
-      const proof = { consumerId: consumer.id, acr, authTime, codeHash: hash, codeExpiresAt };
+      const proof = { consumerId, acr, authTime, codeHash: hash, codeExpiresAt };
       const whole = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };
       if (!(await within.consumerSignIns.complete(row.id, now, whole))) throw notFound('Sign-in', row.id);
-      await within.consumers.change(application.id, consumer.id, { lastSignedInAt: now });
-      const actor = { kind: 'consumer', id: consumer.id } as const;
+      await within.consumers.change(application.id, consumerId, { lastSignedInAt: now });
+      const actor = { kind: 'consumer', id: consumerId } as const;
       const details = { provider: row.providerId, acr };
       const entry = { action: 'consumer.session.started', applicationId: application.id, outcome: 'success' } as const;
       await audit.record({ ...entry, actor, details, ...source }, within);

@@ -4,7 +4,10 @@ import { fault } from '../faults.ts';
 import type { AccountCaller, ConsumerCaller } from './caller.ts';
 
 /** @throws Fault `insufficient_user_authentication`. A token never satisfies it. */
-export function assertSteppedUp({ kind, via }: AccountCaller | ConsumerCaller, now: Date): void {
+export function assertSteppedUp(
+  { kind, via }: Pick<AccountCaller, 'kind' | 'via'> | Pick<ConsumerCaller, 'kind' | 'via'>,
+  now: Date,
+): void {
   const isSession = via.kind === 'human_session' || via.kind === 'consumer_session';
   const required = isSession ? via.strongestAcr : ACRS[0];
   if (isSession) {

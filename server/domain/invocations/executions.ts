@@ -2,6 +2,7 @@
 // says whether the effect may have happened. An end and its receipt are one statement.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
+import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import type { DriveFailed } from '../../engines/driver/command.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { HandoffRows } from '../../engines/store/rows/handoffs.ts';
@@ -25,6 +26,7 @@ import { within } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
 import { inputKept } from '../configured-operations/retention.ts';
+import type { AgentMemory } from '../consumers/agent-memory.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { BrowserOperations } from './browser-operations.ts';
@@ -52,6 +54,9 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeft'>;
   readonly http: Pick<HttpOperations, 'prepare'>;
   readonly browser: Pick<BrowserOperations, 'prepare'>;
+  readonly memory: Pick<AgentMemory, 'prepare'>;
+  /** What a receipt says of the end user whom a call is about. Undefined: it names none. */
+  readonly endUserOf: (row: InvocationRow) => Promise<JsonObject | undefined>;
   readonly files: Pick<InvocationFiles, 'keep'>;
   readonly sign: (typ: string, payload: Uint8Array) => Promise<string>;
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
@@ -140,13 +145,14 @@ export class Executions {
     input: JsonObject,
     signal: AbortSignal,
   ): Promise<Prepared> {
-    const { managed, http, browser } = this.#parts;
+    const { managed, http, browser, memory } = this.#parts;
     switch (operation.kind) {
       case 'http':
         return http.prepare(operation, row, input);
       case 'browser':
         return browser.prepare(caller, operation, row, input, signal);
       case 'managed':
+        if (isMemoryOperation(operation.id)) return memory.prepare(caller, operation.id, input);
         return managed.prepare(caller, operation.id, row.id, input, signal);
     }
   }
@@ -314,11 +320,12 @@ export class Executions {
 
   /** Tried again by the task if it fails. Returns the ended row if it was written now. */
   async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
-    const { rows, sign, issuer, log, clock, receiptOf, handoffs } = this.#parts;
+    const { rows, sign, issuer, log, clock, receiptOf, endUserOf, handoffs } = this.#parts;
     try {
       const receiptId = newId<ReceiptId>(clock.now());
       const { state, endedAt, outputDigest, error, meters, captured } = end;
       const errorCode = error && typeof error.code === 'string' ? error.code : undefined;
+      const endUser = await endUserOf(row);
       const payload = receiptPayload(row, {
         ...{ receiptId, issuer, endedAt, status: state, meters },
         ...(captured === undefined ? {} : { captured }),
@@ -330,6 +337,7 @@ export class Executions {
           : { handoffs: await handoffs.ofSessionBetween(row.sessionId, row.startedAt ?? row.createdAt, endedAt) }),
         ...(row.jobId === undefined ? {} : { action: await receiptOf(row.jobId, row.applicationId) }),
         ...(upstream === undefined ? {} : { upstream }),
+        ...(endUser === undefined ? {} : { endUser }),
       });
       const ended = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
       this.#unwritten.delete(row.id);

@@ -1,4 +1,5 @@
 // The API operations of the agent side: discover operations, invoke them, read and cancel invocations.
+import type { EndUser } from '../../../contract/actions.ts';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { DiscoveryQuery } from '../../../contract/discovery.ts';
 import {
@@ -11,7 +12,8 @@ import {
   type InvokeOperation,
   METADATA_BYTES_MAX,
 } from '../../../contract/invocations.ts';
-import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
+import type { BrowserOperationId } from '../../../contract/managed-operations.ts';
+import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
@@ -20,6 +22,7 @@ import type { Clock } from '../../kit/clock.ts';
 import {
   type ActionId,
   type ApplicationId,
+  type ConsumerId,
   type HostId,
   type InvocationId,
   isUuid,
@@ -38,6 +41,7 @@ import {
   grantFor,
 } from '../configured-operations/callable.ts';
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
+import type { AgentMemory } from '../consumers/agent-memory.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
@@ -74,6 +78,8 @@ export interface Invoked {
 interface Admission {
   readonly idempotencyKey?: string;
   readonly jobId?: ActionId;
+  /** The end user whom the Action is for. */
+  readonly endUser?: EndUser;
   readonly insert: InvocationRows['insert'];
 }
 
@@ -85,6 +91,7 @@ export interface InvocationsParts {
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
+  readonly memory: Pick<AgentMemory, 'assertInput' | 'consumerOf'>;
   readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -208,7 +215,7 @@ export class Invocations {
     granted: Granted,
     request: InvokeOperation,
     options: Omit<InvokeOptions, 'idempotencyKey'>,
-    approved: { readonly jobId: ActionId; readonly insert: InvocationRows['insert'] },
+    approved: Pick<Admission, 'insert' | 'endUser'> & { readonly jobId: ActionId },
   ): Promise<Invoked> {
     await this.#checks.take(`action ${approved.jobId}`, () => this.#assertInput(caller, granted, request));
     return this.#run(caller, granted, request, options, approved);
@@ -346,8 +353,11 @@ export class Invocations {
     if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
     else if (operation.kind === 'browser') this.#parts.browser.assertInput(operation, input);
-    else this.#parts.managed.assertInput(caller, operation.id, input);
-    if (operation.kind === 'managed') assertCredentials(grant, operation.id, input);
+    else if (isMemoryOperation(operation.id)) this.#parts.memory.assertInput(operation.id, input);
+    else {
+      this.#parts.managed.assertInput(caller, operation.id, input);
+      assertCredentials(grant, operation.id, input);
+    }
   }
 
   async #insert(
@@ -355,11 +365,13 @@ export class Invocations {
     { operation, grant }: Granted,
     id: InvocationId,
     request: InvokeOperation,
-    { idempotencyKey, jobId, insert }: Admission,
+    { idempotencyKey, jobId, endUser, insert }: Admission,
   ): Promise<{ row: InvocationRow; existing: boolean }> {
-    const { clock, host, secret, sealInput, rates } = this.#parts;
+    const { clock, host, secret, sealInput, rates, memory } = this.#parts;
     const now = clock.now();
     const { applicationId, keyId } = caller;
+    const named = endUser ?? endUserIn(operation, request.input);
+    const consumerId: ConsumerId | undefined = named && (await memory.consumerOf(applicationId, named));
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{
@@ -378,6 +390,7 @@ export class Invocations {
       createdAt: now,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       ...(jobId === undefined ? {} : { jobId }),
+      ...(consumerId === undefined ? {} : { consumerId }),
       ...(request.metadata ? { metadata: request.metadata } : {}),
     };
     const inserted = await insert(row, rates, limitsOf(grant, now));
@@ -449,7 +462,14 @@ export class Invocations {
 }
 
 /** Whether a call creates a session, unless it names one. */
-const hasOwnSession = ({ kind, id }: CallableOperation): boolean => kind !== 'http' && id !== 'browser.handoff';
+const hasOwnSession = ({ kind, id }: CallableOperation): boolean =>
+  kind !== 'http' && id !== 'browser.handoff' && !isMemoryOperation(id);
+
+/** Of an operation on a memory: whose it is. */
+const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser | undefined =>
+  kind === 'managed' && isMemoryOperation(id)
+    ? (input.endUser as unknown as EndUser) // Validated against the schema of the operation.
+    : undefined;
 
 /** A call without a browser holds its price. */
 function reservedFor(operation: CallableOperation, rates: CreditRates, { input, maxCost }: InvokeOperation): number {
@@ -458,7 +478,7 @@ function reservedFor(operation: CallableOperation, rates: CreditRates, { input, 
     price: { microCredits },
     timeoutMs,
   } = operation;
-  if (kind === 'http') return priceOf(rates, microCredits, maxCost);
+  if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
   // The input of a configured operation means nothing here.
   const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, given, maxCost);
@@ -492,7 +512,7 @@ function digestIn(input: JsonObject): string {
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
 /** Only the grant says which credentials the steps of an agent may name. */
-function assertCredentials({ credentials = [] }: GrantRow, id: ManagedOperationId, input: JsonObject): void {
+function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {
   if (id !== 'browser.steps') return;
   const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.
   const issues = steps.flatMap((step, index) =>

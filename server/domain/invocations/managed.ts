@@ -3,8 +3,8 @@ import type { Static } from 'typebox';
 import { TTL_SECONDS_DEFAULT } from '../../../contract/handoffs.ts';
 import type { InvocationError } from '../../../contract/invocations.ts';
 import {
+  type BrowserOperationId,
   type MANAGED_OPERATIONS,
-  type ManagedOperationId,
   OPERATION_TIMEOUT_MS_MAX,
   STEP_HANDOFF_CONTROL_SECONDS,
 } from '../../../contract/managed-operations.ts';
@@ -50,9 +50,9 @@ const TIMEOUT_MS_DEFAULT = 30_000;
 const QUALITY_DEFAULT = 80;
 const SESSIONS_OF_ONE_MAX = 10;
 
-type InputOf<Id extends ManagedOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
+type InputOf<Id extends BrowserOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
 /** Opens a page, or takes the page of a session. */
-type PageOperationId = Exclude<ManagedOperationId, 'browser.handoff'>;
+type PageOperationId = Exclude<BrowserOperationId, 'browser.handoff'>;
 /** Takes one thing of a page. */
 type CapturingOperationId = Exclude<PageOperationId, 'browser.steps'>;
 type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
@@ -118,7 +118,7 @@ export class ManagedOperations {
   }
 
   /** Checks what the schema of the input cannot say. */
-  assertInput({ scopes }: AgentCaller, operation: ManagedOperationId, given: JsonObject): void {
+  assertInput({ scopes }: AgentCaller, operation: BrowserOperationId, given: JsonObject): void {
     if (operation === 'browser.handoff') return assertMayConnect(scopes);
     if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
     const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
@@ -140,7 +140,7 @@ export class ManagedOperations {
   /** Throws the refusal of the session. */
   async prepare(
     caller: AgentCaller,
-    operation: ManagedOperationId,
+    operation: BrowserOperationId,
     id: InvocationId,
     input: JsonObject,
     signal: AbortSignal,

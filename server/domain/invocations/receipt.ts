@@ -23,6 +23,8 @@ export interface ReceiptFacts {
   readonly handoffs?: readonly HandoffRow[];
   /** Of a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;
+  /** Of a call about an end user: `{providerId, subjectDigest}`. */
+  readonly endUser?: JsonObject;
   /** Of an HTTP call. */
   readonly upstream?: { readonly host?: string; readonly status?: number };
 }
@@ -30,7 +32,7 @@ export interface ReceiptFacts {
 /** Registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
   const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
-  const { recorded, upstream, action, handoffs = [] } = facts;
+  const { recorded, upstream, action, endUser, handoffs = [] } = facts;
   const berth = {
     v: 1,
     operation: {
@@ -45,6 +47,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
     endedAt: endedAt.toISOString(),
     attempts: row.attempts,
     caller: { kind: 'agent_key', id: row.keyId },
+    endUser,
     action,
     session:
       row.sessionId === undefined

@@ -14,9 +14,13 @@ const HOSTED = 'hosted';
 const ENDED = 204;
 const ACCEPTED = 202;
 
+export interface ConsumerParts {
+  readonly actions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>;
+}
+
 export const consumerHandlers = (
-  { signIns, hosted, sessions, own, profiles, upstream }: ConsumerServices,
-  actions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>,
+  { signIns, hosted, sessions, own, profiles, upstream, linking }: ConsumerServices,
+  { actions }: ConsumerParts,
   cookie: ConsumerCookie,
 ) => ({
   startConsumerSession: async ({ params, body, origin, source }: In<'startConsumerSession'>): Promise<Answer> =>
@@ -74,6 +78,9 @@ export const consumerHandlers = (
     await profiles.delete(caller);
     return { status: ACCEPTED, headers: { 'set-cookie': cookie.write(params.appId, undefined, 0) } };
   },
+
+  linkConsumerProfile: async ({ caller, body }: In<'linkConsumerProfile'>): Promise<Answer> =>
+    answer(await linking.link(caller, body.accessToken)),
 
   listConsumerPasskeys: async ({ caller }: In<'listConsumerPasskeys'>): Promise<Answer> =>
     answer(await own.listPasskeys(caller)),

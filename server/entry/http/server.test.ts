@@ -269,7 +269,11 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     consumers: CONSUMERS,
-    consumerActions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
+    ofConsumers: {
+      actions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
+      receipts: { list: unasked, read: unasked },
+      exports: { begin: unasked },
+    },
     mcp: {
       tools: { call: unasked, resume: unasked, onlySession: unasked },
       operations: { granted: unasked, call: unasked, resume: unasked, result: unasked },

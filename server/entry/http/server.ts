@@ -6,7 +6,6 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
-import type { ConsumerActions } from '../../domain/consumers/consumer-actions.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { DeviceVerbs } from '../../domain/device/device.ts';
@@ -45,8 +44,9 @@ import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { serveConsumerCallback } from './consumer-callback.ts';
 import { type ConsumerCookie, consumerCookie } from './consumer-cookie.ts';
+import { type ConsumerDataParts, consumerDataHandlers } from './consumer-data.ts';
 import { serveConsumerPages } from './consumer-pages.ts';
-import { consumerHandlers } from './consumers.ts';
+import { type ConsumerParts, consumerHandlers } from './consumers.ts';
 import { contextHandlers } from './contexts.ts';
 import { type CreditVerbs, creditHandlers } from './credits.ts';
 import { deviceHandlers } from './device.ts';
@@ -129,7 +129,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rates: RateLimiter;
   readonly people: People;
   readonly consumers: ConsumerServices;
-  readonly consumerActions: Pick<ConsumerActions, 'list' | 'read' | 'challenge' | 'decide'>;
+  readonly ofConsumers: ConsumerParts & ConsumerDataParts;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
   readonly actions: ActionVerbs;
@@ -289,7 +289,7 @@ const handlersOf = (
     identity,
     people,
     consumers,
-    consumerActions,
+    ofConsumers,
     members,
     offered,
     discover,
@@ -338,7 +338,8 @@ const handlersOf = (
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
   ...identityHandlers(consumers),
-  ...consumerHandlers(consumers, consumerActions, ofConsumer),
+  ...consumerHandlers(consumers, ofConsumers, ofConsumer),
+  ...consumerDataHandlers(consumers, ofConsumers),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
   ...configHandlers(documents, consumers.identities),

@@ -43,6 +43,7 @@ import { up as consumerEvents } from './0046-consumer-events.ts';
 import { up as overHosts } from './0047-over-hosts.ts';
 import { up as inbox } from './0048-inbox.ts';
 import { up as handoffCallbacks } from './0049-handoff-callbacks.ts';
+import { up as consumerData } from './0050-consumer-data.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -88,4 +89,5 @@ export const migrations: Record<string, Migration> = {
   '0047-over-hosts': { up: overHosts },
   '0048-inbox': { up: inbox },
   '0049-handoff-callbacks': { up: handoffCallbacks },
+  '0050-consumer-data': { up: consumerData },
 };

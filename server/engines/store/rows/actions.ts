@@ -73,10 +73,15 @@ export type ActionInserted =
   /** An open Action that would do the same. */
   | { readonly alike: ActionRow };
 
+export interface EndUserNamed {
+  readonly providerId: string;
+  readonly subject: string;
+}
+
 export interface ActionFilter {
   readonly states?: readonly ActionState[];
-  /** Only Actions that this end user decides or is named in. */
-  readonly endUser?: { readonly providerId: string; readonly subject: string };
+  /** Only Actions that one of these end users decides or is named in. */
+  readonly endUsers?: readonly EndUserNamed[];
   /** Actions older than this one. */
   readonly before?: ActionId;
   readonly limit: number;
@@ -99,6 +104,8 @@ export interface ActionRows {
   cancel(application: ApplicationId, id: ActionId, why: string, now: Date): Promise<ActionRow | undefined>;
   /** Cancels what is open of an operation. */
   cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
+  /** Cancels what is open and is for an end user. */
+  cancelAllFor(application: ApplicationId, endUser: EndUserNamed, why: string, now: Date): Promise<ActionRow[]>;
   /** Locks the row until the end of the transaction. */
   lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
   /** approved -> executing. Undefined if it is not approved, not yet due, or has expired. */

@@ -47,9 +47,17 @@ export interface ConsumerMemory {
   put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
   /** Returns the keys that were removed. */
   remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
+  /**
+   * For an agent key, in one statement with its consent: nothing is read that is not allowed at that moment. `denied`: nothing
+   * allows it.
+   */
+  getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
+  /** Under the lock of `nextVersion` the answer holds until the end of the transaction. */
+  isConsented(consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date): Promise<boolean>;
   insertConsent(row: ConsentRow, limit: number, now: Date): Promise<boolean>;
   /** Those that hold, newest first. */
   consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
+  /** When this returns, no write that it allowed is under way. */
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 

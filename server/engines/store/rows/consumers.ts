@@ -44,22 +44,32 @@ export interface ConsumerRow {
   readonly createdAt: Date;
   readonly lastSignedInAt?: Date;
   readonly deletedAt?: Date;
+  /** Who signs in as this consumer is that one. */
+  readonly linkedTo?: ConsumerId;
 }
 
 export type ConsumerChange = Partial<
   Pick<ConsumerRow, 'passwordHash' | 'displayName' | 'locale' | 'timezone' | 'metadata' | 'lastSignedInAt'>
 >;
 
-/** Reads return consumers that are not deleted. */
+/** Reads return consumers that are not deleted. By a name that is linked, they return the consumer that it is linked to. */
 export interface Consumers {
   /** The row with the same subject or e-mail address, where there is one already; undefined if that one is deleted. */
   insertOrFind(row: ConsumerRow): Promise<{ readonly row: ConsumerRow; readonly isNew: boolean } | undefined>;
   get(application: ApplicationId, id: ConsumerId): Promise<ConsumerRow | undefined>;
+  /** The row with the address, and with its password, even if it is linked. */
   byEmail(application: ApplicationId, provider: string, email: string): Promise<ConsumerRow | undefined>;
   bySubject(application: ApplicationId, provider: string, subject: string): Promise<ConsumerRow | undefined>;
+  /** What the consumer is named by: the own provider and subject, and those of the consumers that are linked to it. */
+  namesOf(application: ApplicationId, id: ConsumerId): Promise<Array<Pick<ConsumerRow, 'providerId' | 'subject'>>>;
+  /**
+   * From now on who signs in as `from` is `to`, who gets the passkeys, receipts and hand-offs. Consents of `from` end; memory and
+   * sessions are the caller's. False if one of the two is deleted or linked already.
+   */
+  link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
-  /** Removes all personal data, passkeys and memory, and frees the subject. Sessions are revoked separately. */
+  /** Removes all personal data, passkeys and memory, also of linked consumers, and frees the subjects. Sessions are revoked separately. */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<boolean>;
 }
 
@@ -201,6 +211,8 @@ export interface ConsumerSessions {
   /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted. */
   byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
+  /** Those that have not ended, newest first. */
+  living(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /** The session whose present or earlier refresh token this is. */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /** Replaces the tokens if `hash` is still the present refresh token, and announces the old ones. */

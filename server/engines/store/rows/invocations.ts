@@ -1,5 +1,14 @@
 // Invocations of operations.
-import type { ActionId, ApplicationId, HostId, InvocationId, KeyId, ReceiptId, SessionId } from '../../../kit/ids.ts';
+import type {
+  ActionId,
+  ApplicationId,
+  ConsumerId,
+  HostId,
+  InvocationId,
+  KeyId,
+  ReceiptId,
+  SessionId,
+} from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
 import type { Shortage } from './credits.ts';
@@ -45,6 +54,8 @@ export interface InvocationRow {
   readonly sessionId?: SessionId;
   /** The Action that it executes. At most one invocation has it. */
   readonly jobId?: ActionId;
+  /** The end user whom it is for, or whose memory it reads or writes. */
+  readonly consumerId?: ConsumerId;
   readonly receiptId?: ReceiptId;
   readonly receipt?: string;
   readonly createdAt: Date;
@@ -121,6 +132,11 @@ export interface InvocationRows {
   withdraw(id: InvocationId, at: Date): Promise<void>;
   get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
   list(application: ApplicationId, filter: InvocationFilter): Promise<InvocationRow[]>;
+  /** Those that have a receipt and name the consumer, newest first. */
+  ofConsumer(
+    consumer: ConsumerId,
+    ask: { readonly before?: InvocationId; readonly limit: number },
+  ): Promise<InvocationRow[]>;
   madeSince(key: KeyId, operationId: string, since: Date): Promise<CallsMade>;
   /**
    * accepted or dispatched -> dispatched, counting the attempt. Committed before the first byte of an effect. Undefined

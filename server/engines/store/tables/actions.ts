@@ -24,10 +24,13 @@ export const actions = (db: Db): ActionRows => ({
     return (await found.execute()).map(rowOf)[0];
   },
 
-  list: async (application, { states, endUser, before, limit }) => {
+  list: async (application, { states, endUsers, before, limit }) => {
     let listed = db.selectFrom('actions').selectAll().where('applicationId', '=', application);
     if (states) listed = listed.where('state', 'in', states);
-    if (endUser) listed = listed.where('providerId', '=', endUser.providerId).where('subject', '=', endUser.subject);
+    if (endUsers)
+      listed = listed.where(eb =>
+        eb.or(endUsers.map(one => eb.and([eb('providerId', '=', one.providerId), eb('subject', '=', one.subject)]))),
+      );
     if (before) listed = listed.where('id', '<', before);
     return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
@@ -52,6 +55,17 @@ export const actions = (db: Db): ActionRows => ({
       .set(cancelledAt(why, now))
       .where('applicationId', '=', application)
       .where('operationId', '=', operationId)
+      .where('state', 'in', OPEN);
+    return (await cancelled.returningAll().execute()).map(rowOf);
+  },
+
+  cancelAllFor: async (application, { providerId, subject }, why, now) => {
+    const cancelled = db
+      .updateTable('actions')
+      .set(cancelledAt(why, now))
+      .where('applicationId', '=', application)
+      .where('providerId', '=', providerId)
+      .where('subject', '=', subject)
       .where('state', 'in', OPEN);
     return (await cancelled.returningAll().execute()).map(rowOf);
   },

@@ -1,7 +1,8 @@
 // The memory of consumers, and their consents.
 import { sql } from 'kysely';
+import type { ConsumerId, KeyId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { ConsumerMemory } from '../rows/consumer-memory.ts';
+import type { ConsentRow, ConsumerMemory } from '../rows/consumer-memory.ts';
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -61,6 +62,19 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     return (await chosen.returning('key').execute()).map(({ key }) => key);
   },
 
+  getConsented: async (consumer, key, by, now) => {
+    const allowed = db
+      .selectFrom('consumerMemory')
+      .selectAll()
+      .where('consumerId', '=', consumer)
+      .where('key', '=', key)
+      .where(consented(consumer, key, by, 'read', now));
+    const [row] = await allowed.execute();
+    return row ?? ((await isConsented(db, consumer, key, by, 'read', now)) ? undefined : 'denied');
+  },
+
+  isConsented: (consumer, key, by, access, now) => isConsented(db, consumer, key, by, access, now),
+
   insertConsent: async (row, limit, now) => {
     await db.selectFrom('consumers').select('id').where('id', '=', row.consumerId).forNoKeyUpdate().execute();
     const standing = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
@@ -81,6 +95,8 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     ).map(withoutNulls),
 
   revokeConsent: async (consumer, id, now) => {
+    // Waits for writes that the consent allows.
+    await db.selectFrom('consumers').select('id').where('id', '=', consumer).forNoKeyUpdate().execute();
     const revoked = db
       .updateTable('consumerConsents')
       .set({ revokedAt: now })
@@ -90,6 +106,27 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     return (await revoked.returning('id').execute()).length > 0;
   },
 });
+
+async function isConsented(
+  db: Db,
+  consumer: ConsumerId,
+  key: string,
+  by: KeyId,
+  access: ConsentRow['access'],
+  now: Date,
+): Promise<boolean> {
+  const asked = db.selectNoFrom(consented(consumer, key, by, access, now).as('isConsented'));
+  return (await asked.executeTakeFirstOrThrow()).isConsented;
+}
+
+/** Whether a consent holds that allows it. One to write allows to read too. */
+const consented = (consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date) =>
+  sql<boolean>`exists (
+    select from consumer_consents
+    where consumer_consents.consumer_id = ${consumer} and (key_id is null or key_id = ${by}) and ${holds(now)}
+      and (${access} = 'read' or access = 'write')
+      and exists (select from unnest(patterns) pattern where case when right(pattern, 1) = '*'
+        then starts_with(${key}, left(pattern, -1)) else pattern = ${key} end))`;
 
 const hasPrefix = (prefix: string) => sql<boolean>`starts_with(key, ${prefix})`;
 

@@ -36,6 +36,21 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
         .execute()
     ).map(withoutNulls)[0],
 
+  living: async (consumer, now, limit) => {
+    const living = db
+      .selectFrom('consumerSessions')
+      .selectAll()
+      .where('consumerId', '=', consumer)
+      .where('revokedAt', 'is', null)
+      .where(eb =>
+        eb.or([
+          eb('expiresAt', '>', now),
+          eb.and([eb('refreshHash', 'is not', null), eb('refreshExpiresAt', '>', now)]),
+        ]),
+      );
+    return (await living.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
+  },
+
   byRefresh: async hash => {
     const present = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
     const [row] = (await present.execute()).map(withoutNulls);

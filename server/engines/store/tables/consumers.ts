@@ -1,4 +1,6 @@
 // Consumers of applications, their passkeys, and how they sign in.
+import { sql } from 'kysely';
+import type { ConsumerId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type {
   ConsumerChange,
@@ -39,6 +41,9 @@ export const consumers = (db: Db): Consumers => {
   const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
   const first = async (rows: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
     (await rows.execute()).map(withoutNulls)[0];
+  /** The consumer that it is linked to, or the same. */
+  const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
+    row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
   return {
     insertOrFind: async row => {
       const inserted = db
@@ -50,7 +55,7 @@ export const consumers = (db: Db): Consumers => {
         .where('applicationId', '=', row.applicationId)
         .where('providerId', '=', row.providerId)
         .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
-      const found = await first(same);
+      const found = await followed(await first(same));
       return found && { row: found, isNew: false };
     },
 
@@ -61,13 +66,43 @@ export const consumers = (db: Db): Consumers => {
         living().where('applicationId', '=', application).where('providerId', '=', provider).where('email', '=', email),
       ),
 
-    bySubject: (application, provider, subject) =>
-      first(
-        living()
-          .where('applicationId', '=', application)
-          .where('providerId', '=', provider)
-          .where('subject', '=', subject),
+    bySubject: async (application, provider, subject) =>
+      followed(
+        await first(
+          living()
+            .where('applicationId', '=', application)
+            .where('providerId', '=', provider)
+            .where('subject', '=', subject),
+        ),
       ),
+
+    namesOf: async (application, id) => {
+      const names = db
+        .selectFrom('consumers')
+        .select(['id', 'providerId', 'subject'])
+        .where('applicationId', '=', application)
+        .where('deletedAt', 'is', null)
+        .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]));
+      const rows = await names.orderBy('id').execute();
+      const isOwn = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
+      return rows
+        .toSorted((one, other) => isOwn(one) - isOwn(other))
+        .map(({ providerId, subject }) => ({ providerId, subject }));
+    },
+
+    link: async (application, { from, to }) => {
+      const both = living().where('applicationId', '=', application).where('id', 'in', [from, to]);
+      const locked = await both.where('linkedTo', 'is', null).orderBy('id').forNoKeyUpdate().execute();
+      if (from === to || locked.length < 2) return false;
+      const linked = db.updateTable('consumers').set({ linkedTo: to });
+      await linked.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
+      await db.updateTable('invocations').set({ consumerId: to }).where('consumerId', '=', from).execute();
+      await db.updateTable('handoffs').set({ consumerId: to }).where('consumerId', '=', from).execute();
+      await db.updateTable('consumerPasskeys').set({ consumerId: to }).where('consumerId', '=', from).execute();
+      await db.deleteFrom('consumerConsents').where('consumerId', '=', from).execute();
+      await db.deleteFrom('consumerTickets').where('consumerId', '=', from).execute();
+      return true;
+    },
 
     change: async (application, id, change) => {
       const changed = db
@@ -86,15 +121,16 @@ export const consumers = (db: Db): Consumers => {
           .select(countAll)
           .where('applicationId', '=', application)
           .where('deletedAt', 'is', null)
+          .where('linkedTo', 'is', null)
           .executeTakeFirstOrThrow()
       ).count,
 
     erase: async (application, id, now) => {
       const erased = db
         .updateTable('consumers')
-        .set({ ...NO_PERSONAL_DATA, subject: `deleted_${id}`, deletedAt: now })
+        .set({ ...NO_PERSONAL_DATA, subject: sql`'deleted_' || id`, deletedAt: now })
         .where('applicationId', '=', application)
-        .where('id', '=', id)
+        .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]))
         .where('deletedAt', 'is', null);
       if ((await erased.returning('id').execute()).length === 0) return false;
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();

@@ -61,6 +61,16 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     return (await listed.execute()).map(rowOf);
   },
 
+  ofConsumer: async (consumer, { before, limit }) => {
+    let listed = db
+      .selectFrom('invocations')
+      .selectAll()
+      .where('consumerId', '=', consumer)
+      .where('receiptId', 'is not', null);
+    if (before) listed = listed.where('id', '<', before);
+    return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+  },
+
   madeSince: (key, operationId, since) => madeSince(db, key, operationId, since),
 
   dispatch: async (id, startedAt, session) => {

@@ -1,0 +1,135 @@
+// What agents may remember about a consumer, and what the consumer allows them.
+import { type Static, Type } from 'typebox';
+import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
+
+export const MEMORY_ITEMS_MAX = 1_000;
+export const MEMORY_BYTES_MAX = 4 * 1_048_576;
+export const MEMORY_VALUE_BYTES_MAX = 65_536;
+export const CONSENTS_MAX = 100;
+const PATTERNS_MAX = 20;
+
+/** Without slashes, upper case, or anything that a file or an address would read as another name. */
+const KEY = '[a-z0-9][a-z0-9._-]{0,127}';
+
+export const MemoryKey = Type.String({
+  maxLength: 128,
+  pattern: `^${KEY}$`,
+  description: 'Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`.',
+});
+
+const Prefix = Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'What the keys begin with.' });
+
+export const MemoryValue = Type.Unknown({ description: 'Any JSON, at most 64 KiB.' });
+
+const IfVersion = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    description:
+      'The version that you have read; 0: there is no item yet. Another one is refused, and nothing is written.',
+  }),
+);
+
+const ITEM = {
+  key: MemoryKey,
+  version: Type.Integer({ description: 'Grows with each write. Never used twice.' }),
+  updatedAt: Time('When it was last written.'),
+  updatedBy: Type.Object(
+    {
+      kind: Type.Enum(['consumer', 'agent_key']),
+      id: Uuid('Id of the consumer or the agent key.'),
+    },
+    { description: 'Who wrote it last.' },
+  ),
+};
+
+export const MemoryItem = Type.Object({ ...ITEM, value: MemoryValue }, { description: 'An item of the memory.' });
+export type MemoryItem = Static<typeof MemoryItem>;
+
+export const MemoryEntry = Type.Object(
+  { ...ITEM, bytes: Type.Integer({ description: 'Size of the value as JSON.' }) },
+  { description: 'An item of the memory, without its value.' },
+);
+export type MemoryEntry = Static<typeof MemoryEntry>;
+
+export const MemoryPage = PageSchema(MemoryEntry, 'In the order of their keys.');
+export type MemoryPage = Static<typeof MemoryPage>;
+
+export const ListMemory = Type.Object({ prefix: Type.Optional(Prefix), ...PageQuery.properties });
+export type ListMemory = Static<typeof ListMemory>;
+
+export const NameMemory = Type.Object({ key: MemoryKey });
+export type NameMemory = Static<typeof NameMemory>;
+
+export const PutMemory = Type.Object({ key: MemoryKey, value: MemoryValue, ifVersion: IfVersion });
+export type PutMemory = Static<typeof PutMemory>;
+
+export const DeleteMemory = Type.Object({
+  key: Type.Optional(MemoryKey),
+  prefix: Type.Optional(
+    Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'All items whose keys begin so. Empty: all.' }),
+  ),
+});
+export type DeleteMemory = Static<typeof DeleteMemory>;
+
+export const DeletedMemory = Type.Object({
+  deleted: Type.Integer({ minimum: 0, description: 'Number of items that were deleted.' }),
+});
+export type DeletedItems = Static<typeof DeletedMemory>;
+
+// ---- consents ----------------------------------------------------------------------------------------------------------
+
+const Agent = Type.Union([Uuid('Id of an agent key.'), Type.Literal('*')], {
+  description: 'Id of an agent key of the application, or `*`: all of them.',
+});
+
+const Patterns = Type.Array(
+  Type.String({
+    maxLength: 128,
+    pattern: '^([a-z0-9][a-z0-9._-]{0,127}|([a-z0-9][a-z0-9._-]{0,126})?\\*)$',
+    description: 'A key, or a beginning of keys followed by `*`.',
+  }),
+  { minItems: 1, maxItems: PATTERNS_MAX, description: 'The items, for example `address.*`.' },
+);
+
+const Access = Type.Enum(['read', 'write'], { description: '`write`: read and write.' });
+
+export const GiveConsent = Type.Object({
+  keyId: Agent,
+  keys: Patterns,
+  access: Access,
+  expiresAt: Type.Optional(Time('When it ends by itself. Absent: it holds until it is withdrawn.')),
+});
+export type GiveConsent = Static<typeof GiveConsent>;
+
+export const Consent = Type.Object(
+  {
+    id: Uuid('Id of the consent.'),
+    keyId: Agent,
+    agent: Type.Optional(Type.String({ description: 'Name of the agent key. Absent for `*`.' })),
+    keys: Patterns,
+    access: Access,
+    createdAt: Time('When it was given.'),
+    expiresAt: Type.Optional(Time('When it ends by itself.')),
+  },
+  { description: 'What agents may do with the memory.' },
+);
+export type Consent = Static<typeof Consent>;
+
+export const Consents = Type.Object({ data: Type.Array(Consent, { description: 'Those that hold, newest first.' }) });
+export type Consents = Static<typeof Consents>;
+
+export const WithdrawConsent = Type.Object({ id: Uuid('Id of the consent.') });
+export type WithdrawConsent = Static<typeof WithdrawConsent>;
+
+export const NameAgent = Type.Object({ keyId: Uuid('Id of an agent key.') });
+export type NameAgent = Static<typeof NameAgent>;
+
+export const ConsentingAgent = Type.Object(
+  { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Its name.' }) },
+  { description: 'An agent key of the application.' },
+);
+export type ConsentingAgent = Static<typeof ConsentingAgent>;
+
+/** Whether a pattern of a consent stands for a key. */
+export const isKeyIn = (pattern: string, key: string): boolean =>
+  pattern.endsWith('*') ? key.startsWith(pattern.slice(0, -1)) : key === pattern;

@@ -1,0 +1,40 @@
+// The built-in operations with which agents reach the memory of a consumer. They need the consent of the consumer, and no browser.
+import { Type } from 'typebox';
+import { EndUser } from './actions.ts';
+import { MemoryItem, MemoryKey, MemoryValue, PutMemory } from './consumer-memory.ts';
+import type { ManagedOperation } from './managed-operations.ts';
+
+const TIMEOUT_MS = 10_000;
+const { value: _, ...WRITTEN } = MemoryItem.properties;
+
+export const MEMORY_OPERATIONS = {
+  'memory.get': {
+    title: 'Read the memory of an end user',
+    description:
+      'Returns an item of what is remembered about an end user of the application, who must have allowed it. The value is returned to the caller that waits for it, and is not kept with the invocation.',
+    effect: 'read',
+    revision: 1,
+    timeoutMs: TIMEOUT_MS,
+    input: Type.Object({ endUser: EndUser, key: MemoryKey }, { additionalProperties: false }),
+    output: Type.Object({ item: Type.Optional(MemoryItem) }, { description: 'Without `item`, there is none.' }),
+    example: { endUser: { providerId: 'hosted', subject: 'u_81' }, key: 'address.home' },
+  },
+  'memory.put': {
+    title: 'Write to the memory of an end user',
+    description:
+      'Writes an item of what is remembered about an end user of the application, who must have allowed it, and sees who wrote it.',
+    effect: 'write',
+    revision: 1,
+    timeoutMs: TIMEOUT_MS,
+    input: Type.Object(
+      { endUser: EndUser, key: MemoryKey, value: MemoryValue, ifVersion: PutMemory.properties.ifVersion },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({ item: Type.Object(WRITTEN, { description: 'The item, without its value.' }) }),
+    example: { endUser: { providerId: 'hosted', subject: 'u_81' }, key: 'size.shoes', value: 42 },
+  },
+} as const satisfies Readonly<Record<string, ManagedOperation>>;
+
+export type MemoryOperationId = keyof typeof MEMORY_OPERATIONS;
+
+export const isMemoryOperation = (id: string): id is MemoryOperationId => Object.hasOwn(MEMORY_OPERATIONS, id);

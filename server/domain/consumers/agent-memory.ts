@@ -1,0 +1,103 @@
+// The memory of a consumer for agents: `memory.get` and `memory.put`, which the consumer must have allowed. What a consumer withdraws
+// while a call is under way is withdrawn for that call too.
+import type { Static } from 'typebox';
+import type { EndUser } from '../../../contract/actions.ts';
+import { MEMORY_VALUE_BYTES_MAX } from '../../../contract/consumer-memory.ts';
+import type { MEMORY_OPERATIONS, MemoryOperationId } from '../../../contract/memory-operations.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type Fault, isFault } from '../../kit/fault.ts';
+import type { ApplicationId, ConsumerId } from '../../kit/ids.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
+import { byAgent } from '../audit/by-caller.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { Outcome, Prepared } from '../invocations/prepared.ts';
+import { type Memory, writtenView } from './memory.ts';
+
+type Input = Static<(typeof MEMORY_OPERATIONS)['memory.put']['input']>;
+type Access = 'read' | 'write';
+
+export interface AgentMemoryParts {
+  readonly store: Pick<Store, 'consumers' | 'consumerMemory'>;
+  readonly memory: Pick<Memory, 'write' | 'itemOf'>;
+  readonly clock: Clock;
+  readonly publicUrl: string;
+}
+
+const ACCESS: Readonly<Record<MemoryOperationId, Access>> = { 'memory.get': 'read', 'memory.put': 'write' };
+
+export class AgentMemory {
+  readonly #parts: AgentMemoryParts;
+
+  constructor(parts: AgentMemoryParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks what the schema of the input cannot say. */
+  assertInput(id: MemoryOperationId, input: JsonObject): void {
+    if (id !== 'memory.put' || Buffer.byteLength(JSON.stringify(input.value)) <= MEMORY_VALUE_BYTES_MAX) return;
+    const message = `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON`;
+    throw invalidRequest([{ path: 'input.value', message }]);
+  }
+
+  async consumerOf(application: ApplicationId, { providerId, subject }: EndUser): Promise<ConsumerId | undefined> {
+    return (await this.#parts.store.consumers.bySubject(application, providerId, subject))?.id;
+  }
+
+  /** Throws if there is no such consumer, or no consent. */
+  async prepare(caller: AgentCaller, id: MemoryOperationId, given: JsonObject): Promise<Prepared> {
+    const input = given as unknown as Input; // Validated against the schema of the operation.
+    const consumer = await this.consumerOf(caller.applicationId, input.endUser);
+    if (!consumer) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
+    const { store, clock } = this.#parts;
+    const access = ACCESS[id];
+    if (!(await store.consumerMemory.isConsented(consumer, input.key, caller.keyId, access, clock.now())))
+      throw this.#notAllowed(caller, input.key, access);
+    const run = (): Promise<Outcome> =>
+      id === 'memory.get' ? this.#get(caller, consumer, input.key) : this.#put(caller, consumer, input);
+    return { run, release: async () => {} };
+  }
+
+  async #get(caller: AgentCaller, consumer: ConsumerId, key: string): Promise<Outcome> {
+    const { store, clock, memory } = this.#parts;
+    const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
+    if (row === 'denied') return failed(this.#notAllowed(caller, key, 'read'));
+    // The value lives in the memory of the consumer alone, so that deleting it there deletes it.
+    const item = row && (await memory.itemOf(row));
+    const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {}; // Sealed as JSON.
+    return { state: 'succeeded', output, isNotKept: true };
+  }
+
+  async #put(caller: AgentCaller, consumerId: ConsumerId, { key, value, ifVersion }: Input): Promise<Outcome> {
+    const { applicationId, keyId } = caller;
+    try {
+      const row = await this.#parts.memory.write({
+        ...{ applicationId, consumerId, key, value, by: { kind: 'agent_key', id: keyId }, source: byAgent(caller) },
+        ...(ifVersion === undefined ? {} : { ifVersion }),
+        assertAllowed: async ({ consumerMemory }) => {
+          if (!(await consumerMemory.isConsented(consumerId, key, keyId, 'write', this.#parts.clock.now())))
+            throw this.#notAllowed(caller, key, 'write');
+        },
+      });
+      return { state: 'succeeded', output: { item: writtenView(row) } };
+    } catch (error) {
+      // Nothing was written, because the transaction was rolled back.
+      if (isFault(error)) return failed(error);
+      throw error;
+    }
+  }
+
+  #notAllowed({ applicationId, keyId }: AgentCaller, key: string, access: Access) {
+    const consentUrl = `${this.#parts.publicUrl}/consumer/${applicationId}/consent/${keyId}?key=${key}&access=${access}`;
+    return fault('consent_required', `The end user has not allowed this agent key to ${access} ${key}.`, {
+      advice: 'Ask the end user to allow it, at consentUrl.',
+      details: { consentUrl, key, access },
+    });
+  }
+}
+
+const failed = ({ code, message, details }: Fault): Outcome => ({
+  state: 'failed',
+  error: { code, message, retryable: false, phase: 'during', details: { ...details } as JsonObject }, // Texts and numbers.
+});

@@ -1,0 +1,77 @@
+// All that is kept about a consumer, file by file. Each is read when it is sent, and nothing is stored.
+import { PAGE_LIMIT_MAX } from '../../../contract/common.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import type { ConsumerActions } from './consumer-actions.ts';
+import type { ConsumerSessions } from './consumer-sessions.ts';
+import type { Memory } from './memory.ts';
+import type { OwnConsumer } from './own-consumer.ts';
+import type { Profiles } from './profiles.ts';
+import type { ConsumerReceipts } from './receipts.ts';
+
+export interface ExportedFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ExportParts {
+  readonly profiles: Pick<Profiles, 'read'>;
+  readonly own: Pick<OwnConsumer, 'listPasskeys'>;
+  readonly sessions: Pick<ConsumerSessions, 'list'>;
+  readonly memory: Pick<Memory, 'list' | 'get' | 'consents'>;
+  readonly actions: Pick<ConsumerActions, 'list'>;
+  readonly receipts: Pick<ConsumerReceipts, 'list' | 'read'>;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
+export class ConsumerExport {
+  readonly #parts: ExportParts;
+
+  constructor(parts: ExportParts) {
+    this.#parts = parts;
+  }
+
+  async begin(caller: ConsumerCaller): Promise<AsyncIterable<ExportedFile>> {
+    const { audit } = this.#parts;
+    await audit.record({ ...byConsumer(caller), action: 'consumer.exported', outcome: 'success' });
+    return this.#files(caller);
+  }
+
+  async *#files(caller: ConsumerCaller): AsyncGenerator<ExportedFile> {
+    const { profiles, own, sessions, memory, actions, receipts } = this.#parts;
+    yield json('profile', await profiles.read(caller));
+    yield json('passkeys', await own.listPasskeys(caller));
+    yield json('sessions', await sessions.list(caller));
+    yield json('consents', await memory.consents(caller));
+    for await (const { key } of all(page => memory.list(caller, page)))
+      yield json(`memory/${key}`, await memory.get(caller, key));
+    for await (const action of all(page => actions.list(caller, page))) yield json(`actions/${action.jobId}`, action);
+    for await (const { id } of all(page => receipts.list(caller, page))) {
+      const { receipt, ...about } = await receipts.read(caller, id);
+      yield json(`receipts/${id}`, about);
+      yield { name: `receipts/${id}.jws`, text: receipt };
+    }
+  }
+}
+
+const json = (name: string, value: unknown): ExportedFile => ({
+  name: `${name}.json`,
+  text: `${JSON.stringify(value, undefined, 2)}\n`,
+});
+
+interface Page<Item> {
+  readonly data: readonly Item[];
+  readonly nextCursor?: string;
+}
+
+async function* all<Item>(
+  read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<Page<Item>>,
+): AsyncGenerator<Item> {
+  for (let cursor: string | undefined; ; ) {
+    const { data, nextCursor } = await read({ limit: PAGE_LIMIT_MAX, ...(cursor === undefined ? {} : { cursor }) });
+    yield* data;
+    if (nextCursor === undefined) return;
+    cursor = nextCursor;
+  }
+}

@@ -1,0 +1,115 @@
+// Makes two consumers one, because one person has signed in as both a moment ago. Never by an e-mail address.
+import { MEMORY_BYTES_MAX, MEMORY_ITEMS_MAX } from '../../../contract/consumer-memory.ts';
+import { CONSUMER_PASSKEYS_MAX, type ConsumerProfile } from '../../../contract/consumers.ts';
+import type { MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
+import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ConsumerId } from '../../kit/ids.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { fault, limitReached } from '../faults.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import { recognise } from '../identity/credentials.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import type { ConsumerSessions } from './consumer-sessions.ts';
+import { invalidGrant } from './faults.ts';
+import type { Profiles } from './profiles.ts';
+import type { SealedMemory } from './sealed-memory.ts';
+
+const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
+const ALL = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
+
+export interface LinkingParts {
+  readonly store: Pick<Store, 'consumerSessions' | 'consumerPasskeys' | 'consumerMemory' | 'atomically'>;
+  readonly sessions: Pick<ConsumerSessions, 'endAllOf' | 'refreshCaches'>;
+  readonly profiles: Pick<Profiles, 'read'>;
+  readonly sealed: SealedMemory;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly clock: Clock;
+}
+
+export class Linking {
+  readonly #parts: LinkingParts;
+
+  constructor(parts: LinkingParts) {
+    this.#parts = parts;
+  }
+
+  /** `accessToken`: of the consumer who becomes another way to sign in as the caller. */
+  async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
+    const { store, sessions, profiles, sealed, audit } = this.#parts;
+    const { applicationId, consumerId } = caller;
+    const from = await this.#proved(caller, accessToken);
+    await this.#assertPasskeysFit(consumerId, from);
+    await sealed.prepare(consumerId);
+    await sealed.prepare(from);
+    await store.atomically(async within => {
+      if (!(await within.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
+      await this.#moveMemory(within, from, consumerId);
+      await sessions.endAllOf(from, within);
+      const target = { kind: 'consumer', id: from };
+      await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, within);
+    });
+    await sealed.destroy(from);
+    await sessions.refreshCaches(consumerId); // It may be able to give a stronger proof now.
+    return profiles.read(caller);
+  }
+
+  /** The consumer of the token: another one of this application, whose proof is recent and as strong as can be. */
+  async #proved({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
+    const { store, clock } = this.#parts;
+    const credential = recognise(accessToken);
+    const isOfSession = credential?.kind === 'consumer_session';
+    const row = isOfSession ? await store.consumerSessions.byHash(credential.hash) : undefined;
+    const now = clock.now();
+    if (!row || row.revokedAt || row.expiresAt <= now) throw invalidGrant('access token');
+    if (row.applicationId !== applicationId || row.consumerId === consumerId) throw invalidGrant('access token');
+    const { id, acr, authTime, strongestAcr, expiresAt } = row;
+    const via = { kind: 'consumer_session', id, acr, authTime, strongestAcr, expiresAt } as const;
+    assertSteppedUp({ kind: 'consumer', via }, now);
+    return row.consumerId;
+  }
+
+  async #assertPasskeysFit(one: ConsumerId, other: ConsumerId): Promise<void> {
+    const { consumerPasskeys } = this.#parts.store;
+    const [own, more] = await Promise.all([consumerPasskeys.list(one), consumerPasskeys.list(other)]);
+    if (own.length + more.length > CONSUMER_PASSKEYS_MAX)
+      throw limitReached('passkeys of both consumers', CONSUMER_PASSKEYS_MAX);
+  }
+
+  /** Each item is sealed again with the key of the other consumer. A key that both have stops it: neither value is lost. */
+  async #moveMemory(
+    { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
+    from: ConsumerId,
+    to: ConsumerId,
+  ): Promise<void> {
+    const { sealed } = this.#parts;
+    const both: string[] = [];
+    for (const item of await consumerMemory.list(from, ALL)) {
+      const version = (await consumerMemory.nextVersion(to)) ?? 0;
+      const { key } = item;
+      const row: MemoryRow = {
+        ...item,
+        ...{ consumerId: to, version },
+        sealed: await sealed.seal({ consumerId: to, key, version }, JSON.stringify(await sealed.open(item))),
+      };
+      const outcome = await consumerMemory.put(row, 0, LIMITS);
+      if (outcome === 'limit_reached') throw limitReached('items of the memory of both consumers', MEMORY_ITEMS_MAX);
+      if (outcome !== 'written') both.push(key);
+    }
+    if (both.length > 0) throw bothHave(both);
+    await consumerMemory.remove(from, { prefix: '' });
+  }
+}
+
+const NAMED_MAX = 20;
+
+const bothHave = (keys: readonly string[]): Error =>
+  fault(
+    'name_taken',
+    `Both consumers remember something under ${keys.slice(0, NAMED_MAX).join(', ')}. Nothing was linked.`,
+    {
+      advice: 'Delete one of the two with memory.delete, then link again.',
+      details: { keys: keys.slice(0, NAMED_MAX) },
+    },
+  );

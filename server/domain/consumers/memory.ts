@@ -1,0 +1,229 @@
+// What agents may remember about a consumer, in the hands of the consumer: items with versions, and the consents that open them.
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import {
+  CONSENTS_MAX,
+  type Consent,
+  type ConsentingAgent,
+  type Consents,
+  type DeletedItems,
+  type DeleteMemory,
+  type GiveConsent,
+  type ListMemory,
+  MEMORY_BYTES_MAX,
+  MEMORY_ITEMS_MAX,
+  MEMORY_VALUE_BYTES_MAX,
+  type MemoryItem,
+  type MemoryPage,
+  type PutMemory,
+} from '../../../contract/consumer-memory.ts';
+import type { ConsentRow, MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
+import type { KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type ApplicationId, type ConsentId, type ConsumerId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
+import type { Audit, AuditSource } from '../audit/audit.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { fault, invalidRequest, limitReached, notFound } from '../faults.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import { futureEnd, statusOf } from '../identity/credential-rules.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import type { SealedMemory } from './sealed-memory.ts';
+
+const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
+const EVERY_AGENT = '*';
+
+export interface MemoryParts {
+  readonly store: Pick<Store, 'consumerMemory' | 'atomically' | 'keys'>;
+  readonly sealed: SealedMemory;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+/** A write, by whomever. */
+export interface MemoryWrite extends PutMemory {
+  readonly applicationId: ApplicationId;
+  readonly consumerId: ConsumerId;
+  readonly by: { readonly kind: MemoryRow['updatedByKind']; readonly id: string };
+  readonly source: AuditSource;
+  /** Called in the transaction, under the lock of the consumer. Throws if the write is not allowed. */
+  readonly assertAllowed?: (within: Pick<Atomic, 'consumerMemory'>) => Promise<void>;
+}
+
+export class Memory {
+  readonly #parts: MemoryParts;
+
+  constructor(parts: MemoryParts) {
+    this.#parts = parts;
+  }
+
+  async list(
+    { consumerId }: ConsumerCaller,
+    { prefix = '', cursor, limit = PAGE_LIMIT_DEFAULT }: ListMemory,
+  ): Promise<MemoryPage> {
+    const { store, cursors } = this.#parts;
+    const name: ListName = { list: `memory ${prefix}`, owner: consumerId };
+    const after = cursor === undefined ? {} : { after: cursors.read<string>(name, cursor) };
+    const rows = await store.consumerMemory.list(consumerId, { prefix, ...after, limit: limit + 1 });
+    return pageOf(
+      rows.map(row => ({ id: row.key, row })),
+      limit,
+      ({ row }) => ({ ...writtenView(row), bytes: row.bytes }),
+      key => cursors.after(name, key),
+    );
+  }
+
+  async get({ consumerId }: ConsumerCaller, key: string): Promise<MemoryItem> {
+    const row = await this.#parts.store.consumerMemory.get(consumerId, key);
+    if (!row) throw notFound('Memory item', key);
+    return this.itemOf(row);
+  }
+
+  async put(caller: ConsumerCaller, given: PutMemory): Promise<MemoryItem> {
+    const { applicationId, consumerId } = caller;
+    const { applicationId: _, ...source } = byConsumer(caller);
+    const by = { kind: 'consumer', id: consumerId } as const;
+    const row = await this.write({ ...given, applicationId, consumerId, by, source });
+    return { ...writtenView(row), value: given.value };
+  }
+
+  async delete(caller: ConsumerCaller, { key, prefix }: DeleteMemory): Promise<DeletedItems> {
+    if ((key === undefined) === (prefix === undefined))
+      throw invalidRequest([{ path: '', message: 'needs either key or prefix' }]);
+    const { store, audit } = this.#parts;
+    const deleted = await store.atomically(async within => {
+      const which = key === undefined ? { prefix: prefix ?? '' } : { key };
+      const { length } = await within.consumerMemory.remove(caller.consumerId, which);
+      const entry = { action: 'memory.deleted', outcome: 'success', details: { items: length } } as const;
+      if (length > 0) await audit.record({ ...byConsumer(caller), ...entry }, within);
+      return length;
+    });
+    if (deleted === 0 && key !== undefined) throw notFound('Memory item', key);
+    return { deleted };
+  }
+
+  async consent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
+    const { store, audit, clock } = this.#parts;
+    const now = clock.now();
+    const agent = keyId === EVERY_AGENT ? undefined : await this.#agent(caller.applicationId, keyId);
+    const end = futureEnd(expiresAt, now);
+    const row: ConsentRow = {
+      ...{ id: newId<ConsentId>(now), consumerId: caller.consumerId, patterns: keys, access, createdAt: now },
+      ...(agent ? { keyId: agent.id } : {}),
+      ...(end ? { expiresAt: end } : {}),
+    };
+    await store.atomically(async within => {
+      if (!(await within.consumerMemory.insertConsent(row, CONSENTS_MAX, now)))
+        throw limitReached('consents of this consumer', CONSENTS_MAX);
+      const details = { keyId, access, patterns: keys.length };
+      const entry = { action: 'memory.consented', outcome: 'success', details, target: targetOf(row) } as const;
+      await audit.record({ ...byConsumer(caller), ...entry }, within);
+    });
+    return consentView(row, agent?.name);
+  }
+
+  async consents({ applicationId, consumerId }: ConsumerCaller): Promise<Consents> {
+    const { store, clock } = this.#parts;
+    const rows = await store.consumerMemory.consents(consumerId, clock.now());
+    const named = rows.map(async row => {
+      const key = row.keyId && (await store.keys.get(applicationId, row.keyId));
+      return consentView(row, key?.name);
+    });
+    return { data: await Promise.all(named) };
+  }
+
+  async withdraw(caller: ConsumerCaller, id: string): Promise<Consents> {
+    const { store, audit, clock } = this.#parts;
+    await store.atomically(async within => {
+      const consent = id as ConsentId; // A uuid by its schema.
+      if (!(await within.consumerMemory.revokeConsent(caller.consumerId, consent, clock.now())))
+        throw notFound('Consent', id);
+      const entry = {
+        action: 'memory.consent_revoked',
+        outcome: 'success',
+        target: targetOf({ id: consent }),
+      } as const;
+      await audit.record({ ...byConsumer(caller), ...entry }, within);
+    });
+    return this.consents(caller);
+  }
+
+  /** For the page that asks for a consent. */
+  async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<ConsentingAgent> {
+    const { id, name } = await this.#agent(applicationId, keyId);
+    return { keyId: id, name };
+  }
+
+  async write({
+    applicationId,
+    consumerId,
+    key,
+    value,
+    ifVersion,
+    by,
+    source,
+    ...write
+  }: MemoryWrite): Promise<MemoryRow> {
+    const { store, sealed, audit, clock } = this.#parts;
+    const json = JSON.stringify(value);
+    const bytes = Buffer.byteLength(json);
+    if (bytes > MEMORY_VALUE_BYTES_MAX)
+      throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON` }]);
+    await sealed.prepare(consumerId);
+    return store.atomically(async within => {
+      const version = await within.consumerMemory.nextVersion(consumerId);
+      if (version === undefined) throw notFound('Consumer', consumerId);
+      await write.assertAllowed?.(within);
+      const row: MemoryRow = {
+        ...{ consumerId, key, version, bytes, sealed: await sealed.seal({ consumerId, key, version }, json) },
+        ...{ updatedAt: clock.now(), updatedByKind: by.kind, updatedById: by.id },
+      };
+      const outcome = await within.consumerMemory.put(row, ifVersion, LIMITS);
+      if (outcome === 'limit_reached') throw full();
+      if (outcome !== 'written') throw otherVersion(key, outcome.version);
+      const target = { kind: 'consumer', id: consumerId };
+      const entry = { action: 'memory.written', outcome: 'success', target, details: { version } } as const;
+      await audit.record({ ...source, applicationId, ...entry }, within);
+      return row;
+    });
+  }
+
+  async itemOf(row: MemoryRow): Promise<MemoryItem> {
+    return { ...writtenView(row), value: await this.#parts.sealed.open(row) };
+  }
+
+  async #agent(application: ApplicationId, keyId: string): Promise<KeyRow> {
+    const { store, clock } = this.#parts;
+    const key = isUuid(keyId) ? await store.keys.get(application, keyId as KeyId) : undefined;
+    if (!key || statusOf(key, clock.now()) !== 'active') throw notFound('Agent key', keyId);
+    return key;
+  }
+}
+
+export const writtenView = ({ key, version, updatedAt, updatedByKind, updatedById }: MemoryRow) => ({
+  ...{ key, version, updatedAt: updatedAt.toISOString(), updatedBy: { kind: updatedByKind, id: updatedById } },
+});
+
+const consentView = ({ id, keyId, patterns, access, createdAt, expiresAt }: ConsentRow, agent?: string): Consent => ({
+  ...{ id, keyId: keyId ?? EVERY_AGENT, keys: [...patterns], access, createdAt: createdAt.toISOString() },
+  ...(agent === undefined ? {} : { agent }),
+  ...(expiresAt ? { expiresAt: expiresAt.toISOString() } : {}),
+});
+
+const targetOf = ({ id }: Pick<ConsentRow, 'id'>) => ({ kind: 'consent', id });
+
+const full = (): Error =>
+  fault(
+    'limit_reached',
+    `The memory of this consumer would have more than ${MEMORY_ITEMS_MAX} items or ${MEMORY_BYTES_MAX / 1_048_576} MiB.`,
+    {
+      advice: 'Delete items that are no longer needed.',
+      details: { limit: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX },
+    },
+  );
+
+const otherVersion = (key: string, version: number): Error =>
+  fault('revision_conflict', `The item ${key} has the version ${version}. Nothing was written.`, {
+    advice: 'Read the item again, and send its version as ifVersion, or none.',
+    details: { version },
+  });

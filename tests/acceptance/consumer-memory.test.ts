@@ -1,0 +1,436 @@
+// What agents may remember about a consumer: items with versions, consents that open them and are withdrawn, sealed at rest; the export
+// of everything, linking, and deletion.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import yauzl from 'yauzl';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { ConsumerDevices, ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consumer-data.ts';
+import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
+import type { ConsumerProfile, ConsumerTokens } from '../../contract/consumers.ts';
+import type { Invocation } from '../../contract/invocations.ts';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer({ clock: 'test', env: { BERTH_WARM: '0' } });
+const owner = await Person.owner(server);
+const lab = await ConsumerLab.of(server, owner);
+const grants = [{ operationId: 'memory.get' }, { operationId: 'memory.put' }];
+const agent = await keyWith(server, { name: 'Shop agent', grants });
+const stranger = await keyWith(server, { name: 'Other agent', grants });
+
+type Of<Body> = Body & ErrorBody;
+type Kim = Awaited<ReturnType<typeof lab.signIn>>;
+let calls = 0;
+
+const send = <Body>(kim: Kim, name: string, body: object = {}) => lab.send<Of<Body>>(name, body, kim.accessToken);
+const put = (kim: Kim, key: string, value: unknown, more: object = {}) =>
+  send<MemoryItem>(kim, 'memory.put', { key, value, ...more });
+const endUser = ({ consumer: { providerId, subject } }: Kim) => ({ providerId, subject });
+const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Promise<Consent> => {
+  const { status, body, text } = await send<Consent>(kim, 'memory.consent', {
+    ...{ keyId: agent.id, access: 'read', keys },
+    ...more,
+  });
+  assert.equal(status, 200, text);
+  return body;
+};
+const agentGets = (kim: Kim, key: string, by = agent.key) =>
+  invoke(server, by, 'memory.get', { endUser: endUser(kim), key });
+const agentPuts = (kim: Kim, key: string, value: unknown, more: object = {}, by = agent.key) =>
+  invoke(
+    server,
+    by,
+    'memory.put',
+    { endUser: endUser(kim), key, value, ...more },
+    { headers: { 'idempotency-key': `put ${++calls}` } },
+  );
+const refusal = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
+
+async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const kim = await lab.signIn('kim@example.com');
+const lee = await lab.signIn('lee@example.com');
+
+test('an item is written, read, listed by prefix in pages, and deleted', async () => {
+  const written = await put(kim, 'address.home', { city: 'Vienna' });
+  assert.equal(written.status, 200, written.text);
+  await put(kim, 'address.work', 'Linz');
+  await put(kim, 'size', 42);
+  const read = await send<MemoryItem>(kim, 'memory.get', { key: 'address.home' });
+  assert.deepEqual(
+    [read.body.value, read.body.updatedBy],
+    [{ city: 'Vienna' }, { kind: 'consumer', id: kim.consumer.id }],
+  );
+  const first = await send<MemoryPage>(kim, 'memory.list', { prefix: 'address.', limit: 1 });
+  const next = await send<MemoryPage>(kim, 'memory.list', {
+    prefix: 'address.',
+    limit: 1,
+    cursor: first.body.nextCursor,
+  });
+  assert.deepEqual(
+    [...first.body.data, ...next.body.data].map(({ key }) => key),
+    ['address.home', 'address.work'],
+  );
+  assert.equal(next.body.nextCursor, undefined);
+  assert.equal((await send(kim, 'memory.delete', { key: 'size' })).status, 200);
+  assert.deepEqual(refusal(await send(kim, 'memory.get', { key: 'size' })), [404, 'not_found']);
+  const all = await send<{ deleted: number }>(kim, 'memory.delete', { prefix: 'address.' });
+  assert.equal(all.body.deleted, 2, all.text);
+  assert.deepEqual(refusal(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
+});
+
+test('a write names the version that it has read, and another one is refused', async () => {
+  const first = await put(kim, 'plan', 1, { ifVersion: 0 });
+  assert.equal(first.status, 200, first.text);
+  assert.deepEqual(refusal(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
+  const late = await put(kim, 'plan', 2, { ifVersion: first.body.version + 7 });
+  assert.deepEqual(late.body.details, { version: first.body.version });
+  const both = await Promise.all([2, 3].map(value => put(kim, 'plan', value, { ifVersion: first.body.version })));
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
+  // A version is not used again after the item is deleted, so a writer who read the old one cannot hit the new one.
+  await send(kim, 'memory.delete', { key: 'plan' });
+  const again = await put(kim, 'plan', 4);
+  assert.ok(again.body.version > first.body.version, again.text);
+});
+
+for (const [what, given] of [
+  ['a key with a path', { key: '../plan', value: 1 }],
+  ['a key with a slash', { key: 'a/b', value: 1 }],
+  ['an encoded key', { key: 'a%2fb', value: 1 }],
+  ['a key with a NUL', { key: 'a\u0000b', value: 1 }],
+  ['a key with a line break', { key: 'a\n', value: 1 }],
+  ['an upper-case key', { key: 'Plan', value: 1 }],
+  ['a full-width key', { key: 'ｐlan', value: 1 }],
+  ['an empty key', { key: '', value: 1 }],
+  ['a long key', { key: 'k'.repeat(129), value: 1 }],
+  ['__proto__', { key: '__proto__', value: 1 }],
+  ['a value over 64 KiB', { key: 'big', value: 'x'.repeat(65_535) }],
+  ['no value', { key: 'none' }],
+  ['an unknown field', { key: 'plan', value: 1, ifversion: 1 }],
+] as const)
+  test(`${what} is refused`, async () => {
+    const { status, body, text } = await lab.send<ErrorBody>('memory.put', given, kim.accessToken);
+    assert.equal(status, 400, text);
+    assert.match(body.code, /^(invalid_request|unknown_field)$/);
+  });
+
+test('a memory has at most 4 MiB and 1,000 items', async () => {
+  const full = await lab.signIn('full@example.com');
+  const value = 'x'.repeat(65_000);
+  const answers: number[] = [];
+  for (let n = 0; n < 65; n += 1) answers.push((await put(full, `large.${n}`, value)).status);
+  assert.deepEqual([answers.filter(status => status === 200).length, answers.at(-1)], [64, 409]);
+  await send(full, 'memory.delete', { prefix: '' });
+  await sql(
+    `insert into consumer_memory (consumer_id, key, version, sealed, bytes, updated_at, updated_by_kind, updated_by_id)
+     select $1, 'item.' || n, n, '', 1, now(), 'consumer', $1 from generate_series(1, 1000) n`,
+    [full.consumer.id],
+  );
+  assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
+});
+
+test('an agent reads and writes only what the consumer allowed it, and says where to ask', async () => {
+  await put(kim, 'address.home', 'Ring 1');
+  const denied = await agentGets(kim, 'address.home');
+  assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
+  const { consentUrl } = Object((denied.body as unknown as ErrorBody).details);
+  assert.equal(consentUrl, `${server.url}/consumer/${lab.appId}/consent/${agent.id}?key=address.home&access=read`);
+  const given = await consent(kim, ['address.*']);
+  assert.equal(given.agent, 'Shop agent');
+  const read = await agentGets(kim, 'address.home');
+  assert.equal(read.body.status, 'succeeded', read.text);
+  assert.equal(Object(read.body.output).item.value, 'Ring 1');
+  for (const [key, by] of [
+    ['address', agent.key],
+    ['addresses', agent.key],
+    ['plan', agent.key],
+    ['address.home', stranger.key],
+  ] as const)
+    assert.equal((await agentGets(kim, key, by)).status, 403, key);
+  assert.equal((await agentGets(lee, 'address.home')).status, 403);
+  assert.equal((await agentPuts(kim, 'address.home', 'mine')).status, 403);
+  const none = await agentGets(kim, 'address.nothing');
+  assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
+});
+
+test('an agent that may write is named at what it wrote, and has versions as well', async () => {
+  await consent(kim, ['notes'], { access: 'write' });
+  const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
+  assert.equal(wrote.body.status, 'succeeded', wrote.text);
+  const { body } = await send<MemoryItem>(kim, 'memory.get', { key: 'notes' });
+  assert.deepEqual([body.value, body.updatedBy], [['likes tea'], { kind: 'agent_key', id: agent.id }]);
+  const late = await agentPuts(kim, 'notes', [], { ifVersion: 0 });
+  assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'revision_conflict'], late.text);
+  assert.deepEqual(Object(late.body.error?.details), { version: body.version });
+  assert.equal((await agentGets(kim, 'notes')).body.status, 'succeeded'); // What may be written may be read.
+  const big = await agentPuts(kim, 'notes', 'x'.repeat(65_535));
+  assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
+});
+
+test('what an agent read is not kept with its call', async () => {
+  const read = await agentGets(kim, 'notes');
+  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
+    key: agent.key,
+  });
+  assert.deepEqual([body.status, body.output, body.outputDigest], ['succeeded', undefined, undefined]);
+});
+
+test('a consent ends by itself, and for all agents it is for all agents', async () => {
+  const jo = await lab.signIn('jo@example.com');
+  await put(jo, 'name', 'Jo');
+  await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
+  assert.equal((await agentGets(jo, 'name', stranger.key)).body.status, 'succeeded');
+  const past = await send(jo, 'memory.consent', {
+    ...{ keyId: '*', keys: ['*'], access: 'read', expiresAt: '2020-01-01T00:00:00.000Z' },
+  });
+  assert.deepEqual(refusal(past), [400, 'invalid_request']);
+  await sql('update consumer_consents set expires_at = created_at where consumer_id = $1', [jo.consumer.id]);
+  assert.equal((await agentGets(jo, 'name')).status, 403);
+  for (const keys of [['A*'], ['*a'], ['a**'], [''], []])
+    assert.equal((await send(jo, 'memory.consent', { keyId: '*', keys, access: 'read' })).status, 400, String(keys));
+  const unknown = await send(jo, 'memory.consent', { keyId: jo.consumer.id, keys: ['a'], access: 'read' });
+  assert.deepEqual(refusal(unknown), [404, 'not_found']);
+});
+
+test('once a withdrawal has answered, no read or write of then is answered with success', async () => {
+  const ann = await lab.signIn('ann@example.com');
+  for (let round = 0; round < 5; round += 1) {
+    await put(ann, 'secret', round);
+    const { id } = await consent(ann, ['secret'], { access: 'write' });
+    assert.equal((await agentGets(ann, 'secret')).body.status, 'succeeded');
+    let isWithdrawn = false;
+    const late: string[] = [];
+    const busy = Array.from({ length: 4 }, async (_, n) => {
+      for (let call = 0; call < 3; call += 1) {
+        const began = isWithdrawn;
+        const { body } = n % 2 ? await agentGets(ann, 'secret') : await agentPuts(ann, 'secret', `${n} ${call}`);
+        if (began && body.status === 'succeeded') late.push(body.id);
+      }
+    });
+    const { status } = await send<Consents>(ann, 'memory.withdraw', { id });
+    isWithdrawn = true;
+    const after = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
+    await Promise.all(busy);
+    assert.deepEqual([status, late], [200, []]);
+    // Nothing was written under it after the withdrawal had answered.
+    assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, after.body);
+    assert.equal((await agentGets(ann, 'secret')).status, 403);
+  }
+});
+
+test('values and names of consents are sealed or absent in the database, and a row of another consumer does not open', async () => {
+  const text = 'The quick brown secret';
+  await put(kim, 'sealed', text);
+  await put(lee, 'sealed', 'of lee');
+  const found = await sql<{ sealed: Buffer }>('select sealed from consumer_memory');
+  assert.ok(found.every(({ sealed }) => !sealed.includes(text)));
+  await sql(
+    `update consumer_memory set sealed = (select sealed from consumer_memory where consumer_id = $1 and key = 'sealed')
+     where consumer_id = $2 and key = 'sealed'`,
+    [kim.consumer.id, lee.consumer.id],
+  );
+  assert.equal((await send(lee, 'memory.get', { key: 'sealed' })).status, 500);
+  await put(lee, 'sealed', 'again');
+});
+
+test('receipts that name the consumer are listed for the consumer alone', async () => {
+  const { body } = await send<ConsumerReceiptPage>(kim, 'receipts.list', { limit: 100 });
+  assert.ok(body.data.length > 3);
+  assert.deepEqual([...new Set(body.data.map(({ operationId }) => operationId))].sort(), ['memory.get', 'memory.put']);
+  assert.equal(body.data[0]?.agent.name, 'Shop agent');
+  const id = body.data[0]?.id ?? assert.fail();
+  const one = await send<ConsumerReceipt>(kim, 'receipts.get', { id });
+  const claims = JSON.parse(Buffer.from(one.body.receipt.split('.')[1] ?? '', 'base64url').toString());
+  assert.deepEqual([claims.sub, claims.berth.endUser.providerId], [`invocation:${id}`, 'hosted']);
+  assert.match(claims.berth.endUser.subjectDigest, /^hmac:[0-9a-f]{64}$/);
+  assert.ok(!one.body.receipt.includes(kim.consumer.subject));
+  assert.deepEqual(refusal(await send(lee, 'receipts.get', { id })), [404, 'not_found']);
+  assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
+});
+
+test('sessions are listed with the own one marked, and another one is ended at once', async () => {
+  const other = await lab.signIn('kim@example.com');
+  const listed = await send<ConsumerDevices>(kim, 'session.list');
+  assert.deepEqual(
+    listed.body.data.map(({ isThis }) => isThis),
+    [false, true],
+  );
+  const id = listed.body.data[0]?.id ?? assert.fail();
+  assert.deepEqual(refusal(await send(lee, 'session.endOne', { id })), [404, 'not_found']);
+  assert.equal((await send<ConsumerDevices>(kim, 'session.endOne', { id })).body.data.length, 1);
+  assert.equal((await send(other, 'session.get')).status, 401);
+});
+
+test('without services there are no connections, and none is made', async () => {
+  assert.deepEqual((await send(kim, 'connections.list')).body, { data: [] });
+  assert.deepEqual(refusal(await send(kim, 'connections.start', { serviceId: 'x' })), [422, 'feature_unavailable']);
+  assert.deepEqual(refusal(await send(kim, 'connections.revoke', { id: kim.consumer.id })), [404, 'not_found']);
+});
+
+async function exported(who: Kim): Promise<Map<string, string>> {
+  const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/profile.export`;
+  const headers = { authorization: `Bearer ${who.accessToken}`, 'content-type': 'application/json' };
+  const answer = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('content-type'), 'application/zip');
+  const zip = await yauzl.fromBufferPromise(Buffer.from(await answer.arrayBuffer()));
+  const files = new Map<string, string>();
+  for await (const entry of zip.eachEntry()) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk);
+    files.set(entry.fileName, Buffer.concat(chunks).toString());
+  }
+  return files;
+}
+
+test('the export has everything of the consumer, and nothing of others; it needs a recent proof', async () => {
+  const max = await lab.signIn('max@example.com');
+  for (let n = 0; n < 120; n += 1)
+    await sql(
+      `insert into consumer_consents (id, consumer_id, patterns, access, created_at) values (gen_random_uuid(), $1, '{a}', 'read', now())`,
+      [lee.consumer.id],
+    );
+  await send(max, 'profile.update', { displayName: 'Max', metadata: { tier: 'gold' } });
+  const keys = Array.from({ length: 103 }, (_, n) => `item.${String(n).padStart(3, '0')}`);
+  for (const key of keys) assert.equal((await put(max, key, `value of ${key}`)).status, 200);
+  const { id } = await consent(max, ['item.*']);
+  const read = await agentGets(max, 'item.000');
+  const files = await exported(max);
+  const file = (name: string) => JSON.parse(files.get(name) ?? assert.fail([...files.keys()].join(' ')));
+  assert.deepEqual([file('profile.json').displayName, file('profile.json').metadata], ['Max', { tier: 'gold' }]);
+  assert.deepEqual(
+    file('consents.json').data.map((one: Consent) => one.id),
+    [id],
+  );
+  assert.equal(file('sessions.json').data.length, 1);
+  for (const key of keys) assert.equal(file(`memory/${key}.json`).value, `value of ${key}`);
+  assert.equal(file(`receipts/${read.body.id}.json`).operationId, 'memory.get');
+  assert.match(files.get(`receipts/${read.body.id}.jws`) ?? '', /^ey/);
+  const whole = [...files.values()].join('\n');
+  for (const foreign of [kim.consumer.id, lee.consumer.id, kim.consumer.subject, 'kim@example.com', 'Ring 1'])
+    assert.ok(!whole.includes(foreign), foreign);
+  await server.advance(301_000);
+  assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
+});
+
+test('two consumers of one person become one by two fresh sessions, with memory, receipts and names', async () => {
+  const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
+  await put(main, 'both', 'main');
+  await put(second, 'both', 'second');
+  await put(second, 'only.second', 'kept');
+  await consent(second, ['*']);
+  const read = await agentGets(second, 'only.second');
+  const link = (by: Kim, accessToken: string) => send<ConsumerProfile>(by, 'profile.link', { accessToken });
+  assert.deepEqual(refusal(await link(main, main.accessToken)), [400, 'invalid_grant']);
+  assert.deepEqual(refusal(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
+  const clash = await link(main, second.accessToken);
+  assert.deepEqual([refusal(clash), clash.body.details], [[409, 'name_taken'], { keys: ['both'] }], clash.text);
+  assert.equal((await send(second, 'session.get')).status, 200); // Nothing was changed.
+  await send(main, 'memory.delete', { key: 'both' });
+  const linked = await link(main, second.accessToken);
+  assert.deepEqual([linked.status, linked.body.linked], [200, [endUser(second)]], linked.text);
+  assert.equal((await send(second, 'session.get')).status, 401);
+  const again = await lab.signIn('second@example.com');
+  assert.equal(again.consumer.id, main.consumer.id);
+  assert.equal((await send<MemoryItem>(again, 'memory.get', { key: 'only.second' })).body.value, 'kept');
+  assert.deepEqual(
+    (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
+    [read.body.id],
+  );
+  // The consent was given for another memory. Given anew, agents may use either name.
+  assert.equal((await agentGets(second, 'only.second')).status, 403);
+  await consent(main, ['*']);
+  assert.equal((await agentGets(second, 'both')).body.status, 'succeeded');
+  await server.advance(301_000);
+  const stale = await lab.signIn('third@example.com');
+  assert.deepEqual(refusal(await link(main, stale.accessToken)), [401, 'insufficient_user_authentication']);
+  const fresh = await lab.signIn('main@example.com');
+  assert.deepEqual(refusal(await link(fresh, again.accessToken)), [400, 'invalid_grant']);
+  assert.equal((await send(fresh, 'profile.delete')).status, 202);
+  const anew = await lab.signIn('second@example.com');
+  assert.notEqual(anew.consumer.id, main.consumer.id);
+});
+
+test('a consumer who is deleted leaves no memory, no key, no consent and no personal data', async () => {
+  const gone = await lab.signIn('gone@example.com');
+  await send(gone, 'profile.update', { displayName: 'Gone Person' });
+  await put(gone, 'private', 'text');
+  await consent(gone, ['*'], { keyId: '*' });
+  const read = await agentGets(gone, 'private');
+  assert.equal(read.body.status, 'succeeded', read.text);
+  assert.equal((await send(gone, 'profile.delete')).status, 202);
+  assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
+  const after = await agentGets(gone, 'private');
+  assert.deepEqual(refusal(after as never), [400, 'invalid_request'], after.text);
+  const left = await sql<{ what: string }>(
+    `select 'memory' what from consumer_memory where consumer_id = $1
+     union all select 'consent' from consumer_consents where consumer_id = $1
+     union all select 'key' from vault_keys where owner = $1
+     union all select 'session' from consumer_sessions where consumer_id = $1 and revoked_at is null
+     union all select 'person' from consumers where id = $1 and (email is not null or display_name is not null)`,
+    [gone.consumer.id],
+  );
+  assert.deepEqual(left, []);
+  // The receipt stays for the agent, and names nobody.
+  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
+    key: agent.key,
+  });
+  assert.match(body.receipt ?? '', /^ey/);
+  assert.ok(!JSON.stringify(body).includes(gone.consumer.subject));
+});
+
+test('writes at the moment of the deletion leave nothing behind', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const gone = await lab.signIn(`race${round}@example.com`);
+    await put(gone, 'first', 1);
+    const writes = Array.from({ length: 6 }, (_, n) => put(gone, `late.${n}`, 'x'));
+    const [deleted] = await Promise.all([send(gone, 'profile.delete'), ...writes]);
+    assert.equal(deleted.status, 202, deleted.text);
+    const left = await sql('select key from consumer_memory where consumer_id = $1', [gone.consumer.id]);
+    assert.deepEqual(left, []);
+  }
+});
+
+test('the audit log has who did what with memory and consents, and no key or value', async () => {
+  for (const action of [
+    'memory.written',
+    'memory.deleted',
+    'memory.consented',
+    'memory.consent_revoked',
+    'consumer.exported',
+  ]) {
+    const { body, text } = await owner.get<{ data: ReadonlyArray<{ actor: { kind: string } }> }>(
+      `/v1/applications/${lab.appId}/audit?action=${action}`,
+    );
+    assert.ok(body.data.length > 0, action);
+    for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
+  }
+  const byAgent = await owner.get<{ data: readonly unknown[] }>(
+    `/v1/applications/${lab.appId}/audit?action=memory.written&actor=${agent.id}`,
+  );
+  assert.ok(byAgent.body.data.length > 0);
+});
+
+test('a refreshed session of another provider or application sees nothing of these', async () => {
+  const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
+  const elsewhere = await ConsumerLab.of(server, owner, body.id);
+  const there = await elsewhere.signIn('kim@example.com');
+  const listed = await elsewhere.send<MemoryPage>('memory.list', {}, there.accessToken);
+  assert.deepEqual([listed.status, listed.body.data], [200, []]);
+  const { body: tokens } = await lab.send<ConsumerTokens>('session.refresh', { refreshToken: lee.refreshToken });
+  for (const name of ['memory.list', 'receipts.list', 'session.list', 'actions.list', 'memory.consents'])
+    assert.equal((await elsewhere.send(name, {}, tokens.accessToken)).status, 404, name);
+});
