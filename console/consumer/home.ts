@@ -1,89 +1,82 @@
-// The own page of a consumer: signs in with a cookie, shows the profile and the passkeys.
+// The pages of a consumer who is signed in: what waits, receipts, memory, account; and the decisions about an Action or a consent. They
+// share one document, which shows the page that its address names.
 import type { ServiceConfig } from '../../contract/config.ts';
-import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
-import type { PasskeyChallenge } from '../../contract/sign-in.ts';
-import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { showAccount } from './account.ts';
 import { showApproval } from './approval.ts';
-import { busy, byId, command, make, paint, Refused, showProblem } from './parts.ts';
-import { finishSignIn, startSignIn } from './session.ts';
+import { showConsent } from './consent.ts';
+import { showMemory } from './memory.ts';
+import { busy, byId, make, paint, Refused, showProblem, titled } from './parts.ts';
+import { showReceipts } from './receipts.ts';
+import { finishSignIn, isSignedOut, type Session, sessionOf, startSignIn } from './session.ts';
+import { showWaiting } from './waiting.ts';
 
-const [, , appId = '', , jobId] = location.pathname.split('/');
-let provider = 'hosted';
-const send = <Answer>(name: string, body: object = {}): Promise<Answer> => command<Answer>(appId, provider, name, body);
+const [, , appId = '', page = '', named = ''] = location.pathname.split('/');
 
-async function showProviders(providers: ReadonlyArray<{ readonly id: string; readonly title: string }>): Promise<void> {
-  byId('lead').textContent =
-    jobId === undefined ? 'Sign in to see what is kept about you.' : 'Sign in to see what an agent asks of you.';
+interface Page {
+  /** In the navigation; absent: reached by a link only. */
+  readonly tab?: string;
+  /** Shown above the buttons of the sign-in. */
+  readonly why: string;
+  readonly show: (session: Session) => Promise<void>;
+}
+
+const PAGES: Readonly<Record<string, Page>> = {
+  '': { tab: 'For you', why: 'Sign in to see what agents ask of you.', show: showWaiting },
+  receipts: { tab: 'Receipts', why: 'Sign in to see what agents did for you.', show: showReceipts },
+  memory: { tab: 'Memory', why: 'Sign in to see what agents remember about you.', show: showMemory },
+  account: { tab: 'Account', why: 'Sign in to see your account.', show: showAccount },
+  approve: {
+    why: 'Sign in to see what an agent asks of you.',
+    show: session => showApproval(session, named),
+  },
+  consent: {
+    why: 'Sign in to decide what an agent may know about you.',
+    show: session => showConsent(session, named),
+  },
+};
+
+type Providers = ReadonlyArray<{ readonly id: string; readonly title: string }>;
+
+function showProviders(providers: Providers, why: string): void {
+  document.body.className = 'single';
+  titled('Sign in', why);
   const buttons = providers.map(({ id, title }) => {
-    const button = make(
-      'button',
-      { type: 'button', className: 'main' },
-      id === 'hosted' ? 'Sign in' : `Sign in with ${title}`,
-    );
+    const text = id === 'hosted' ? 'Sign in' : `Sign in with ${title}`;
+    const button = make('button', { type: 'button', className: 'main' }, text);
     button.addEventListener('click', () => busy([button], () => startSignIn(appId, id)));
     return button;
   });
   byId('body').replaceChildren(make('div', { className: 'stack' }, ...buttons));
 }
 
-async function showAccount(): Promise<void> {
-  const [profile, passkeys] = await Promise.all([
-    send<ConsumerProfile>('profile.get'),
-    send<ConsumerPasskeys>('passkeys.list'),
-  ]);
-  byId('lead').textContent = `Signed in as ${profile.displayName ?? profile.email ?? profile.subject}.`;
-  const add = make('button', { type: 'button', className: passkeys.data.length === 0 ? 'main' : '' }, 'Add a passkey');
-  add.addEventListener('click', () =>
-    busy([add], async () => {
-      const challenge = await send<PasskeyChallenge>('passkeys.options');
-      const response = await createPasskey(challenge);
-      await send('passkeys.add', { ticket: challenge.ticket, name: 'Passkey', response });
-      await showAccount();
-    }),
-  );
-  const out = make('button', { type: 'button' }, 'Sign out');
-  out.addEventListener('click', () =>
-    busy([out], async () => {
-      const { logoutUrl } = await send<{ logoutUrl?: string }>('session.end');
-      location.assign(logoutUrl ?? location.pathname);
-    }),
-  );
-  byId('body').replaceChildren(
-    make('h2', {}, 'Passkeys'),
-    make('ul', { className: 'plain' }, ...passkeys.data.map(passkeyItem)),
-    make('div', { className: 'stack' }, ...(hasPasskeys() ? [add] : []), out),
-  );
-}
-
-function passkeyItem({ id, name }: ConsumerPasskeys['data'][number]): HTMLLIElement {
-  const remove = make(
-    'button',
-    { type: 'button', className: 'bad', ariaLabel: `Remove the passkey ${name}` },
-    'Remove',
-  );
-  remove.addEventListener('click', () =>
-    busy([remove], async () => {
-      await send('passkeys.remove', { id });
-      await showAccount();
-    }),
-  );
-  return make('li', {}, make('span', {}, name), remove);
+function showTabs(): void {
+  const tabs = Object.entries(PAGES).flatMap(([name, { tab }]) => {
+    if (tab === undefined) return [];
+    const link = make('a', { href: `/consumer/${appId}${name === '' ? '' : `/${name}`}` }, tab);
+    if (name === page) link.setAttribute('aria-current', 'page');
+    return [link];
+  });
+  byId('nav').replaceChildren(...tabs);
+  byId('nav').hidden = false;
 }
 
 async function open(): Promise<void> {
   const config: ServiceConfig = await (await fetch(`/v1/config?application=${encodeURIComponent(appId)}`)).json();
-  if (!config.consumer) throw new Error('Nobody can sign in here.');
-  document.title = `Your account at ${config.consumer.name}`;
-  byId('title').textContent = config.consumer.name;
-  paint(config.consumer.colour);
-  provider = (await finishSignIn(appId)) ?? sessionStorage.getItem(`provider ${appId}`) ?? 'hosted';
+  const { consumer } = config;
+  if (!consumer) throw new Error('Nobody can sign in here.');
+  const shown = PAGES[page];
+  if (!shown) throw new Error('There is no such page.');
+  document.title = `${shown.tab ?? 'To decide'} · ${consumer.name}`;
+  byId('brand').textContent = consumer.name;
+  paint(consumer.colour);
+  await finishSignIn(appId);
   try {
-    await (jobId === undefined ? showAccount() : showApproval(send, jobId));
+    if (named !== '') document.body.className = 'single';
+    await shown.show(sessionOf(appId, consumer.name));
+    if (named === '') showTabs();
   } catch (error) {
-    const isSignedOut =
-      error instanceof Refused && (error.status === 401 || (error.status === 404 && jobId === undefined));
-    if (!isSignedOut) throw error;
-    await showProviders(config.consumer.providers);
+    if (!(error instanceof Refused) || !isSignedOut(error, named !== '')) throw error;
+    showProviders(consumer.providers, shown.why);
   }
 }
 

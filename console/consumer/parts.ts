@@ -20,12 +20,20 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 export class Refused extends Error {
   readonly code: string;
   readonly status: number;
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string) {
+  constructor(status: number, code: string, message: string, details: Readonly<Record<string, unknown>> = {}) {
     super(message);
     this.status = status;
     this.code = code;
+    this.details = details;
   }
+}
+
+interface RefusedBody {
+  readonly code?: string;
+  readonly message?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /** Sends a command of consumers. */
@@ -34,6 +42,7 @@ export async function command<Answer>(
   provider: string,
   name: string,
   body: object = {},
+  read: (answer: Response) => Promise<Answer> = readJson,
 ): Promise<Answer> {
   const path = `/v1/consumer/applications/${appId}/providers/${provider}/${name}`;
   const answer = await fetch(path, {
@@ -41,11 +50,14 @@ export async function command<Answer>(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (answer.status === 204 || answer.status === 202) return (await answer.json().catch(() => ({}))) as Answer;
-  const read: { code?: string; message?: string } = await answer.json().catch(() => ({}));
-  if (answer.ok) return read as Answer; // Described by the contract.
-  throw new Refused(answer.status, read.code ?? 'internal', read.message ?? 'The service did not answer. Try again.');
+  if (answer.ok) return read(answer);
+  const refused: RefusedBody = await answer.json().catch(() => ({}));
+  const { code = 'internal', message = 'The service did not answer. Try again.', details } = refused;
+  throw new Refused(answer.status, code, message, details);
 }
+
+/** Described by the contract. Empty for an answer without a body. */
+const readJson = async <Answer>(answer: Response): Promise<Answer> => answer.json().catch(() => ({}) as Answer);
 
 export function showProblem(error: unknown): void {
   const problem = byId('problem');
@@ -79,3 +91,46 @@ export function paint(colour: string | undefined): void {
   style.setProperty('--brand', colour);
   style.setProperty('--on-brand', light < DARK_BELOW ? '#ffffff' : '#10191d');
 }
+
+export function titled(title: string, lead = ''): void {
+  byId('title').textContent = title;
+  byId('title').hidden = title === '';
+  byId('lead').textContent = lead;
+  byId('lead').hidden = lead === '';
+}
+
+/** A button that does its work once at a time. */
+export function button(text: string, work: () => Promise<void>, className = '', label = text): HTMLButtonElement {
+  const made = make('button', { type: 'button', className }, text);
+  if (label !== text) made.setAttribute('aria-label', label);
+  made.addEventListener('click', () => void busy([made], work));
+  return made;
+}
+
+/** A button whose work cannot be undone: it asks a second time, in its place. */
+export function sureButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
+  const box = make('div', { className: 'sure' });
+  const first = make('button', { type: 'button', className: 'bad quiet' }, text);
+  if (label !== text) first.setAttribute('aria-label', label);
+  const ask = (): void => {
+    const yes = button(sure, work, 'bad solid');
+    const no = make('button', { type: 'button', className: 'quiet' }, 'Keep');
+    no.addEventListener('click', () => {
+      box.replaceChildren(first);
+      first.focus();
+    });
+    box.replaceChildren(yes, no);
+    yes.focus();
+  };
+  first.addEventListener('click', ask);
+  box.append(first);
+  return box;
+}
+
+const TIMES = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+export const timeOf = (text: string): HTMLTimeElement => make('time', { dateTime: text }, TIMES.format(new Date(text)));
+
+/** Lists without entries say so. */
+export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
+  items.length === 0 ? make('p', { className: 'empty' }, empty) : make('ul', { className: 'plain' }, ...items);

@@ -1,12 +1,25 @@
 // Signs a consumer in on a page of ours: authorization code with PKCE, as for any application, and a cookie at the end.
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
-import { command } from './parts.ts';
+import type { PasskeyChallenge } from '../../contract/sign-in.ts';
+import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { command, Refused } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
 
 interface Begun {
   readonly provider: string;
   readonly verifier: string;
+  /** The query of the page, which the sign-in must not change. */
+  readonly search: string;
+}
+
+/** Sends commands of the consumer who is signed in. */
+export interface Session {
+  readonly appId: string;
+  readonly application: string;
+  readonly send: <Answer>(name: string, body?: object) => Promise<Answer>;
+  /** The file in the answer to a command. */
+  readonly download: (name: string) => Promise<Blob>;
 }
 
 const base64url = (bytes: Uint8Array): string =>
@@ -19,11 +32,14 @@ const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array
 
 const here = (): string => `${location.origin}${location.pathname}`;
 
+/** The cookie belongs to this provider. */
+const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
+
 /** Leaves the page. It comes back with a code. */
 export async function startSignIn(appId: string, provider: string, more: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-  const begun: Begun = { provider, verifier };
+  const begun: Begun = { provider, verifier, search: location.search };
   sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(begun));
   const { authorizationUrl } = await command<StartedConsumerSession>(appId, provider, 'session.start', {
     ...{ redirectUri: here(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
@@ -32,20 +48,53 @@ export async function startSignIn(appId: string, provider: string, more: object 
   location.assign(authorizationUrl);
 }
 
-/** Exchanges the code in the address for the cookie. Returns the provider, if this page began the sign-in. */
-export async function finishSignIn(appId: string): Promise<string | undefined> {
+/** Exchanges the code in the address for the cookie, if this page began the sign-in. */
+export async function finishSignIn(appId: string): Promise<void> {
   const query = new URLSearchParams(location.search);
   const [code, state, failed] = [query.get('code'), query.get('state'), query.get('error')];
-  if (state === null) return undefined;
+  if (state === null) return;
   const kept = sessionStorage.getItem(`sign-in ${state}`);
   sessionStorage.removeItem(`sign-in ${state}`);
-  history.replaceState(undefined, '', location.pathname);
-  if (kept === null) return undefined;
+  const begun: Begun | undefined = kept === null ? undefined : JSON.parse(kept);
+  history.replaceState(undefined, '', location.pathname + (begun?.search ?? ''));
+  if (!begun) return;
   if (failed !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
-  const { provider, verifier }: Begun = JSON.parse(kept);
+  const { provider, verifier } = begun;
   await command<ConsumerTokens>(appId, provider, 'session.exchange', {
     ...{ code, codeVerifier: verifier, redirectUri: here() },
   });
-  sessionStorage.setItem(`provider ${appId}`, provider);
-  return provider;
+  localStorage.setItem(`provider ${appId}`, provider);
+}
+
+/** `isAboutOne`: the page is about one thing, which may be missing. */
+export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boolean =>
+  (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
+
+export function sessionOf(appId: string, application: string): Session {
+  const provider = providerOf(appId);
+  const proving = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Refused) || error.code !== 'insufficient_user_authentication') throw error;
+      await proveAgain(appId, provider, error);
+      return work();
+    }
+  };
+  return {
+    ...{ appId, application },
+    send: (name, body) => proving(() => command(appId, provider, name, body)),
+    download: name => proving(() => command(appId, provider, name, {}, answer => answer.blob())),
+  };
+}
+
+/** With the passkey if the consumer has one; otherwise by signing in again, for which this page is left. */
+async function proveAgain(appId: string, provider: string, { details }: Refused): Promise<void> {
+  if (details.acrValues !== 'phr' || !hasPasskeys()) {
+    await startSignIn(appId, provider, { maxAge: 0 });
+    return new Promise(() => {});
+  }
+  const challenge = await command<PasskeyChallenge>(appId, provider, 'passkeys.challenge');
+  const response = await askPasskey(challenge);
+  await command(appId, provider, 'session.stepUp', { ticket: challenge.ticket, response });
 }

@@ -145,7 +145,7 @@ function askCode(ticket: string): void {
 async function open(): Promise<void> {
   about = await send<HostedSignIn>('hosted.describe');
   document.title = `Sign in to ${about.application.name}`;
-  byId('title').textContent = about.application.name;
+  byId('brand').textContent = about.application.name;
   byId('foot').textContent = `You return to ${about.returnsTo}.`;
   paint(about.application.colour);
   begin();

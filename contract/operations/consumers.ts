@@ -306,7 +306,13 @@ export const CONSUMER_OPERATIONS = {
       'Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is made while it is sent, and not stored. Needs a proof of identity of the last five minutes.',
     isWrite: true,
     stepUp: true,
-    responses: { 200: { description: 'The archive.', contentType: 'application/zip' } },
+    responses: {
+      200: {
+        description: 'The archive.',
+        contentType: 'application/zip',
+        headers: { 'content-disposition': 'Its name.' },
+      },
+    },
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   listConsumerPasskeys: {

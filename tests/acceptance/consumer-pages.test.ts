@@ -20,7 +20,8 @@ test('a consumer signs in with a code, adds a passkey, and the passkey signs in 
   await lab.configure({ colour: '#7a1f5c' });
   await visit(base, SMALL, home, async (page, watched) => {
     await watched.addAuthenticator();
-    await page.getByRole('heading', { name: 'Default' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.equal(await page.locator('#brand').innerText(), 'Default');
     await watched.assertSound();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL('**/consumer/signin/**');

@@ -20,7 +20,11 @@ const POLICY = [
 const PAGES: Readonly<Record<string, string>> = {
   '/consumer/signin/:appId/:signIn': 'signin.html',
   '/consumer/:appId': 'home.html',
+  '/consumer/:appId/receipts': 'home.html',
+  '/consumer/:appId/memory': 'home.html',
+  '/consumer/:appId/account': 'home.html',
   '/consumer/:appId/approve/:jobId': 'home.html',
+  '/consumer/:appId/consent/:keyId': 'home.html',
 };
 
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {

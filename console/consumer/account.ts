@@ -1,0 +1,146 @@
+// The account of a consumer: name, passkeys, where they are signed in, what is kept, and its end.
+import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-data.ts';
+import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
+import type { PasskeyChallenge } from '../../contract/sign-in.ts';
+import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { busy, button, byId, listOf, make, sureButton, timeOf, titled } from './parts.ts';
+import { offer } from './receipts.ts';
+import type { Session } from './session.ts';
+
+export async function showAccount(session: Session): Promise<void> {
+  const [profile, passkeys, devices] = await Promise.all([
+    session.send<ConsumerProfile>('profile.get'),
+    session.send<ConsumerPasskeys>('passkeys.list'),
+    session.send<ConsumerDevices>('session.list'),
+  ]);
+  titled('Account', `Signed in as ${profile.displayName ?? profile.email ?? profile.subject}.`);
+  byId('body').replaceChildren(
+    nameForm(session, profile),
+    make('h2', {}, 'Passkeys'),
+    listOf(
+      passkeys.data.map(one => passkeyItem(session, one)),
+      'None. With a passkey you sign in without a code, and sign what you approve.',
+    ),
+    ...(hasPasskeys() ? [addPasskey(session, passkeys.data.length === 0)] : []),
+    make('h2', {}, 'Signed in here'),
+    listOf(
+      devices.data.map(one => deviceItem(session, one)),
+      'Nowhere.',
+    ),
+    make('div', { className: 'stack' }, signOut(session, 'session.end', 'Sign out'), ...elsewhere(session, devices)),
+    make('h2', {}, 'What is kept about you'),
+    make(
+      'p',
+      { className: 'soft' },
+      'Everything in one archive: profile, memory, consents, what you decided, receipts.',
+    ),
+    button('Download it', async () => offer(await session.download('profile.export'), 'profile.zip')),
+    make('h2', {}, 'Delete the account'),
+    make(
+      'p',
+      { className: 'soft' },
+      `Profile, memory and passkeys are destroyed, and nothing more is done for you at ${session.application}. This cannot be undone.`,
+    ),
+    sureButton('Delete my account', 'Delete it for good', async () => {
+      await session.send('profile.delete');
+      location.assign(`/consumer/${session.appId}`);
+    }),
+  );
+}
+
+function nameForm(session: Session, profile: ConsumerProfile): HTMLFormElement {
+  const input = make('input', {
+    ...{ name: 'displayName', required: true, maxLength: 64, autocomplete: 'name', value: profile.displayName ?? '' },
+  });
+  const save = make('button', { type: 'submit' }, 'Save');
+  const form = make('form', { className: 'inline' }, make('label', {}, 'Name', input), save);
+  form.addEventListener('submit', event => {
+    event.preventDefault();
+    void busy([save], async () => {
+      await session.send('profile.update', { displayName: input.value });
+      await showAccount(session);
+    });
+  });
+  return form;
+}
+
+const addPasskey = (session: Session, isFirst: boolean): HTMLButtonElement =>
+  button(
+    'Add a passkey',
+    async () => {
+      const challenge = await session.send<PasskeyChallenge>('passkeys.options');
+      const response = await createPasskey(challenge);
+      await session.send('passkeys.add', { ticket: challenge.ticket, name: deviceName(navigator.userAgent), response });
+      await showAccount(session);
+    },
+    isFirst ? 'main' : '',
+  );
+
+function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys['data'][number]): HTMLLIElement {
+  const text = make(
+    'div',
+    { className: 'row' },
+    make('strong', {}, name),
+    make('span', { className: 'about' }, 'added ', timeOf(createdAt)),
+  );
+  const remove = sureButton(
+    'Remove',
+    'Remove it',
+    async () => {
+      await session.send('passkeys.remove', { id });
+      await showAccount(session);
+    },
+    `Remove the passkey ${name}`,
+  );
+  return make('li', { className: 'pair' }, text, remove);
+}
+
+function deviceItem(
+  session: Session,
+  { id, isThis, userAgent, lastUsedAt, createdAt, lastUsedIp }: ConsumerDevice,
+): HTMLLIElement {
+  const where = deviceName(userAgent ?? '');
+  const text = make(
+    'div',
+    { className: 'row' },
+    make('strong', {}, where),
+    ...(isThis ? [make('span', { className: 'badge' }, 'this one')] : []),
+    make(
+      'span',
+      { className: 'about' },
+      ...(lastUsedIp === undefined ? [] : [`${lastUsedIp}, `]),
+      'used ',
+      timeOf(lastUsedAt ?? createdAt),
+    ),
+  );
+  const end = button(
+    'Sign out',
+    async () => {
+      await session.send('session.endOne', { id });
+      await showAccount(session);
+    },
+    'quiet',
+    `Sign out of ${where}`,
+  );
+  return make('li', { className: 'pair' }, text, ...(isThis ? [] : [end]));
+}
+
+const elsewhere = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>
+  data.length > 1 ? [signOut(session, 'session.endAll', 'Sign out everywhere')] : [];
+
+const signOut = (session: Session, name: 'session.end' | 'session.endAll', text: string): HTMLButtonElement =>
+  button(text, async () => {
+    const { logoutUrl } = await session.send<{ logoutUrl?: string }>(name);
+    location.assign(logoutUrl ?? `/consumer/${session.appId}`);
+  });
+
+const SYSTEMS = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac', 'Linux'] as const;
+const BROWSERS = ['Edg', 'Firefox', 'Chrome', 'Safari'] as const;
+
+/** Recognisable words of what a program calls itself. */
+function deviceName(userAgent: string): string {
+  const browser = BROWSERS.find(name => userAgent.includes(name))?.replace('Edg', 'Edge');
+  const system = SYSTEMS.find(name => userAgent.includes(name));
+  if (browser === undefined && system === undefined) return userAgent === '' ? 'A program' : userAgent.slice(0, 40);
+  return [browser, system].filter(one => one !== undefined).join(' on ');
+}

@@ -1,0 +1,72 @@
+// An agent asks to use the memory. The address says which agent, which item and how; the consumer chooses how much, and for how long.
+import type { ConsentingAgent } from '../../contract/consumer-memory.ts';
+import { button, byId, make, titled } from './parts.ts';
+import type { Session } from './session.ts';
+
+const KEY = /^[a-z0-9][a-z0-9._-]{0,127}$/;
+const DAY_MS = 86_400_000;
+const TIMES: ReadonlyArray<readonly [text: string, days: number | undefined]> = [
+  ['for a day', 1],
+  ['for 30 days', 30],
+  ['until I withdraw it', undefined],
+];
+
+export async function showConsent(session: Session, keyId: string): Promise<void> {
+  const query = new URLSearchParams(location.search);
+  const key = query.get('key') ?? '';
+  const access = query.get('access') === 'write' ? 'write' : 'read';
+  if (!KEY.test(key)) throw new Error('The address of this page is not complete. Open it as it was given to you.');
+  const agent = await session.send<ConsentingAgent>('memory.agent', { keyId });
+  const may = access === 'write' ? 'read and change' : 'read';
+  titled(
+    `May ${agent.name} ${may} what is remembered about you?`,
+    `${agent.name} is an agent of ${session.application}. It asks for ${key}.`,
+  );
+  const group = key.includes('.') ? `${key.slice(0, key.indexOf('.') + 1)}*` : undefined;
+  const what = choice('What', [
+    [`only ${key}`, key],
+    ...(group === undefined ? [] : [[`everything under ${group.slice(0, -1)}`, group] as const]),
+  ]);
+  const time = choice(
+    'How long',
+    TIMES.map(([text, days]) => [text, String(days ?? '')] as const),
+  );
+  const allow = async (): Promise<void> => {
+    const days = Number(time.chosen());
+    await session.send('memory.consent', {
+      ...{ keyId, keys: [what.chosen()], access },
+      ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
+    });
+    done(session, `${agent.name} may ${may} it. You can withdraw this at any time, in your memory.`);
+  };
+  const refuse = async (): Promise<void> => done(session, `${agent.name} may not ${may} it. Nothing was changed.`);
+  byId('body').replaceChildren(
+    what.element,
+    time.element,
+    make('div', { className: 'stack' }, button('Allow', allow, 'main'), button('Do not allow', refuse)),
+  );
+}
+
+function done({ appId }: Session, text: string): void {
+  byId('body').replaceChildren(
+    make('p', { className: 'done', role: 'status' }, text),
+    make('a', { className: 'plainly', href: `/consumer/${appId}/memory` }, 'Your memory'),
+  );
+}
+
+interface Choice {
+  readonly element: HTMLElement;
+  readonly chosen: () => string;
+}
+
+/** The first is chosen. */
+function choice(title: string, options: ReadonlyArray<readonly [text: string, value: string]>): Choice {
+  const inputs = options.map(([, value], at) =>
+    make('input', { type: 'radio', name: title, value, checked: at === 0 }),
+  );
+  const labels = options.map(([text], at) => make('label', { className: 'radio' }, inputs[at] ?? '', text));
+  return {
+    element: make('fieldset', {}, make('legend', {}, title), ...labels),
+    chosen: () => inputs.find(({ checked }) => checked)?.value ?? '',
+  };
+}

@@ -1,0 +1,111 @@
+// What agents remember about the consumer, and who may use it. Values are text here, never anything else.
+import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
+import { button, byId, listOf, make, sureButton, timeOf, titled } from './parts.ts';
+import type { Session } from './session.ts';
+
+const SHOWN = 100;
+
+export async function showMemory(session: Session): Promise<void> {
+  const [consents, items] = await Promise.all([
+    session.send<Consents>('memory.consents'),
+    session.send<MemoryPage>('memory.list', { limit: SHOWN }),
+  ]);
+  titled('Memory', 'What agents may remember about you. They see nothing that you have not allowed.');
+  const all = make('ul', { className: 'plain' }, ...items.data.map(one => itemOf(session, one)));
+  const more = make('div', {});
+  const offerMore = (cursor: string | undefined): void =>
+    more.replaceChildren(
+      ...(cursor === undefined
+        ? []
+        : [
+            button('Show more', async () => {
+              const next = await session.send<MemoryPage>('memory.list', { limit: SHOWN, cursor });
+              all.append(...next.data.map(one => itemOf(session, one)));
+              offerMore(next.nextCursor);
+            }),
+          ]),
+    );
+  offerMore(items.nextCursor);
+  byId('body').replaceChildren(
+    make('h2', {}, 'Who may use it'),
+    listOf(
+      consents.data.map(one => consentOf(session, one)),
+      'No agent may use it.',
+    ),
+    make('h2', {}, 'What is remembered'),
+    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [all, more, deleteAll(session)]),
+  );
+}
+
+const deleteAll = (session: Session): HTMLElement =>
+  sureButton('Delete everything that is remembered', 'Delete everything', async () => {
+    await session.send('memory.delete', { prefix: '' });
+    await showMemory(session);
+  });
+
+/** In words: `address.*` is everything that begins so. */
+export const keysInWords = (keys: readonly string[]): string =>
+  keys
+    .map(key => (key === '*' ? 'everything' : key.endsWith('*') ? `everything under ${key.slice(0, -1)}` : key))
+    .join(', ');
+
+function consentOf(session: Session, { id, agent, keyId, keys, access, expiresAt }: Consent): HTMLLIElement {
+  const who = agent ?? (keyId === '*' ? `All agents of ${session.application}` : 'An agent that no longer exists');
+  const may = access === 'write' ? 'may read and change ' : 'may read ';
+  const withdraw = button(
+    'Withdraw',
+    async () => {
+      await session.send('memory.withdraw', { id });
+      await showMemory(session);
+    },
+    'quiet bad',
+    `Withdraw the consent of ${who}`,
+  );
+  const until = expiresAt === undefined ? [] : [', until ', timeOf(expiresAt)];
+  const text = make(
+    'div',
+    { className: 'row' },
+    make('strong', {}, who),
+    make('span', { className: 'about' }, may, keysInWords(keys), ...until),
+  );
+  return make('li', { className: 'pair' }, text, withdraw);
+}
+
+function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number]): HTMLLIElement {
+  const value = make('pre', { tabIndex: 0 }, 'Loading…');
+  value.setAttribute('aria-label', `Value of ${key}`);
+  const remove = sureButton(
+    'Delete',
+    `Delete ${key}`,
+    async () => {
+      await session.send('memory.delete', { key });
+      await showMemory(session);
+    },
+    `Delete ${key}`,
+  );
+  const by = updatedBy.kind === 'consumer' ? 'by you' : 'by an agent';
+  const head = make(
+    'summary',
+    { className: 'row' },
+    make('strong', { className: 'key' }, key),
+    ...(updatedBy.kind === 'consumer' ? [] : [make('span', { className: 'badge' }, 'by an agent')]),
+    make('span', { className: 'about' }, `${sizeOf(bytes)}, written ${by}, `, timeOf(updatedAt)),
+  );
+  const details = make('details', {}, head, make('div', { className: 'more' }, value, remove));
+  details.addEventListener('toggle', () => {
+    if (!details.open) return;
+    session.send<MemoryItem>('memory.get', { key }).then(
+      item => {
+        value.textContent = typeof item.value === 'string' ? item.value : JSON.stringify(item.value, undefined, 2);
+      },
+      error => {
+        value.textContent = error instanceof Error ? error.message : 'It could not be read.';
+      },
+    );
+  });
+  return make('li', {}, details);
+}
+
+const KILO = 1024;
+
+const sizeOf = (bytes: number): string => (bytes < KILO ? `${bytes} bytes` : `${Math.round(bytes / KILO)} KiB`);
