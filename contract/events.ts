@@ -70,6 +70,11 @@ export const EVENTS = {
   'consumer.session.ended': 'a consumer has signed out of one session, or of all',
   'consumer.session.replayed': 'a code or refresh token came a second time, so its session was ended',
   'consumer.deleted': 'a consumer has deleted their profile',
+  'consumer.linked': 'two consumers are one from now on: `linkedId` is the one that ended',
+  'memory.written': 'a consumer or an agent has written to the memory of a consumer',
+  'memory.deleted': 'a consumer has deleted items of the memory',
+  'memory.consented': 'a consumer has allowed agents to use the memory',
+  'memory.consent_revoked': 'a consumer has withdrawn a consent',
 } as const;
 export type EventType = keyof typeof EVENTS;
 export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]; // TypeScript widens the keys

@@ -427,6 +427,19 @@ test('the audit log has who did what with memory and consents, and no key or val
   assert.ok(byAgent.body.data.length > 0);
 });
 
+test('programs are told of it by ids', async () => {
+  const { body, text } = await server.api<{ data: ReadonlyArray<{ type: string; detail: object }> }>(
+    'GET',
+    '/v1/browsers/events?type=memory.written,memory.consented,memory.consent_revoked,consumer.linked&limit=100',
+  );
+  assert.deepEqual(
+    [...new Set(body.data.map(({ type }) => type))].sort(),
+    ['consumer.linked', 'memory.consent_revoked', 'memory.consented', 'memory.written'],
+    text,
+  );
+  for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
+});
+
 test('a refreshed session of another provider or application sees nothing of these', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const elsewhere = await ConsumerLab.of(server, owner, body.id);

@@ -34,6 +34,11 @@ const TOLD = {
   'consumer.session.ended': { details: ['which'] },
   'consumer.session.replayed': { details: [] },
   'consumer.deleted': { details: [] },
+  'consumer.linked': { target: 'linkedId', details: [] },
+  'memory.written': { target: 'consumerId', details: ['version'] },
+  'memory.deleted': { details: ['items'] },
+  'memory.consented': { target: 'consentId', details: ['keyId', 'access'] },
+  'memory.consent_revoked': { target: 'consentId', details: [] },
 } as const satisfies Partial<Record<AuditAction & EventType, Telling>>;
 
 const isTold = (action: AuditAction): action is keyof typeof TOLD => Object.hasOwn(TOLD, action);

@@ -61,8 +61,8 @@ export class Profiles {
       const names = await within.consumers.namesOf(applicationId, consumerId);
       if (!(await within.consumers.erase(applicationId, consumerId, now))) throw notFound('Consumer', consumerId);
       const { applicationId: _, ...source } = byConsumer(caller);
-      for (const name of names) await cancelActionsFor(within, { applicationId, ...name }, { audit, source, now });
       await sessions.endAllOf(consumerId, within);
+      for (const name of names) await cancelActionsFor(within, { applicationId, ...name }, { audit, source, now });
       await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, within);
     });
     await destroyKey(consumerId);

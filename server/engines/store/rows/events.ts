@@ -61,7 +61,12 @@ export type SessionEventType =
   | 'consumer.session.started'
   | 'consumer.session.ended'
   | 'consumer.session.replayed'
-  | 'consumer.deleted';
+  | 'consumer.deleted'
+  | 'consumer.linked'
+  | 'memory.written'
+  | 'memory.deleted'
+  | 'memory.consented'
+  | 'memory.consent_revoked';
 
 export interface Actor {
   readonly kind:
