@@ -5,12 +5,18 @@ import { describe, it, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
+import type { ConsumerReceiptPage } from '../../contract/consumer-data.ts';
+import type { Consent } from '../../contract/consumer-memory.ts';
+import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
@@ -27,6 +33,7 @@ import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
+import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const HOSTS = '/v1/operator/hosts';
@@ -39,7 +46,11 @@ const pages = await openPages({
     response.writeHead(200, headers).end(BYTES);
   },
 });
-const fleet = await startFleet({ pages, slots: [2, 2, 0] });
+const shop = await openUpstream();
+shop.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+/** What sessions and operations may reach. */
+const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
+const fleet = await startFleet({ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed } });
 const [one, two, front] = fleet.hosts;
 assert.ok(front);
 const token = await ownerToken(one);
@@ -284,6 +295,71 @@ describe('what a host has is reached through the others', () => {
       const url = `${one.url.replace('http', 'ws')}${SESSIONS}/${randomUUID()}/connect?signingKey=no`;
       assert.equal((await refusedUpgrade(url, headers)).status, 403);
     }
+  });
+});
+
+describe('consumers and Actions are the same at every host', async () => {
+  const owner = await Person.owner(one);
+  const lab = await ConsumerLab.of(one, owner);
+  await (await Owner.of(one)).publish('orders.cancel', cancelOrder(shop, { approval: 'end_user' }));
+  const grants = [{ operationId: 'orders.cancel' }, { operationId: 'memory.get' }];
+  const agent = await keyWith(one, { scopes: ACTION_SCOPES, grants });
+  const kim = await lab.signIn('kim@example.com');
+  const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
+  const command = <Body>(host: TestServer, name: string, body: object, key = kim.accessToken) =>
+    host.api<Body & ErrorBody>('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, {
+      key,
+      body,
+    });
+
+  it('prepared at one, followed and approved at others, executed once by all at a time', async () => {
+    const action = await new ActionAgent(one, agent.key).prepared('orders.cancel', {
+      input: { orderId: 'F-1' },
+      endUser,
+    });
+    const { jobId, digest } = action;
+    const followed = new ActionAgent(two, agent.key).read(jobId, '?wait=50&since=awaiting_approval');
+    const approvals = await Promise.all(fleet.hosts.map(host => command(host, 'actions.approve', { jobId, digest })));
+    assert.deepEqual(approvals.map(({ status }) => status).sort(), [200, 409, 409]);
+    assert.equal((await followed).body.status, 'approved');
+    const executed = await Promise.all(
+      [...fleet.hosts, ...fleet.hosts].map(host => new ActionAgent(host, agent.key).execute(action)),
+    );
+    assert.equal(new Set(executed.map(({ body, text }) => body.id ?? text)).size, 1);
+    const ended = await new ActionAgent(front, agent.key).invocation(executed[0]?.body.id ?? '');
+    assert.equal(ended.body.status, 'succeeded', ended.text);
+    assert.equal(shop.received('/orders/F-1/').length, 1);
+    const receipts = await command<ConsumerReceiptPage>(two, 'receipts.list', {});
+    assert.deepEqual(
+      receipts.body.data.map(({ jobId: of }) => of),
+      [jobId],
+    );
+  });
+
+  it('memory that was written at one is read at another, until a third withdraws the consent', async () => {
+    assert.equal((await command(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
+    const given = await command<Consent>(two, 'memory.consent', { keyId: agent.id, keys: ['size'], access: 'read' });
+    const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
+    assert.equal(Object((await get(front)).body.output).item?.value, 42);
+    assert.equal((await command(front, 'memory.withdraw', { id: given.body.id })).status, 200);
+    for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
+  });
+
+  it('a session that was refreshed or ended at one is over at all', async () => {
+    for (const host of fleet.hosts) assert.equal((await command(host, 'session.get', {})).status, 200);
+    const fresh = await two.api<ConsumerTokens>(
+      'POST',
+      `/v1/consumer/applications/${lab.appId}/providers/hosted/session.refresh`,
+      { key: null, body: { refreshToken: kim.refreshToken } },
+    );
+    const token = fresh.body.accessToken ?? assert.fail(fresh.text);
+    const isOver = (key: string) => async () =>
+      (await Promise.all(fleet.hosts.map(host => command(host, 'session.get', {}, key)))).map(({ status }) => status);
+    const all401 = (seen: readonly number[]) => seen.every(status => status === 401);
+    await eventually('the old token to be over at all hosts', isOver(kim.accessToken), all401);
+    assert.equal((await command(front, 'session.get', {}, token)).status, 200);
+    assert.equal((await command(one, 'session.endAll', {}, token)).status, 204);
+    await eventually('the session to be over at all hosts', isOver(token), all401);
   });
 });
 

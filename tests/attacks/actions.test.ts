@@ -97,6 +97,28 @@ test('of parallel decisions one counts, and a hundred parallel executions are on
   assert.equal(hits(), 1);
 });
 
+test('of an approval and the expiry at the same moment one counts, and nothing is executed after it', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    await stepUpByPasskey();
+    const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, expiresIn: 60 });
+    await server.advance(59_000);
+    const [decision, , executed] = await Promise.all([
+      decide(server, owner, action),
+      server.advance(1_000 + round),
+      agent.execute(action),
+    ]);
+    const { body } = await agent.read(action.jobId);
+    const isApproved = decision.status === 200;
+    if (!isApproved) assert.ok(['expired', 'already_decided'].includes(decision.body.code ?? ''), decision.text);
+    assert.equal(body.decision !== undefined, isApproved, JSON.stringify(body));
+    const wasExecuted = executed.status === 200 || executed.status === 202;
+    assert.ok(isApproved || !wasExecuted, executed.text);
+    if (!wasExecuted) assert.equal(body.status, 'expired');
+    assert.equal((await agent.execute(action)).status === 410, !wasExecuted);
+    assert.equal(hits(), wasExecuted ? 1 : 0);
+  }
+});
+
 test('another key executes only with a grant, and a key of another application sees nothing', async () => {
   const action = await approved();
   const without = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: [] })).key);

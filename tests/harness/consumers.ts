@@ -116,16 +116,21 @@ export class ConsumerLab {
   }
 
   /** The newest code that was mailed to the address. */
-  async mailed(to: string): Promise<string> {
-    const read = () => this.owner.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
-    let { status, body, text } = await read();
-    if (status === 401) {
-      await stepUp(this.owner);
-      ({ status, body, text } = await read());
-    }
-    assert.equal(status, 200, text);
-    const mail = body.data.find(one => one.to === to.toLowerCase());
-    const code = /Your code is (\d{6})/.exec(mail?.text ?? '')?.[1];
-    return code ?? assert.fail(`no code was mailed to ${to}: ${text}`);
+  mailed(to: string): Promise<string> {
+    return mailedCode(this.owner, to);
   }
+}
+
+/** The newest code that was mailed to the address, as the operator reads it in the outbox. */
+export async function mailedCode(operator: Person, to: string): Promise<string> {
+  const read = () => operator.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
+  let { status, body, text } = await read();
+  if (status === 401) {
+    await stepUp(operator);
+    ({ status, body, text } = await read());
+  }
+  assert.equal(status, 200, text);
+  const mail = body.data.find(one => one.to === to.toLowerCase());
+  const code = /Your code is (\d{6})/.exec(mail?.text ?? '')?.[1];
+  return code ?? assert.fail(`no code was mailed to ${to}: ${text}`);
 }

@@ -42,6 +42,7 @@ const SECTIONS: readonly Section[] = [
       doc('guides/mcp', 'MCP clients'),
       doc('operations', 'Operations'),
       doc('guides/operation-receipt', 'A call and its receipt'),
+      doc('guides/approved-once', 'Approved by a customer'),
       doc('credentials', 'Credentials'),
       doc('connecting'),
       doc('not-offered', 'What is not offered'),

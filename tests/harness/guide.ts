@@ -1,0 +1,71 @@
+// Runs the blocks of a guide as they are written, with the addresses of a test in place of those in the text.
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after } from 'node:test';
+import { CHECKOUT, type TestServer } from './server.ts';
+
+const SCRIPT_MS_MAX = 300_000;
+
+export interface Told {
+  readonly code: number | null;
+  readonly printed: string;
+  readonly said: string;
+}
+
+export class Guide {
+  readonly text: string;
+  /** Where its commands run. */
+  readonly folder: string;
+  readonly #here: Readonly<Record<string, string>>;
+
+  /** `here`: what stands in the place of what is written. */
+  constructor(name: string, here: Readonly<Record<string, string>>) {
+    this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
+    this.#here = here;
+    this.folder = mkdtempSync(join(tmpdir(), `berth-${name}-`));
+    after(() => rmSync(this.folder, { recursive: true }));
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.folder, name), 'utf8');
+  }
+
+  /** Writes its files, and runs its commands in one shell. */
+  async run({ env }: Pick<TestServer, 'env'>): Promise<Told> {
+    this.#layOut();
+    const blocks = [...this.text.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)];
+    const child = spawn(
+      'bash',
+      ['-euo', 'pipefail', '-c', blocks.map(([, one = '']) => this.#placed(one)).join('\n')],
+      {
+        cwd: this.folder,
+        env: { ...env, PATH: `${join(this.folder, 'bin')}:${env.PATH}` },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: SCRIPT_MS_MAX,
+      },
+    );
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+    const [printed, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return { code: await ended, printed, said };
+  }
+
+  #placed(block: string): string {
+    return Object.entries(this.#here).reduce((placed, [written, here]) => placed.replaceAll(written, here), block);
+  }
+
+  /** The files of the guide, and the programs `berth` and `node` of this checkout. */
+  #layOut(): void {
+    const programs = join(this.folder, 'bin');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'berth'), `#!/bin/sh\nexec '${process.execPath}' '${CHECKOUT}/cli/berth.ts' "$@"\n`);
+    chmodSync(join(programs, 'berth'), 0o755);
+    symlinkSync(process.execPath, join(programs, 'node'));
+    symlinkSync(join(CHECKOUT, 'node_modules'), join(this.folder, 'node_modules'));
+    writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
+    for (const [, name = '', block = ''] of this.text.matchAll(/^```ts story (\S+)\n([\s\S]*?)^```$/gm))
+      writeFileSync(join(this.folder, name), this.#placed(block));
+  }
+}
