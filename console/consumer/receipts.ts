@@ -12,6 +12,12 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'Cancelled',
 };
 
+/** In the words of the person whose memory it is. */
+const TITLES: Readonly<Record<string, string>> = {
+  'memory.get': 'Read your memory',
+  'memory.put': 'Wrote to your memory',
+};
+
 export async function showReceipts(session: Session): Promise<void> {
   titled('Receipts', 'What agents did for you, and with what they remember about you. Each receipt is signed.');
   const list = make('ul', { className: 'plain' });
@@ -47,7 +53,7 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
   const head = make(
     'summary',
     { className: 'row' },
-    make('strong', {}, operationTitle),
+    make('strong', {}, TITLES[operationId] ?? operationTitle),
     make('span', { className: `badge ${status}` }, WORDS[status] ?? status),
     make('span', { className: 'about' }, `${agent.name}, `, timeOf(endedAt)),
   );

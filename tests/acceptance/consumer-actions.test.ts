@@ -48,6 +48,7 @@ test('a consumer signs the digest with a passkey on a phone, and the agent execu
     await page.getByText('a code of six digits is on its way').waitFor();
     await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'Account' }).click();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('button', { name: 'Remove the passkey' }).waitFor();
     await page.goto(base + new URL(action.approvalUrl).pathname);

@@ -430,7 +430,7 @@ test('the audit log has who did what with memory and consents, and no key or val
 test('programs are told of it by ids', async () => {
   const { body, text } = await server.api<{ data: ReadonlyArray<{ type: string; detail: object }> }>(
     'GET',
-    '/v1/browsers/events?type=memory.written,memory.consented,memory.consent_revoked,consumer.linked&limit=100',
+    '/v1/browsers/events?type=memory.written,memory.consented,memory.consent_revoked,consumer.linked&limit=1000',
   );
   assert.deepEqual(
     [...new Set(body.data.map(({ type }) => type))].sort(),

@@ -14,7 +14,7 @@ await consoleIsBuilt();
 const server = await startServer();
 const base = server.url.replace('127.0.0.1', 'localhost');
 const lab = await ConsumerLab.of(server, await Person.owner(server));
-const home = `/consumer/${lab.appId}`;
+const home = `/consumer/${lab.appId}/account`;
 
 test('a consumer signs in with a code, adds a passkey, and the passkey signs in alone', async () => {
   await lab.configure({ colour: '#7a1f5c' });
@@ -40,6 +40,13 @@ test('a consumer signs in with a code, adds a passkey, and the passkey signs in 
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await watched.assertSound();
+    for (const tab of ['Receipts', 'Memory', 'Account']) {
+      await page.getByRole('link', { name: tab }).click();
+      await page.getByRole('heading', { name: tab, exact: true }).waitFor();
+      await watched.assertSound();
+    }
     await page.getByText('Signed in as kim@example.com').waitFor();
     await page.reload();
     await page.getByText('Signed in as kim@example.com').waitFor();
@@ -67,7 +74,7 @@ test('a password is set with a code, a wrong one is told, and the right one sign
     await watched.assertSound();
     await page.getByLabel('Password').fill('a long enough password');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('Signed in as lee@example.com').waitFor();
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
   });
 });
 
