@@ -1,4 +1,4 @@
-// What a consumer can see and end besides the profile: sessions, receipts, connections.
+// What a consumer can see and end besides the profile: sessions and receipts; and what links two consumers.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 import { INVOCATION_STATUSES } from './invocations.ts';
@@ -67,26 +67,6 @@ export type ListConsumerReceipts = Static<typeof ListConsumerReceipts>;
 
 export const NameReceipt = Type.Object({ id: Uuid('Id of the call.') });
 export type NameReceipt = Static<typeof NameReceipt>;
-
-// ---- connections -------------------------------------------------------------------------------------------------------
-
-export const ConsumerConnections = Type.Object({
-  data: Type.Array(Type.Object({ id: Uuid('Id of the connection.') }), {
-    description: 'Services that the consumer has connected. Empty: the application offers none.',
-  }),
-});
-export type ConsumerConnections = Static<typeof ConsumerConnections>;
-
-export const StartConnection = Type.Object({
-  serviceId: Type.String({ minLength: 1, maxLength: 64, description: 'Id of the service.' }),
-  scopes: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 50, description: 'What is asked of it.' }),
-  ),
-});
-export type StartConnection = Static<typeof StartConnection>;
-
-export const RevokeConnection = Type.Object({ id: Uuid('Id of the connection.') });
-export type RevokeConnection = Static<typeof RevokeConnection>;
 
 // ---- linking -----------------------------------------------------------------------------------------------------------
 

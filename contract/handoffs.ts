@@ -120,11 +120,11 @@ export type RequestHandoff = Static<typeof RequestHandoff>;
 
 const Who = Type.Object(
   {
-    kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'end_user', 'viewer'], {
+    kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'viewer'], {
       description:
-        '`client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.',
+        '`client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.',
     }),
-    id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
+    id: Type.Optional(Type.String({ description: 'Id of the agent key or account.' })),
   },
   { description: 'A program or a person.' },
 );

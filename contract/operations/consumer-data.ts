@@ -1,14 +1,11 @@
-// Commands of consumers about what is theirs: memory, consents, receipts, sessions, connections.
+// Commands of consumers about what is theirs: memory, consents, receipts, sessions.
 import {
-  ConsumerConnections,
   ConsumerDevices,
   ConsumerReceipt,
   ConsumerReceiptPage,
   EndDevice,
   ListConsumerReceipts,
   NameReceipt,
-  RevokeConnection,
-  StartConnection,
 } from '../consumer-data.ts';
 import {
   Consent,
@@ -175,39 +172,6 @@ export const CONSUMER_DATA_OPERATIONS = {
     body: EndDevice,
     bodyExample: { id: ID },
     responses: { 200: { description: 'The sessions that are left.', schema: ConsumerDevices } },
-    errors: ['not_found'],
-  },
-
-  // ---- connections
-  listConsumerConnections: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/connections.list`,
-    summary: 'List the connections of a consumer',
-    description: 'Returns the services that the consumer has connected. This installation offers none yet.',
-    isWrite: false,
-    responses: { 200: { description: 'The connections.', schema: ConsumerConnections } },
-    errors: ['not_found'],
-  },
-  startConsumerConnection: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/connections.start`,
-    summary: 'Connect a service',
-    description: 'Refused while the application offers no services.',
-    isWrite: true,
-    body: StartConnection,
-    bodyExample: { serviceId: 'calendar' },
-    responses: { 200: { description: 'The connections.', schema: ConsumerConnections } },
-    errors: ['not_found', 'feature_unavailable'],
-  },
-  revokeConsumerConnection: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/connections.revoke`,
-    summary: 'Revoke a connection',
-    description: 'Ends a connection of the consumer.',
-    isWrite: true,
-    body: RevokeConnection,
-    bodyExample: { id: ID },
-    responses: { 200: { description: 'The connections that are left.', schema: ConsumerConnections } },
     errors: ['not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

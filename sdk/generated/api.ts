@@ -2830,66 +2830,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.list": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * List the connections of a consumer
-         * @description Returns the services that the consumer has connected. This installation offers none yet.
-         */
-        post: operations["listConsumerConnections"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.start": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Connect a service
-         * @description Refused while the application offers no services.
-         */
-        post: operations["startConsumerConnection"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/consumer/applications/{appId}/providers/{providerId}/connections.revoke": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revoke a connection
-         * @description Ends a connection of the consumer.
-         */
-        post: operations["revokeConsumerConnection"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/applications/{appId}/agent-keys": {
         parameters: {
             query?: never;
@@ -7235,21 +7175,21 @@ export interface operations {
                             /** @description A program or a person. */
                             requestedBy: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                                /** @description Id of the agent key, account or consumer. */
+                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                                /** @description Id of the agent key or account. */
                                 id?: string;
                             };
                             /** @description A program or a person. */
                             holder?: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                                /** @description Id of the agent key, account or consumer. */
+                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                                /** @description Id of the agent key or account. */
                                 id?: string;
                             };
                             /**
@@ -7437,21 +7377,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /**
@@ -7581,21 +7521,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /**
@@ -7777,21 +7717,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /**
@@ -7938,21 +7878,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /**
@@ -8079,21 +8019,21 @@ export interface operations {
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `end_user`: the end user whom it named. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "end_user" | "viewer";
-                            /** @description Id of the agent key, account or consumer. */
+                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
+                            /** @description Id of the agent key or account. */
                             id?: string;
                         };
                         /**
@@ -20920,164 +20860,6 @@ export interface operations {
                             lastUsedIp?: string;
                             /** @description The program that signed in, as it called itself. */
                             userAgent?: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    listConsumerConnections: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the application. */
-                appId: string;
-                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
-                providerId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The connections. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Services that the consumer has connected. Empty: the application offers none. */
-                        data: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the connection.
-                             */
-                            id: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    startConsumerConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the application. */
-                appId: string;
-                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
-                providerId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "serviceId": "calendar"
-                 *     }
-                 */
-                "application/json": {
-                    /** @description Id of the service. */
-                    serviceId: string;
-                    /** @description What is asked of it. */
-                    scopes?: string[];
-                };
-            };
-        };
-        responses: {
-            /** @description The connections. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Services that the consumer has connected. Empty: the application offers none. */
-                        data: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the connection.
-                             */
-                            id: string;
-                        }[];
-                    };
-                };
-            };
-            /** @description A failure. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    revokeConsumerConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the application. */
-                appId: string;
-                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
-                providerId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
-                 *     }
-                 */
-                "application/json": {
-                    /**
-                     * Format: uuid
-                     * @description Id of the connection.
-                     */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The connections that are left. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description Services that the consumer has connected. Empty: the application offers none. */
-                        data: {
-                            /**
-                             * Format: uuid
-                             * @description Id of the connection.
-                             */
-                            id: string;
                         }[];
                     };
                 };

@@ -276,12 +276,6 @@ test('sessions are listed with the own one marked, and another one is ended at o
   assert.equal((await send(other, 'session.get')).status, 401);
 });
 
-test('without services there are no connections, and none is made', async () => {
-  assert.deepEqual((await send(kim, 'connections.list')).body, { data: [] });
-  assert.deepEqual(refusal(await send(kim, 'connections.start', { serviceId: 'x' })), [422, 'feature_unavailable']);
-  assert.deepEqual(refusal(await send(kim, 'connections.revoke', { id: kim.consumer.id })), [404, 'not_found']);
-});
-
 async function exported(who: Kim): Promise<Map<string, string>> {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/profile.export`;
   const headers = { authorization: `Bearer ${who.accessToken}`, 'content-type': 'application/json' };

@@ -62,7 +62,7 @@ export class ConsumerSessions {
       if (!isRight || !isInTime) return 'wrong';
       const { consumerId, acr, authTime, idTokenSealed } = row;
       const consumer = consumerId && (await within.consumers.get(id, consumerId));
-      if (!consumer || !acr || !authTime) return 'wrong';
+      if (!consumer || consumer.linkedTo || !acr || !authTime) return 'wrong';
       await within.consumerSessions.insert({
         ...{ id: session, consumerId: consumer.id, applicationId: id, providerId, acr, authTime, createdAt: now },
         ...{ hash: access.hash, expiresAt: plus(now, identity.sessionSeconds * 1000) },
@@ -99,7 +99,7 @@ export class ConsumerSessions {
     }
     this.#parts.changed(row.hash.toString('hex'));
     const consumer = await store.consumers.get(id, row.consumerId);
-    if (!consumer) throw invalidGrant('refresh token');
+    if (!consumer || consumer.linkedTo) throw invalidGrant('refresh token');
     const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
     return answerOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }

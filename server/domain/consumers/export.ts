@@ -1,5 +1,6 @@
 // All that is kept about a consumer, file by file. Each is read when it is sent, and nothing is stored.
 import { PAGE_LIMIT_MAX } from '../../../contract/common.ts';
+import { isFault } from '../../kit/fault.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
@@ -44,14 +45,26 @@ export class ConsumerExport {
     yield json('passkeys', await own.listPasskeys(caller));
     yield json('sessions', await sessions.list(caller));
     yield json('consents', await memory.consents(caller));
-    for await (const { key } of all(page => memory.list(caller, page)))
-      yield json(`memory/${key}`, await memory.get(caller, key));
+    for await (const { key } of all(page => memory.list(caller, page))) {
+      const item = await unlessGone(memory.get(caller, key));
+      if (item) yield json(`memory/${key}`, item);
+    }
     for await (const action of all(page => actions.list(caller, page))) yield json(`actions/${action.jobId}`, action);
     for await (const { id } of all(page => receipts.list(caller, page))) {
       const { receipt, ...about } = await receipts.read(caller, id);
       yield json(`receipts/${id}`, about);
       yield { name: `receipts/${id}.jws`, text: receipt };
     }
+  }
+}
+
+/** What is deleted while the archive is made is not in it. */
+async function unlessGone<Item>(read: Promise<Item>): Promise<Item | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isFault(error) && error.code === 'not_found') return undefined;
+    throw error;
   }
 }
 

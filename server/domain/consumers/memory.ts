@@ -113,8 +113,9 @@ export class Memory {
       ...(end ? { expiresAt: end } : {}),
     };
     await store.atomically(async within => {
-      if (!(await within.consumerMemory.insertConsent(row, CONSENTS_MAX, now)))
-        throw limitReached('consents of this consumer', CONSENTS_MAX);
+      const outcome = await within.consumerMemory.insertConsent(row, CONSENTS_MAX, now);
+      if (outcome === 'gone') throw notFound('Consumer', caller.consumerId);
+      if (outcome === 'limit_reached') throw limitReached('consents of this consumer', CONSENTS_MAX);
       const details = { keyId, access, patterns: keys.length };
       const entry = { action: 'memory.consented', outcome: 'success', details, target: targetOf(row) } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, within);

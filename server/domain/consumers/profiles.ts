@@ -58,8 +58,8 @@ export class Profiles {
     const now = clock.now();
     await destroyKey(consumerId);
     await store.atomically(async within => {
-      const names = await within.consumers.namesOf(applicationId, consumerId);
-      if (!(await within.consumers.erase(applicationId, consumerId, now))) throw notFound('Consumer', consumerId);
+      const names = await within.consumers.erase(applicationId, consumerId, now);
+      if (names.length === 0) throw notFound('Consumer', consumerId);
       const { applicationId: _, ...source } = byConsumer(caller);
       await sessions.endAllOf(consumerId, within);
       for (const name of names) await cancelActionsFor(within, { applicationId, ...name }, { audit, source, now });

@@ -1,10 +1,9 @@
-// HTTP handlers of commands about what is a consumer's: memory, consents, receipts, sessions, connections, the export.
+// HTTP handlers of commands about what is a consumer's: memory, consents, receipts, sessions, the export.
 import { PassThrough, type Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { ConsumerExport, ExportedFile } from '../../domain/consumers/export.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { ConsumerReceipts } from '../../domain/consumers/receipts.ts';
-import { fault, notFound } from '../../domain/faults.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 
@@ -58,20 +57,6 @@ export const consumerDataHandlers = (
     headers: { 'content-disposition': 'attachment; filename="profile.zip"' },
     body: zipOf(await exports.begin(caller)),
   }),
-
-  // Connections are a family of their own, which this installation does not have: nobody has one.
-  listConsumerConnections: async (_: In<'listConsumerConnections'>): Promise<Answer> => answer({ data: [] }),
-
-  startConsumerConnection: async (_: In<'startConsumerConnection'>): Promise<Answer> => {
-    throw fault('feature_unavailable', 'The application offers no service to connect.', {
-      advice: 'Nothing was started.',
-      details: { field: 'serviceId' },
-    });
-  },
-
-  revokeConsumerConnection: async ({ body }: In<'revokeConsumerConnection'>): Promise<Answer> => {
-    throw notFound('Connection', body.id);
-  },
 });
 
 /** Files are read as fast as the archive is sent. */

@@ -1,5 +1,5 @@
 // Consumers list the receipts that name them: of Actions that are for them, and of reads and writes of their memory. Two consumers who
-// are one person can be linked, and a hand-off can be for a consumer.
+// are one person can be linked.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -14,13 +14,6 @@ const STATEMENTS = [
   // Who signs in as a linked consumer is the consumer that it is linked to.
   'alter table consumers add column linked_to uuid references consumers',
   'create index consumers_linked on consumers (linked_to) where linked_to is not null',
-
-  'alter table handoffs drop constraint handoffs_claimable_by_check',
-  `alter table handoffs add constraint handoffs_claimable_by_check
-    check (claimable_by in ('members', 'link', 'viewer', 'end_user'))`,
-  'alter table handoffs add column consumer_id uuid references consumers',
-  "alter table handoffs add constraint handoffs_of_end_user check ((claimable_by = 'end_user') = (consumer_id is not null))",
-  'create index handoffs_by_consumer on handoffs (consumer_id, id) where consumer_id is not null',
 ];
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -40,7 +40,7 @@ export interface ConsumerMemory {
   ): Promise<MemoryRow[]>;
   /**
    * The version of the next write, under a lock on the consumer until the end of the transaction. Undefined for a
-   * consumer who is deleted.
+   * consumer who is deleted or linked.
    */
   nextVersion(consumer: ConsumerId): Promise<number | undefined>;
   /** Under the lock of `nextVersion`. `ifVersion`: the version that stands; 0: there is none. */
@@ -54,7 +54,8 @@ export interface ConsumerMemory {
   getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
   /** Under the lock of `nextVersion` the answer holds until the end of the transaction. */
   isConsented(consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date): Promise<boolean>;
-  insertConsent(row: ConsentRow, limit: number, now: Date): Promise<boolean>;
+  /** `gone`: the consumer is deleted or linked. */
+  insertConsent(row: ConsentRow, limit: number, now: Date): Promise<'inserted' | 'limit_reached' | 'gone'>;
   /** Those that hold, newest first. */
   consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
   /** When this returns, no write that it allowed is under way. */

@@ -48,6 +48,8 @@ export interface ConsumerRow {
   readonly linkedTo?: ConsumerId;
 }
 
+export type ConsumerName = Pick<ConsumerRow, 'providerId' | 'subject'>;
+
 export type ConsumerChange = Partial<
   Pick<ConsumerRow, 'passwordHash' | 'displayName' | 'locale' | 'timezone' | 'metadata' | 'lastSignedInAt'>
 >;
@@ -61,16 +63,19 @@ export interface Consumers {
   byEmail(application: ApplicationId, provider: string, email: string): Promise<ConsumerRow | undefined>;
   bySubject(application: ApplicationId, provider: string, subject: string): Promise<ConsumerRow | undefined>;
   /** What the consumer is named by: the own provider and subject, and those of the consumers that are linked to it. */
-  namesOf(application: ApplicationId, id: ConsumerId): Promise<Array<Pick<ConsumerRow, 'providerId' | 'subject'>>>;
+  namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on who signs in as `from` is `to`, who gets the passkeys, receipts and hand-offs. Consents of `from` end; memory and
+   * From now on who signs in as `from` is `to`, who gets the passkeys and receipts. Consents of `from` end; memory and
    * sessions are the caller's. False if one of the two is deleted or linked already.
    */
   link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
-  /** Removes all personal data, passkeys and memory, also of linked consumers, and frees the subjects. Sessions are revoked separately. */
-  erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<boolean>;
+  /**
+   * Removes all personal data, passkeys and memory, also of linked consumers, and frees the names, which it returns: none if the
+   * consumer is deleted already. Sessions are revoked separately.
+   */
+  erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
 }
 
 export interface ConsumerPasskeyRow {
@@ -208,7 +213,7 @@ export type NewTokens = Pick<ConsumerSessionRow, 'hash' | 'expiresAt' | 'refresh
 
 export interface ConsumerSessions {
   insert(row: ConsumerSessionRow): Promise<void>;
-  /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted. */
+  /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted or linked. */
   byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
   /** Those that have not ended, newest first. */

@@ -1,5 +1,5 @@
 // Hand-offs: who has control of a session, or is asked to take it. At most one of a session is open.
-import type { ApplicationId, ConsumerId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
+import type { ApplicationId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 export type HandoffStatus =
@@ -22,9 +22,7 @@ export interface HandoffRow {
   readonly status: HandoffStatus;
   readonly instructions: string;
   readonly reason: 'login' | 'otp' | 'captcha' | 'payment' | 'consent' | 'review' | 'other';
-  readonly claimableBy: 'members' | 'link' | 'viewer' | 'end_user';
-  /** The end user who may claim it. */
-  readonly consumerId?: ConsumerId;
+  readonly claimableBy: 'members' | 'link' | 'viewer';
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
   readonly allowedOrigins?: readonly string[];
@@ -44,7 +42,7 @@ export interface HandoffRow {
   readonly claimBrowser?: Buffer;
   /** Identifies the live view of the person in control. */
   readonly holder?: string;
-  readonly holderKind?: 'account' | 'link' | 'viewer' | 'end_user';
+  readonly holderKind?: 'account' | 'link' | 'viewer';
   readonly holderId?: string;
   readonly leaseHash?: Buffer;
   readonly leaseExpiresAt?: Date;

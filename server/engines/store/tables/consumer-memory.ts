@@ -32,7 +32,8 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
       .updateTable('consumers')
       .set(eb => ({ memoryVersion: eb('memoryVersion', '+', 1) }))
       .where('id', '=', consumer)
-      .where('deletedAt', 'is', null);
+      .where('deletedAt', 'is', null)
+      .where('linkedTo', 'is', null);
     return (await counted.returning('memoryVersion').execute())[0]?.memoryVersion;
   },
 
@@ -76,11 +77,13 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
   isConsented: (consumer, key, by, access, now) => isConsented(db, consumer, key, by, access, now),
 
   insertConsent: async (row, limit, now) => {
-    await db.selectFrom('consumers').select('id').where('id', '=', row.consumerId).forNoKeyUpdate().execute();
+    const living = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
+    const own = living.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
+    if ((await own.forNoKeyUpdate().execute()).length === 0) return 'gone';
     const standing = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
-    if ((await standing.select(countAll).executeTakeFirstOrThrow()).count >= limit) return false;
+    if ((await standing.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
     await db.insertInto('consumerConsents').values(row).execute();
-    return true;
+    return 'inserted';
   },
 
   consents: async (consumer, now) =>

@@ -22,6 +22,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       .selectAll('consumerSessions')
       .select(strongestAcr.as('strongestAcr'))
       .where('consumers.deletedAt', 'is', null)
+      .where('consumers.linkedTo', 'is', null)
       .where('hash', '=', hash);
     return (await one.execute()).map(withoutNulls)[0];
   },

@@ -44,6 +44,19 @@ export const consumers = (db: Db): Consumers => {
   /** The consumer that it is linked to, or the same. */
   const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
+  const namesOf: Consumers['namesOf'] = async (application, id) => {
+    const names = db
+      .selectFrom('consumers')
+      .select(['id', 'providerId', 'subject'])
+      .where('applicationId', '=', application)
+      .where('deletedAt', 'is', null)
+      .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]));
+    const rows = await names.orderBy('id').execute();
+    const isOwn = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
+    return rows
+      .toSorted((one, other) => isOwn(one) - isOwn(other))
+      .map(({ providerId, subject }) => ({ providerId, subject }));
+  };
   return {
     insertOrFind: async row => {
       const inserted = db
@@ -76,19 +89,7 @@ export const consumers = (db: Db): Consumers => {
         ),
       ),
 
-    namesOf: async (application, id) => {
-      const names = db
-        .selectFrom('consumers')
-        .select(['id', 'providerId', 'subject'])
-        .where('applicationId', '=', application)
-        .where('deletedAt', 'is', null)
-        .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]));
-      const rows = await names.orderBy('id').execute();
-      const isOwn = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
-      return rows
-        .toSorted((one, other) => isOwn(one) - isOwn(other))
-        .map(({ providerId, subject }) => ({ providerId, subject }));
-    },
+    namesOf,
 
     link: async (application, { from, to }) => {
       const both = living().where('applicationId', '=', application).where('id', 'in', [from, to]);
@@ -97,7 +98,6 @@ export const consumers = (db: Db): Consumers => {
       const linked = db.updateTable('consumers').set({ linkedTo: to });
       await linked.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
       await db.updateTable('invocations').set({ consumerId: to }).where('consumerId', '=', from).execute();
-      await db.updateTable('handoffs').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.updateTable('consumerPasskeys').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerTickets').where('consumerId', '=', from).execute();
@@ -132,12 +132,16 @@ export const consumers = (db: Db): Consumers => {
         .where('applicationId', '=', application)
         .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]))
         .where('deletedAt', 'is', null);
-      if ((await erased.returning('id').execute()).length === 0) return false;
+      // Waits for a link to it, so that the linked consumer is erased as well.
+      await db.selectFrom('consumers').select('id').where('id', '=', id).forNoKeyUpdate().execute();
+      const names = await namesOf(application, id);
+      if (names.length === 0) return [];
+      await erased.execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerTickets').where('consumerId', '=', id).execute();
-      return true;
+      return names;
     },
   };
 };
