@@ -4,6 +4,7 @@ import { AnyObject, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
 import { Download } from './files.ts';
 import { HANDOFF_OUTCOMES, HandoffTerms, INSTRUCTIONS_MAX, NOTE_MAX, TTL_SECONDS_DEFAULT } from './handoffs.ts';
+import type { ManagedOperation } from './managed-operation.ts';
 import { MEMORY_OPERATIONS, type MemoryOperationId } from './memory-operations.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
 
@@ -100,17 +101,6 @@ const PAGE = {
   title: Type.String(),
   status: Type.Optional(Type.Integer({ description: 'HTTP status of the page. Absent with `sessionId`.' })),
 };
-
-export interface ManagedOperation {
-  readonly title: string;
-  readonly description: string;
-  readonly effect: 'read' | 'write';
-  readonly revision: number;
-  readonly timeoutMs: number;
-  readonly input: TSchema;
-  readonly output: TSchema;
-  readonly example: object;
-}
 
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object({ ...PLACE, ...fields }, { additionalProperties: false });

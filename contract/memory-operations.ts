@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { EndUser } from './actions.ts';
 import { MemoryItem, MemoryKey, MemoryValue, PutMemory } from './consumer-memory.ts';
-import type { ManagedOperation } from './managed-operations.ts';
+import type { ManagedOperation } from './managed-operation.ts';
 
 const TIMEOUT_MS = 10_000;
 const { value: _, ...WRITTEN } = MemoryItem.properties;

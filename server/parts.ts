@@ -75,8 +75,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     operations: families.configuredOperations,
     credentials: families.storedCredentials,
     typedPage: families.recordings.typedPage,
-    handoffs: families.handoffs,
-    memory: families.consumers.service.agentMemory,
+    ...{ handoffs: families.handoffs, memory: families.consumers.service.agentMemory },
   });
   const actions = await openActions(runtime, foundation, {
     ...{ invocations, mail: families.mail.service, applications: identity.applications },

@@ -46,7 +46,9 @@ const deleteAll = (session: Session): HTMLElement =>
 /** In words: `address.*` is everything that begins so. */
 export const keysInWords = (keys: readonly string[]): string =>
   keys
-    .map(key => (key === '*' ? 'everything' : key.endsWith('*') ? `everything under ${key.replace(/\.?\*$/, '')}` : key))
+    .map(key =>
+      key === '*' ? 'everything' : key.endsWith('*') ? `everything under ${key.replace(/\.?\*$/, '')}` : key,
+    )
     .join(', ');
 
 function consentOf(session: Session, { id, agent, keyId, keys, access, expiresAt }: Consent): HTMLLIElement {

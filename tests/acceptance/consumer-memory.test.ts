@@ -2,17 +2,15 @@
 // of everything, linking, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import pg from 'pg';
 import yauzl from 'yauzl';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerDevices, ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consumer-data.ts';
 import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
 import type { ConsumerProfile, ConsumerTokens } from '../../contract/consumers.ts';
 import type { Invocation } from '../../contract/invocations.ts';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { rowsOf } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -51,15 +49,7 @@ const agentPuts = (kim: Kim, key: string, value: unknown, more: object = {}, by 
   );
 const refusal = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
 
-async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, [...values])).rows;
-  } finally {
-    await client.end();
-  }
-}
+const sql = (text: string, values: readonly unknown[] = []) => rowsOf(server, text, values);
 
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
@@ -237,8 +227,8 @@ test('values and names of consents are sealed or absent in the database, and a r
   const text = 'The quick brown secret';
   await put(kim, 'sealed', text);
   await put(lee, 'sealed', 'of lee');
-  const found = await sql<{ sealed: Buffer }>('select sealed from consumer_memory');
-  assert.ok(found.every(({ sealed }) => !sealed.includes(text)));
+  const readable = 'select key from consumer_memory where position(convert_to($1, $2) in sealed) > 0';
+  assert.deepEqual(await sql(readable, [text, 'utf8']), []);
   await sql(
     `update consumer_memory set sealed = (select sealed from consumer_memory where consumer_id = $1 and key = 'sealed')
      where consumer_id = $2 and key = 'sealed'`,
@@ -361,6 +351,30 @@ test('two consumers of one person become one by two fresh sessions, with memory,
   assert.notEqual(anew.consumer.id, main.consumer.id);
 });
 
+test('what is under way for a consumer who is linked leaves no session, item or consent of it', async () => {
+  const [main, second] = [await lab.signIn('pat@example.com'), await lab.signIn('pat@work.example')];
+  await put(second, 'first', 1);
+  const begun = await lab.begin();
+  const unused = await lab.finish(begun, 'pat@work.example');
+  const late = Array.from({ length: 4 }, (_, n) => [
+    put(second, `late.${n}`, 'x'),
+    send(second, 'memory.consent', { keyId: '*', keys: ['a'], access: 'read' }),
+  ]);
+  const [linked] = await Promise.all([send(main, 'profile.link', { accessToken: second.accessToken }), ...late.flat()]);
+  assert.equal(linked.status, 200, linked.text);
+  assert.deepEqual(refusal((await lab.exchange(begun, unused)) as never), [400, 'invalid_grant']);
+  const { refreshToken } = second;
+  assert.deepEqual(refusal(await lab.send<ErrorBody>('session.refresh', { refreshToken })), [400, 'invalid_grant']);
+  const left = await sql(
+    `select 'item' what from consumer_memory where consumer_id = $1
+     union all select 'consent' from consumer_consents where consumer_id = $1
+     union all select 'session' from consumer_sessions where consumer_id = $1 and revoked_at is null`,
+    [second.consumer.id],
+  );
+  assert.deepEqual(left, []);
+  assert.equal((await send<MemoryItem>(main, 'memory.get', { key: 'first' })).body.value, 1);
+});
+
 test('a consumer who is deleted leaves no memory, no key, no consent and no personal data', async () => {
   const gone = await lab.signIn('gone@example.com');
   await send(gone, 'profile.update', { displayName: 'Gone Person' });
@@ -372,7 +386,7 @@ test('a consumer who is deleted leaves no memory, no key, no consent and no pers
   assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
   const after = await agentGets(gone, 'private');
   assert.deepEqual(refusal(after as never), [400, 'invalid_request'], after.text);
-  const left = await sql<{ what: string }>(
+  const left = await sql(
     `select 'memory' what from consumer_memory where consumer_id = $1
      union all select 'consent' from consumer_consents where consumer_id = $1
      union all select 'key' from vault_keys where owner = $1
@@ -394,9 +408,14 @@ test('writes at the moment of the deletion leave nothing behind', async () => {
     const gone = await lab.signIn(`race${round}@example.com`);
     await put(gone, 'first', 1);
     const writes = Array.from({ length: 6 }, (_, n) => put(gone, `late.${n}`, 'x'));
-    const [deleted] = await Promise.all([send(gone, 'profile.delete'), ...writes]);
+    const consents = [1, 2].map(() => send(gone, 'memory.consent', { keyId: '*', keys: ['a'], access: 'read' }));
+    const [deleted] = await Promise.all([send(gone, 'profile.delete'), ...writes, ...consents]);
     assert.equal(deleted.status, 202, deleted.text);
-    const left = await sql('select key from consumer_memory where consumer_id = $1', [gone.consumer.id]);
+    const left = await sql(
+      `select key from consumer_memory where consumer_id = $1
+       union all select 'consent' from consumer_consents where consumer_id = $1`,
+      [gone.consumer.id],
+    );
     assert.deepEqual(left, []);
   }
 });

@@ -3,10 +3,10 @@
 import type { OperationApproval } from '../../../contract/configured-operations.ts';
 import { ANY_OPERATION } from '../../../contract/grants.ts';
 import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
+import type { ManagedOperation } from '../../../contract/managed-operation.ts';
 import {
   MANAGED_OPERATIONS,
   MANAGED_PRICE,
-  type ManagedOperation,
   type ManagedOperationId,
   plainSchema,
 } from '../../../contract/managed-operations.ts';
