@@ -1,7 +1,6 @@
 // Makes two consumers one, because one person has signed in as both a moment ago. Never by an e-mail address.
 import { MEMORY_BYTES_MAX, MEMORY_ITEMS_MAX } from '../../../contract/consumer-memory.ts';
 import { CONSUMER_PASSKEYS_MAX, type ConsumerProfile } from '../../../contract/consumers.ts';
-import type { MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
@@ -14,7 +13,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { ConsumerSessions } from './consumer-sessions.ts';
 import { invalidGrant } from './faults.ts';
 import type { Profiles } from './profiles.ts';
-import type { SealedMemory } from './sealed-memory.ts';
+import type { MemorySeal, SealedMemory } from './sealed-memory.ts';
 
 const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
 const ALL = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
@@ -41,11 +40,10 @@ export class Linking {
     const { applicationId, consumerId } = caller;
     const from = await this.#proved(caller, accessToken);
     await this.#assertPasskeysFit(consumerId, from);
-    await sealed.prepare(consumerId);
-    await sealed.prepare(from);
+    const seals = { from: await sealed.of(from), to: await sealed.of(consumerId) };
     await store.atomically(async within => {
       if (!(await within.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
-      await this.#moveMemory(within, from, consumerId);
+      await moveMemory(within, { from, to: consumerId, seals });
       await sessions.endAllOf(from, within);
       const target = { kind: 'consumer', id: from };
       await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, within);
@@ -76,30 +74,30 @@ export class Linking {
     if (own.length + more.length > CONSUMER_PASSKEYS_MAX)
       throw limitReached('passkeys of both consumers', CONSUMER_PASSKEYS_MAX);
   }
+}
 
-  /** Each item is sealed again with the key of the other consumer. A key that both have stops it: neither value is lost. */
-  async #moveMemory(
-    { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
-    from: ConsumerId,
-    to: ConsumerId,
-  ): Promise<void> {
-    const { sealed } = this.#parts;
-    const both: string[] = [];
-    for (const item of await consumerMemory.list(from, ALL)) {
-      const version = (await consumerMemory.nextVersion(to)) ?? 0;
-      const { key } = item;
-      const row: MemoryRow = {
-        ...item,
-        ...{ consumerId: to, version },
-        sealed: await sealed.seal({ consumerId: to, key, version }, JSON.stringify(await sealed.open(item))),
-      };
-      const outcome = await consumerMemory.put(row, 0, LIMITS);
-      if (outcome === 'limit_reached') throw limitReached('items of the memory of both consumers', MEMORY_ITEMS_MAX);
-      if (outcome !== 'written') both.push(key);
-    }
-    if (both.length > 0) throw bothHave(both);
-    await consumerMemory.remove(from, { prefix: '' });
+interface Move {
+  readonly from: ConsumerId;
+  readonly to: ConsumerId;
+  readonly seals: { readonly from: MemorySeal; readonly to: MemorySeal };
+}
+
+/** Each item is sealed again with the key of the other consumer. A key that both have stops it: neither value is lost. */
+async function moveMemory(
+  { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
+  { from, to, seals }: Move,
+): Promise<void> {
+  const both: string[] = [];
+  for (const item of await consumerMemory.list(from, ALL)) {
+    const { key } = item;
+    const version = (await consumerMemory.nextVersion(to)) ?? 0;
+    const sealed = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
+    const outcome = await consumerMemory.put({ ...item, consumerId: to, version, sealed }, 0, LIMITS);
+    if (outcome === 'limit_reached') throw limitReached('items of the memory of both consumers', MEMORY_ITEMS_MAX);
+    if (outcome !== 'written') both.push(key);
   }
+  if (both.length > 0) throw bothHave(both);
+  await consumerMemory.remove(from, { prefix: '' });
 }
 
 const NAMED_MAX = 20;

@@ -170,13 +170,13 @@ export class Memory {
     const bytes = Buffer.byteLength(json);
     if (bytes > MEMORY_VALUE_BYTES_MAX)
       throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON` }]);
-    await sealed.prepare(consumerId);
+    const seal = await sealed.of(consumerId);
     return store.atomically(async within => {
       const version = await within.consumerMemory.nextVersion(consumerId);
       if (version === undefined) throw notFound('Consumer', consumerId);
       await write.assertAllowed?.(within);
       const row: MemoryRow = {
-        ...{ consumerId, key, version, bytes, sealed: await sealed.seal({ consumerId, key, version }, json) },
+        ...{ consumerId, key, version, bytes, sealed: seal.seal({ key, version }, json) },
         ...{ updatedAt: clock.now(), updatedByKind: by.kind, updatedById: by.id },
       };
       const outcome = await within.consumerMemory.put(row, ifVersion, LIMITS);
@@ -190,7 +190,7 @@ export class Memory {
   }
 
   async itemOf(row: MemoryRow): Promise<MemoryItem> {
-    return { ...writtenView(row), value: await this.#parts.sealed.open(row) };
+    return { ...writtenView(row), value: (await this.#parts.sealed.of(row.consumerId)).open(row) };
   }
 
   async #agent(application: ApplicationId, keyId: string): Promise<KeyRow> {

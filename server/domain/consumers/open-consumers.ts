@@ -40,7 +40,7 @@ export interface ConsumersDeps {
   readonly secret: Secret;
   readonly openId: Pick<ProvidersParts, 'discover' | 'metadataIn' | 'seal'> &
     Pick<UpstreamParts, 'relyingParty' | 'tokenSeal'>;
-  readonly vault: Pick<Vault, 'seal' | 'open' | 'destroy'>;
+  readonly vault: Pick<Vault, 'of' | 'destroy'>;
 }
 
 export interface ConsumerServices {

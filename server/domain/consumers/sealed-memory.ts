@@ -5,26 +5,28 @@ import { parseJson } from '../../kit/foreign.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Json } from '../../kit/json.ts';
 
-type At = Pick<MemoryRow, 'consumerId' | 'key' | 'version'>;
+type At = Pick<MemoryRow, 'key' | 'version'>;
+
+/** The memory of one consumer. */
+export interface MemorySeal {
+  seal(at: At, json: string): Buffer;
+  open(row: At & Pick<MemoryRow, 'sealed'>): Json;
+}
 
 export class SealedMemory {
-  readonly #vault: Pick<Vault, 'seal' | 'open' | 'destroy'>;
+  readonly #vault: Pick<Vault, 'of' | 'destroy'>;
 
-  constructor(vault: Pick<Vault, 'seal' | 'open' | 'destroy'>) {
+  constructor(vault: Pick<Vault, 'of' | 'destroy'>) {
     this.#vault = vault;
   }
 
-  /** Fetches the key of the consumer, so that a transaction does not wait for it. */
-  async prepare(consumerId: ConsumerId): Promise<void> {
-    await this.#vault.seal(placeOf({ consumerId, key: '-', version: 0 }), Buffer.alloc(0));
-  }
-
-  seal(at: At, json: string): Promise<Buffer> {
-    return this.#vault.seal(placeOf(at), Buffer.from(json));
-  }
-
-  async open(row: At & Pick<MemoryRow, 'sealed'>): Promise<Json> {
-    return parseJson((await this.#vault.open(placeOf(row), row.sealed)).reveal()) as Json; // Sealed by `seal`.
+  /** Taken before a transaction, because it may fetch the key. */
+  async of(consumerId: ConsumerId): Promise<MemorySeal> {
+    const vault = await this.#vault.of(consumerId);
+    return {
+      seal: (at, json) => vault.seal(placeOf(at), Buffer.from(json)),
+      open: row => parseJson(vault.open(placeOf(row), row.sealed).reveal()) as Json, // Sealed by `seal`.
+    };
   }
 
   destroy(consumer: ConsumerId): Promise<void> {
@@ -32,4 +34,4 @@ export class SealedMemory {
   }
 }
 
-const placeOf = ({ consumerId, key, version }: At) => ({ owner: consumerId, kind: 'memory', id: key, version });
+const placeOf = ({ key, version }: At) => ({ kind: 'memory', id: key, version });

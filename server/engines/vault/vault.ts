@@ -18,6 +18,12 @@ export interface Place {
   readonly version: number;
 }
 
+/** Seals and opens what is of one owner. */
+export interface OwnerVault {
+  seal(place: Omit<Place, 'owner'>, plain: Uint8Array): Buffer;
+  open(place: Omit<Place, 'owner'>, sealed: Buffer): Secret<Buffer>;
+}
+
 export interface VaultParts {
   readonly rows: DataKeyRows;
   readonly masterKeys: MasterKeySource;
@@ -59,6 +65,15 @@ export class Vault {
 
   async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
     return open(await this.#keyOf(place.owner), sealed, besideOf(place));
+  }
+
+  /** With the key in hand: a transaction that fetched it would wait for a second connection of the pool, while others wait for it. */
+  async of(owner: string): Promise<OwnerVault> {
+    const key = await this.#keyOf(owner);
+    return {
+      seal: (place, plain) => seal(key, plain, besideOf({ owner, ...place })),
+      open: (place, sealed) => open(key, sealed, besideOf({ owner, ...place })),
+    };
   }
 
   /** Destroys the data key of an owner. Another process may keep it in memory until it restarts. */
