@@ -49,14 +49,13 @@ export class Profiles {
   }
 
   /**
-   * The key of the memory is destroyed first, then the rows: what a backup still has cannot be opened. Destroyed again afterwards,
-   * because a write meanwhile may have made another.
+   * The key of the memory goes with the rows, in one transaction: what a backup of them still has cannot be opened. Destroyed again
+   * afterwards, because it is in memory too, and a write meanwhile may have made another.
    */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
     const { applicationId, consumerId } = caller;
     const now = clock.now();
-    await destroyKey(consumerId);
     await store.atomically(async within => {
       const names = await within.consumers.erase(applicationId, consumerId, now);
       if (names.length === 0) throw notFound('Consumer', consumerId);

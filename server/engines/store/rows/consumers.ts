@@ -65,14 +65,14 @@ export interface Consumers {
   /** What the consumer is named by: the own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on who signs in as `from` is `to`, who gets the passkeys and receipts. Consents of `from` end; memory and
-   * sessions are the caller's. False if one of the two is deleted or linked already.
+   * From now on who signs in as `from` is `to`, who gets the passkeys and receipts. Consents of `from` end, and its data
+   * key is destroyed; memory and sessions are the caller's. False if one of the two is deleted or linked already.
    */
   link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
-   * Removes all personal data, passkeys and memory, also of linked consumers, and frees the names, which it returns: none if the
+   * Removes all personal data, passkeys, memory and its data key, also of linked consumers, and frees the names, which it returns: none if the
    * consumer is deleted already. Sessions are revoked separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;

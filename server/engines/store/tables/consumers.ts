@@ -101,6 +101,7 @@ export const consumers = (db: Db): Consumers => {
       await db.updateTable('consumerPasskeys').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerTickets').where('consumerId', '=', from).execute();
+      await db.deleteFrom('vaultKeys').where('owner', '=', from).execute();
       return true;
     },
 
@@ -141,6 +142,7 @@ export const consumers = (db: Db): Consumers => {
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerTickets').where('consumerId', '=', id).execute();
+      await db.deleteFrom('vaultKeys').where('owner', '=', id).execute();
       return names;
     },
   };
