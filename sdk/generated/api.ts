@@ -3386,6 +3386,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/account/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what waits for you
+         * @description Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, as soon as that has changed.
+         */
+        get: operations["readInbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the settings of notifications
+         * @description Returns whether the person gets mails when something waits for them.
+         */
+        get: operations["readNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the settings of notifications
+         * @description Turns mails on or off, for all applications or for some.
+         */
+        patch: operations["changeNotifications"];
+        trace?: never;
+    };
     "/v1/account/tokens": {
         parameters: {
             query?: never;
@@ -3682,6 +3726,70 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List hosts
+         * @description Returns the hosts that share the database, with their state and use. Only for the account of the first start, with a token that is not restricted to applications.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["listHosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/hosts/{hostId}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what runs on a host
+         * @description Returns the sessions of all applications that run on the host, without what is in them. Only for the account of the first start, with a token that is not restricted to applications.
+         *
+         *     Scope: applications:read or applications:write or keys:write.
+         */
+        get: operations["listHostSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/hosts/{hostId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Drain a host
+         * @description Decides whether the host gets sessions, as `berth hosts drain` and `undrain` do. Sessions on it go on. Only for the account of the first start, whose person has given a fresh proof.
+         */
+        patch: operations["drainHost"];
         trace?: never;
     };
     "/": {
@@ -7229,6 +7337,8 @@ export interface operations {
                             applicationName?: string;
                             /** @description To people who read an open one: origin of the page that is shown first. */
                             pageOrigin?: string;
+                            /** @description As it was requested. */
+                            callbackEvent?: string;
                             /** @description What was changed in the request. */
                             warnings?: components["schemas"]["Warning"][];
                         }[];
@@ -7311,6 +7421,8 @@ export interface operations {
                      * @enum {unknown}
                      */
                     record?: "mask" | "keep" | "pause";
+                    /** @description A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with. */
+                    callbackEvent?: string;
                     /**
                      * @description Prolong a session that would end first, as far as the limits of the application allow.
                      * @default false
@@ -7431,6 +7543,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7575,6 +7689,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7771,6 +7887,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -7932,6 +8050,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -8073,6 +8193,8 @@ export interface operations {
                         applicationName?: string;
                         /** @description To people who read an open one: origin of the page that is shown first. */
                         pageOrigin?: string;
+                        /** @description As it was requested. */
+                        callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
@@ -8095,6 +8217,8 @@ export interface operations {
             header?: {
                 /** @description Revision of the protocol that the message follows, for example `2026-07-28`. */
                 "Mcp-Protocol-Version"?: string;
+                /** @description As the answer to `initialize` had it, in revisions of 2025. */
+                "Mcp-Session-Id"?: string;
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
             };
@@ -22835,6 +22959,144 @@ export interface operations {
             };
         };
     };
+    readInbox: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for another state. */
+                wait?: number;
+                /** @description With `wait`: the state that is known. Default: that of now. */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Changes when something else waits. Send it as `since` to wait for that. */
+                        state: string;
+                        /** @description The applications in which something waits for you, by name. */
+                        applications: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId: string;
+                            /** @description Its name. */
+                            applicationName: string;
+                            /** @description Number of Actions that you may decide. */
+                            approvals: number;
+                            /** @description Number of hand-offs that you may claim. */
+                            handoffs: number;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether you get a mail when something waits for you. */
+                        mails: boolean;
+                        /** @description Applications about which you get none. */
+                        mutedApplications: string[];
+                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
+                        email?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "mails": true,
+                 *       "mutedApplications": []
+                 *     }
+                 */
+                "application/json": {
+                    /** @description False: no mails. */
+                    mails?: boolean;
+                    /** @description Replaces the list. */
+                    mutedApplications?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether you get a mail when something waits for you. */
+                        mails: boolean;
+                        /** @description Applications about which you get none. */
+                        mutedApplications: string[];
+                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
+                        email?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listTokens: {
         parameters: {
             query?: {
@@ -23146,7 +23408,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action. */
-                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "host.drained" | "host.undrained" | "vault.rotated" | "signing_key.rotated";
                 /** @description Only entries of the account, agent key or consumer with this id. */
                 actor?: string;
                 /** @description Only entries later than this time. ISO 8601. */
@@ -23210,7 +23472,7 @@ export interface operations {
                              * @description What was done.
                              * @enum {unknown}
                              */
-                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "vault.rotated" | "signing_key.rotated";
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "host.drained" | "host.undrained" | "vault.rotated" | "signing_key.rotated";
                             /** @description What it was done to. */
                             target?: {
                                 kind: string;
@@ -23852,6 +24114,219 @@ export interface operations {
                             /** @description What the operator can do. Empty if `ok`. */
                             cure: string;
                         }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listHosts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hosts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether no other host serves with this one. */
+                        isAlone: boolean;
+                        /** @description Newest first, at most 1000. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the host.
+                             */
+                            id: string;
+                            /** @description Whether this host has answered. */
+                            isThis: boolean;
+                            /**
+                             * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
+                             * @enum {unknown}
+                             */
+                            state: "alone" | "up" | "away" | "left" | "lost";
+                            /** @description It gets no more sessions. */
+                            draining: boolean;
+                            region: string;
+                            /** @description `BERTH_HOST_LABELS`. */
+                            labels: {
+                                [key: string]: string;
+                            };
+                            /** @description Version of Berth. */
+                            version?: string;
+                            /** @description Where the other hosts reach it. */
+                            url?: string;
+                            /** @description Sessions that may run on it at once. 0: it passes requests on. */
+                            slots: number;
+                            /** @description Sessions on it that have not ended. */
+                            used: number;
+                            /**
+                             * Format: date-time
+                             * @description When it was started. ISO 8601, UTC, with milliseconds.
+                             */
+                            startedAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
+                             */
+                            heardAt?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listHostSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the host. */
+                hostId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Sessions that have not ended, newest first, at most 100. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the session.
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of its application.
+                             */
+                            applicationId: string;
+                            applicationName: string;
+                            /** @enum {unknown} */
+                            status: "PENDING" | "RUNNING";
+                            /**
+                             * Format: date-time
+                             * @description When it was created. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When its time limit is reached. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    drainHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the host. */
+                hostId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "draining": true
+                 *     }
+                 */
+                "application/json": {
+                    /** @description True: it gets no more sessions. False: it gets sessions again. */
+                    draining: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The host. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the host.
+                         */
+                        id: string;
+                        /** @description Whether this host has answered. */
+                        isThis: boolean;
+                        /**
+                         * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
+                         * @enum {unknown}
+                         */
+                        state: "alone" | "up" | "away" | "left" | "lost";
+                        /** @description It gets no more sessions. */
+                        draining: boolean;
+                        region: string;
+                        /** @description `BERTH_HOST_LABELS`. */
+                        labels: {
+                            [key: string]: string;
+                        };
+                        /** @description Version of Berth. */
+                        version?: string;
+                        /** @description Where the other hosts reach it. */
+                        url?: string;
+                        /** @description Sessions that may run on it at once. 0: it passes requests on. */
+                        slots: number;
+                        /** @description Sessions on it that have not ended. */
+                        used: number;
+                        /**
+                         * Format: date-time
+                         * @description When it was started. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
+                         */
+                        heardAt?: string;
                     };
                 };
             };
