@@ -1,9 +1,10 @@
 // The page of a hand-off in a real browser: a person with the link reads who asks for what, takes control, works in the live view and
-// says how it went; on a phone and at a desk. The server is killed meanwhile, and the person keeps control.
+// says how it went; on a phone and at a desk. The guide docs/guides/handed-over.md is run as it is written. The server is killed meanwhile, and the person keeps control.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type FrameLocator, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
 import {
   consoleIsBuilt,
   DESK,
@@ -19,14 +20,30 @@ import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
+import { readGuide, Story } from '../harness/story.ts';
+import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
 const pages = await openPages({
   '/code': `<!doctype html><title>Code</title><style>body{margin:0;font:16px sans-serif}input{position:absolute;left:0;top:0;width:100%;height:300px;font-size:60px}</style>
     <input id="code" autocomplete="off">`,
+  '/': '<title>Sign in</title><form action="/in"><input name="code" autocomplete="off" style="font-size:60px;padding:2em"></form>',
+  '/in': (request, response) => {
+    const isRight = new URL(request.url ?? '', 'http://page').searchParams.get('code') === '4711';
+    response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
+  },
 });
-const server = await startServer({ pages });
-await Person.owner(server);
+/** A site that shows the page of a hand-off in a frame, and hears how it ended. */
+pages.set('/frames', (request, response) => {
+  const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
+  response.setHeader('content-type', 'text/html');
+  response.end(`<!doctype html><title>Shop</title><iframe style="width:360px;height:600px" src="${framed}"></iframe>
+    <script>addEventListener('message', ({ data }) => { if (data.type === 'berth-handoff') document.title = data.status })</script>`);
+});
+const GUIDE = 'handed-over.md';
+const RATE = /^export BERTH_RATE_BROWSER_SECOND=(\d+)$/m.exec(readGuide(GUIDE))?.[1];
+const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: RATE } });
+const owner = await Person.owner(server);
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Passkeys bind to a host name, so the pages of people are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
@@ -49,18 +66,44 @@ async function agentOnCode() {
 const path = (url: string): string => url.slice(new URL(url).origin.length);
 const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
-/** Input before control, or before the first picture, has no effect. The first picture sets the width of the canvas. */
-async function inControl(page: Page): Promise<void> {
-  await screen(page).locator('#state').filter({ hasText: 'You are in control' }).waitFor();
-  await screen(page).locator('#canvas[width]').waitFor();
-}
-
 async function typeInto(page: Page, text: string): Promise<void> {
   const canvas = screen(page).locator('#canvas');
   await canvas.click({ position: { x: 60, y: 30 } });
   await page.keyboard.press('End');
   await page.keyboard.type(text);
 }
+
+test('stuck, handed over, gone on, settled: the guide, with a member at a phone', async () => {
+  const story = new Story(server, GUIDE, ['http://127.0.0.1:8000/', `${pages.url}/`]);
+  const running = story.run();
+  const watched = await openWatched(PHONE, base);
+  const { page } = watched;
+  const failed = running.ended.then(code => assert.fail(`${code} ${running.printed()} ${running.said()}`));
+  failed.catch(() => {});
+  for (const agent of ['Playwright', 'Puppeteer']) {
+    const addresses = () => running.said().match(/http\S+\/handoffs\/\S+/g) ?? [];
+    const asked = eventually(`${agent} to ask`, addresses, all => all.length === (agent === 'Playwright' ? 1 : 2));
+    const [address = ''] = (await Promise.race([asked, failed])).slice(-1);
+    await page.goto(`${base}${path(address)}`);
+    if (agent === 'Playwright') await signInByHand(page, 'ada@example.com', PASSWORD);
+    await page.getByRole('button', { name: 'Take control' }).click();
+    await eventually('the picture', () => screen(page).locator('#canvas').evaluate(canvas => canvas.clientWidth > 100));
+    const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
+    const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
+    assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
+    await typeInto(page, '4711');
+    await page.keyboard.press('Enter');
+    await screen(page).getByText('Account').first().waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('heading', { name: 'Thank you' }).waitFor();
+  }
+  assert.equal(await running.ended, 0, `${running.printed()}\n${running.said()}`);
+  assert.deepEqual(JSON.parse(story.saved('agent.json')).outcome, 'completed');
+  assert.deepEqual(watched.faults, []);
+  await watched.close();
+  const granted = await server.berth('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');
+  assert.equal(granted.code, 0, granted.stderr);
+});
 
 for (const look of SIZES)
   test(`a person with the link helps, at ${look.width} pixels, ${look.colours}`, async () => {
@@ -83,7 +126,11 @@ for (const look of SIZES)
     if (shots) await page.screenshot({ path: `${shots}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
-    await inControl(page);
+    await eventually('the picture', () =>
+      screen(page)
+        .locator('#canvas')
+        .evaluate(canvas => canvas.clientWidth > 100),
+    );
     await typeInto(page, '123456');
     if (shots) await page.screenshot({ path: `${shots}/work-${look.width}-${look.colours}.png` });
     assert.equal(await watched.overflows(), false);
@@ -107,7 +154,11 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
   await page.getByRole('button', { name: 'Take control' }).click();
-  await inControl(page);
+  await eventually('the picture', () =>
+    screen(page)
+      .locator('#canvas')
+      .evaluate(canvas => canvas.clientWidth > 100),
+  );
   await typeInto(page, 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
@@ -130,5 +181,41 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   assert.equal(await again.contexts()[0]?.pages()[0]?.inputValue('#code'), 'before after');
   await again.close();
   await watched.close();
+  await server.release(id);
+});
+
+test('a site that the application has registered shows the page in a frame, and no other does', async () => {
+  const { id, browser, page: agents } = await agentOnCode();
+  const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
+  const address = `${base}${path(claimUrl)}`;
+  const policy = async (url: string): Promise<readonly [string, string | null]> => {
+    const { headers } = await fetch(url);
+    const [, framers = ''] = /frame-ancestors ([^;]*)/.exec(headers.get('content-security-policy') ?? '') ?? [];
+    return [framers, headers.get('x-frame-options')];
+  };
+  assert.deepEqual(await policy(address), ["'none'", 'DENY']);
+  const identity = { hosted: { methods: [], registration: 'closed' }, origins: [pages.url] };
+  const registered = await owner.send('PUT', `/v1/applications/${server.applicationId}/identity`, identity, {
+    'if-match': '*',
+  });
+  assert.equal(registered.status, 200, registered.text);
+  assert.deepEqual(await policy(address), [pages.url, null]);
+  for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
+    assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
+  const watched = await openWatched(DESK, base);
+  const { page } = watched;
+  await page.goto(`${pages.url}/frames?framed=${encodeURIComponent(address)}`);
+  const frame = page.frameLocator('iframe');
+  await frame.getByRole('button', { name: 'Take control' }).click();
+  const canvas = frame.frameLocator('iframe[title="The browser"]').locator('#canvas');
+  await eventually('the picture', () => canvas.evaluate(element => element.clientWidth > 100));
+  await canvas.click({ position: { x: 60, y: 30 } });
+  await page.keyboard.type('framed');
+  await frame.getByRole('button', { name: 'Done' }).click();
+  await frame.getByRole('heading', { name: 'Thank you' }).waitFor();
+  await page.waitForFunction("document.title === 'completed'");
+  assert.equal(await agents.inputValue('#code'), 'framed');
+  await watched.close();
+  await browser.close();
   await server.release(id);
 });

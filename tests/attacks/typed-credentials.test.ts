@@ -6,6 +6,7 @@ import type { Invocation } from '../../contract/invocations.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
+import { handoffsPath } from '../harness/handoffs.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages, type Page } from '../harness/pages.ts';
@@ -99,6 +100,7 @@ const { key } = await keyWith(server, {
     'browsers:connect',
     'browsers:read',
     'browsers:write',
+    'handoffs:write',
   ],
   grants: [
     { operationId: 'browser.steps', credentials: ['bank'] },
@@ -201,6 +203,9 @@ test('admits no client, viewer in control, tool or other call to a session that 
   assert.notEqual(version.status, 200);
   const other = await invoke(server, key, 'browser.content', { sessionId: id });
   assert.deepEqual([other.status, other.body.code], [403, 'permission_denied'], other.text);
+  const handoff = { key, body: { sessionId: id, instructions: 'Help me', record: 'keep' } };
+  const handedOver = await server.api('POST', handoffsPath(server), handoff);
+  assert.deepEqual([handedOver.status, handedOver.body.code], [403, 'permission_denied'], handedOver.text);
   const { body: live } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   assert.equal(live.wsUrl, undefined);
   for (const [name, more] of Object.entries(TOOLS)) {

@@ -43,6 +43,7 @@ const SECTIONS: readonly Section[] = [
       doc('operations', 'Operations'),
       doc('guides/operation-receipt', 'A call and its receipt'),
       doc('guides/approved-once', 'Approved by a customer'),
+      doc('guides/handed-over', 'Handed over to a person'),
       doc('credentials', 'Credentials'),
       doc('connecting'),
       doc('not-offered', 'What is not offered'),

@@ -68,7 +68,9 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
       place={place}
       lease={lease}
       lost={() => hold(undefined)}
-      over={(title, about) => {
+      over={(title, about, status) => {
+        // The page around it, which the application has registered, hears that it is over.
+        if (parent !== window) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
         hold(undefined);
         setOver({ title, about });
       }}
@@ -172,7 +174,7 @@ function Work({
   readonly place: HandoffPlace;
   readonly lease: ClaimedHandoff;
   readonly lost: () => void;
-  readonly over: (title: string, about: string) => void;
+  readonly over: (title: string, about: string, status: Handoff['status']) => void;
 }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
@@ -194,13 +196,13 @@ function Work({
   const end = (outcome: HandoffOutcome, title: string, about: string): void => {
     setBusy(true);
     completeHandoff(place, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
-      .then(() => over(title, about), failed)
+      .then(() => over(title, about, outcome), failed)
       .finally(() => setBusy(false));
   };
   const back = (): void => {
     setBusy(true);
     giveBack(place, leaseToken)
-      .then(() => over('Given back', 'The request waits for another person.'), failed)
+      .then(() => over('Given back', 'The request waits for another person.', 'requested'), failed)
       .finally(() => setBusy(false));
   };
   return (

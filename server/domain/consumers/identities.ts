@@ -108,8 +108,13 @@ export class Identities {
   }
 
   async allowsOrigin(appId: string, origin: string): Promise<boolean> {
+    return (await this.originsOf(appId)).includes(origin);
+  }
+
+  /** The origins that the application has registered. */
+  async originsOf(appId: string): Promise<readonly string[]> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
-    return isUuid(id) && ((await this.#parts.store.identities.get(id))?.origins.includes(origin) ?? false);
+    return isUuid(id) ? ((await this.#parts.store.identities.get(id))?.origins ?? []) : [];
   }
 
   issuerOf({ slug }: Pick<ApplicationRow, 'slug'>): string {

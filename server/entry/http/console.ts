@@ -1,15 +1,19 @@
 // Serves the web console under /console: its built files, and its page for every other path. The content security policy
 // allows only what this origin serves, so that an injected script can neither run nor send data.
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
+/** The origins whose pages may frame the page of a hand-off of this application. */
+export type FramersOf = (appId: string) => Promise<readonly string[]>;
+
 const PREFIX = '/console/';
 /** Pages of the console that people come to from elsewhere. */
-const SURFACES = ['/signin', '/device', '/approve/:jobId', '/handoffs/:id'];
+const HANDOFF = '/handoffs/:id';
+const SURFACES = ['/signin', '/device', '/approve/:jobId', HANDOFF];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
-export function consolePolicy(linkOrigins: readonly string[] = []): string {
+export function consolePolicy(linkOrigins: readonly string[] = [], framers: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
     "default-src 'none'",
@@ -21,7 +25,7 @@ export function consolePolicy(linkOrigins: readonly string[] = []): string {
     "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${framers.length > 0 ? framers.join(' ') : "'none'"}`,
   ].join('; ');
 }
 
@@ -45,7 +49,12 @@ const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-opti
 /** These pages show nothing of a store. */
 const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
 
-export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, linkOrigins?: readonly string[]): void {
+export function serveConsole(
+  app: FastifyInstance,
+  files: WebFiles | undefined,
+  framersOf: FramersOf,
+  linkOrigins?: readonly string[],
+): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
     app.get(url, async (request, reply) => {
@@ -55,6 +64,7 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
       reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : own);
+      if (url === HANDOFF) await admitFramers(request, reply, framersOf);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);
@@ -68,6 +78,14 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
 export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
   return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
+}
+
+/** The page asks for the hand-off under the application in its address, so an application admits framers of its own hand-offs only. */
+async function admitFramers(request: FastifyRequest, reply: FastifyReply, framersOf: FramersOf): Promise<void> {
+  const { app }: { app?: unknown } = Object(request.query);
+  const framers = typeof app === 'string' ? await framersOf(app) : [];
+  if (framers.length === 0) return;
+  reply.header('content-security-policy', consolePolicy([], framers)).removeHeader('x-frame-options');
 }
 
 const RELOAD = { advice: 'Reload the console: a newer version has been built.' };

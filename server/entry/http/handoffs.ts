@@ -1,11 +1,18 @@
 // HTTP handlers of hand-offs.
 import type { Handoffs, Opened, Shown } from '../../domain/handoffs/handoffs.ts';
+import { isLoopback } from '../../kit/loopback.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 
 export type HandoffVerbs = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
 
 type AboutOne = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
+
+export interface LinkCookies {
+  readonly publicUrl: string;
+  /** The origins whose pages may frame the page of a hand-off of this application. */
+  readonly framersOf: (appId: string) => Promise<readonly string[]>;
+}
 
 const cookieOf = (id: string): string => `berth-handoff-${id}`;
 
@@ -14,7 +21,7 @@ const shown = ({ caller, bearer, cookieNamed, source, params }: AboutOne): Shown
   ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
 });
 
-export const handoffHandlers = (handoffs: HandoffVerbs, publicUrl: string) => ({
+export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) => ({
   requestHandoff: async ({ caller, params, body }: In<'requestHandoff'>): Promise<Answer> =>
     answer(await handoffs.request(caller, params.appId, body)),
 
@@ -26,12 +33,12 @@ export const handoffHandlers = (handoffs: HandoffVerbs, publicUrl: string) => ({
     return opened(
       asked,
       await handoffs.read(shown(asked), params.appId, params.id, query.wait ?? 0, signal),
-      publicUrl,
+      cookies,
     );
   },
 
   claimHandoff: async (asked: In<'claimHandoff'>): Promise<Answer> =>
-    opened(asked, await handoffs.claim(shown(asked), asked.params.appId, asked.params.id), publicUrl),
+    opened(asked, await handoffs.claim(shown(asked), asked.params.appId, asked.params.id), cookies),
 
   renewHandoff: async (asked: In<'renewHandoff'>): Promise<Answer> =>
     answer(await handoffs.renew(shown(asked), asked.params.appId, asked.params.id)),
@@ -44,10 +51,25 @@ export const handoffHandlers = (handoffs: HandoffVerbs, publicUrl: string) => ({
 });
 
 /** The first browser that opens a claim link gets a cookie, without which the link does not work again. */
-function opened({ params: { appId, id } }: AboutOne, { value, browser }: Opened<unknown>, publicUrl: string): Answer {
+async function opened(
+  { params: { appId, id } }: AboutOne,
+  { value, browser }: Opened<unknown>,
+  { publicUrl, framersOf }: LinkCookies,
+): Promise<Answer> {
   if (!browser) return answer(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
-  const secure = publicUrl.startsWith('https:') ? '; Secure' : '';
-  const attributes = `Path=${path}; HttpOnly; SameSite=Strict${secure}; Expires=${browser.until.toUTCString()}`;
+  const scope = (await framersOf(appId)).length > 0 && isSafe(publicUrl) ? IN_FRAMES : onlyHere(publicUrl);
+  const attributes = `Path=${path}; HttpOnly; ${scope}; Expires=${browser.until.toUTCString()}`;
   return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }
+
+/** In the frame of another site a browser sends only such cookies, each to the site in which it was set. */
+const IN_FRAMES = 'SameSite=None; Secure; Partitioned';
+const onlyHere = (publicUrl: string): string =>
+  `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
+
+/** Browsers take a `Secure` cookie from https, and from loopback. */
+const isSafe = (publicUrl: string): boolean => {
+  const { protocol, hostname } = new URL(publicUrl);
+  return protocol === 'https:' || isLoopback(hostname);
+};
