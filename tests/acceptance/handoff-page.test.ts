@@ -87,7 +87,11 @@ test('stuck, handed over, gone on, settled: the guide, with a member at a phone'
     await page.goto(`${base}${path(address)}`);
     if (agent === 'Playwright') await signInByHand(page, 'ada@example.com', PASSWORD);
     await page.getByRole('button', { name: 'Take control' }).click();
-    await eventually('the picture', () => screen(page).locator('#canvas').evaluate(canvas => canvas.clientWidth > 100));
+    await eventually('the picture', () =>
+      screen(page)
+        .locator('#canvas')
+        .evaluate(canvas => canvas.clientWidth > 100),
+    );
     const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
     const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
     assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
@@ -194,7 +198,10 @@ test('a site that the application has registered shows the page in a frame, and 
     return [framers, headers.get('x-frame-options')];
   };
   assert.deepEqual(await policy(address), ["'none'", 'DENY']);
-  const identity = { hosted: { methods: [], registration: 'closed' }, origins: [pages.url] };
+  const identity = {
+    hosted: { methods: [], registration: 'closed' },
+    origins: [pages.url, 'https://*', 'https://a;sandbox'],
+  };
   const registered = await owner.send('PUT', `/v1/applications/${server.applicationId}/identity`, identity, {
     'if-match': '*',
   });
@@ -204,8 +211,11 @@ test('a site that the application has registered shows the page in a frame, and 
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
   const watched = await openWatched(DESK, base);
   const { page } = watched;
-  await page.goto(`${pages.url}/frames?framed=${encodeURIComponent(address)}`);
+  const inFrame = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
   const frame = page.frameLocator('iframe');
+  await page.goto(inFrame(address.split('#', 1)[0] ?? ''));
+  await frame.getByRole('heading', { name: 'Open this in a window of its own' }).waitFor();
+  await page.goto(inFrame(address));
   await frame.getByRole('button', { name: 'Take control' }).click();
   const canvas = frame.frameLocator('iframe[title="The browser"]').locator('#canvas');
   await eventually('the picture', () => canvas.evaluate(element => element.clientWidth > 100));

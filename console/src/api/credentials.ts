@@ -3,6 +3,7 @@
 // it expires, and revoked on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
+import { tabStored } from './storage.ts';
 
 const STORED = 'berth.token';
 const STORED_KEYS = 'berth.keys';
@@ -20,7 +21,7 @@ interface HeldKey {
 /** `person`: the cookie. `unknown`: it is not known yet whether there is one. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
-const storedToken = sessionStorage.getItem(STORED);
+const storedToken = tabStored.getItem(STORED);
 let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
 let signOutReasonText: string | undefined;
 /** A token from a link that was opened while another token was signed in. */
@@ -54,7 +55,7 @@ export async function lookForPerson(): Promise<void> {
 export function signedInAsPerson(): void {
   signedIn = 'person';
   signOutReasonText = undefined;
-  sessionStorage.removeItem(STORED);
+  tabStored.removeItem(STORED);
   tell();
 }
 
@@ -99,7 +100,7 @@ export async function tryToken(text: string): Promise<void> {
 export function signIn(text: string): void {
   signedIn = { token: text };
   signOutReasonText = undefined;
-  sessionStorage.setItem(STORED, text);
+  tabStored.setItem(STORED, text);
   tell();
 }
 
@@ -108,7 +109,7 @@ export function signOut(reason?: string): void {
   if (signedIn === 'person' && reason === undefined) void endSession();
   signedIn = undefined;
   signOutReasonText = reason;
-  sessionStorage.removeItem(STORED);
+  tabStored.removeItem(STORED);
   tell();
 }
 
@@ -140,7 +141,7 @@ export function forgetAgentKey(app: string): void {
 
 /** The keys stored before the page was reloaded. */
 function storedKeys(): Map<string, Promise<HeldKey>> {
-  const stored = JSON.parse(sessionStorage.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
+  const stored = JSON.parse(tabStored.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
   return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));
 }
 
@@ -148,7 +149,7 @@ async function storeKeys(): Promise<void> {
   const issued = await Promise.all(
     [...keys].map(([app, held]) => held.then(key => [[app, key] as const]).catch(() => [])),
   );
-  if (signedIn !== undefined) sessionStorage.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
+  if (signedIn !== undefined) tabStored.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
 }
 
 async function issueKey(app: string): Promise<HeldKey> {
@@ -175,5 +176,5 @@ const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<
 function revokeKeys(): void {
   for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id, true)).catch(() => undefined);
   keys.clear();
-  sessionStorage.removeItem(STORED_KEYS);
+  tabStored.removeItem(STORED_KEYS);
 }

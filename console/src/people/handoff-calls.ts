@@ -1,6 +1,7 @@
 // Requests of the page of a hand-off: with the secret of its link, with its lease, or with the cookie of a member.
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
+import { tabStored } from '../api/storage.ts';
 
 export class HandoffRefused extends Error {
   readonly status: number;
@@ -27,10 +28,10 @@ export function takePlace(): HandoffPlace {
   const secret = location.hash.slice(1);
   const stored = `handoff-link ${id}`;
   if (secret !== '') {
-    sessionStorage.setItem(stored, secret);
+    tabStored.setItem(stored, secret);
     history.replaceState(null, '', location.pathname + location.search);
   }
-  return { id, app, secret: sessionStorage.getItem(stored) ?? undefined };
+  return { id, app, secret: tabStored.getItem(stored) ?? undefined };
 }
 
 export const readHandoff = (place: HandoffPlace): Promise<Handoff> => send(place, 'GET', '', place.secret);

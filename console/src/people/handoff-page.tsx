@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignedIn, signInState } from '../api/credentials.ts';
+import { tabStored } from '../api/storage.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
 import {
@@ -21,6 +22,7 @@ import { StepUpDialog } from './step-up-dialog.tsx';
 import { Surface } from './surface.tsx';
 
 const RENEWALS_PER_LEASE = 3;
+const isFramed = parent !== window;
 /** After a renewal that got no answer. */
 const RENEW_AGAIN_MS = 2_000;
 const NO_ANSWER = 'Berth does not answer at the moment. You keep control if it is back soon.';
@@ -29,6 +31,9 @@ const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials'
 export function HandoffPage() {
   const [place] = useState(takePlace);
   const state = useSyncExternalStore(onSignedIn, signInState);
+  // A site around it could have members press what they do not see. Who has the link was sent it by that site.
+  if (place.secret === undefined && isFramed)
+    return <Surface title="Open this in a window of its own" about="Members do not sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
   if (place.secret === undefined && state === 'signed_out')
     return (
@@ -48,8 +53,8 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
   const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
   const [over, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
   const hold = (claimed: ClaimedHandoff | undefined): void => {
-    if (claimed) sessionStorage.setItem(leaseKey(place), JSON.stringify(claimed));
-    else sessionStorage.removeItem(leaseKey(place));
+    if (claimed) tabStored.setItem(leaseKey(place), JSON.stringify(claimed));
+    else tabStored.removeItem(leaseKey(place));
     setLease(claimed);
   };
   if (over)
@@ -70,7 +75,7 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
       lost={() => hold(undefined)}
       over={(title, about, status) => {
         // The page around it, which the application has registered, hears that it is over.
-        if (parent !== window) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
+        if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
         hold(undefined);
         setOver({ title, about });
       }}
@@ -82,7 +87,7 @@ const leaseKey = ({ id }: HandoffPlace): string => `handoff-lease ${id}`;
 
 /** After a reload of the page. */
 function storedLease(place: HandoffPlace): ClaimedHandoff | undefined {
-  const text = sessionStorage.getItem(leaseKey(place));
+  const text = tabStored.getItem(leaseKey(place));
   return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
 }
 

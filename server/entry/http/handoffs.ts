@@ -30,11 +30,7 @@ export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) =>
 
   readHandoff: async (asked: In<'readHandoff'>): Promise<Answer> => {
     const { params, query, signal } = asked;
-    return opened(
-      asked,
-      await handoffs.read(shown(asked), params.appId, params.id, query.wait ?? 0, signal),
-      cookies,
-    );
+    return opened(asked, await handoffs.read(shown(asked), params.appId, params.id, query.wait ?? 0, signal), cookies);
   },
 
   claimHandoff: async (asked: In<'claimHandoff'>): Promise<Answer> =>
@@ -65,11 +61,10 @@ async function opened(
 
 /** In the frame of another site a browser sends only such cookies, each to the site in which it was set. */
 const IN_FRAMES = 'SameSite=None; Secure; Partitioned';
-const onlyHere = (publicUrl: string): string =>
-  `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
+const onlyHere = (publicUrl: string): string => `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
 /** Browsers take a `Secure` cookie from https, and from loopback. */
-const isSafe = (publicUrl: string): boolean => {
-  const { protocol, hostname } = new URL(publicUrl);
-  return protocol === 'https:' || isLoopback(hostname);
-};
+function isSafe(publicUrl: string): boolean {
+  const url = URL.parse(publicUrl);
+  return url !== null && (url.protocol === 'https:' || isLoopback(url.hostname));
+}

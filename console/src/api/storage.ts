@@ -1,0 +1,18 @@
+// What the browser stores for these pages. In the frame of another site some browsers refuse it; it is then kept until the page is closed.
+type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
+export const localStored: Kept = orInMemory(() => localStorage);
+export const tabStored: Kept = orInMemory(() => sessionStorage);
+
+function orInMemory(open: () => Storage): Kept {
+  try {
+    return open();
+  } catch {
+    const items = new Map<string, string>();
+    return {
+      getItem: name => items.get(name) ?? null,
+      setItem: (name, text) => void items.set(name, text),
+      removeItem: name => void items.delete(name),
+    };
+  }
+}
