@@ -1,5 +1,6 @@
 // The page of a hand-off in a real browser: a person with the link reads who asks for what, takes control, works in the live view and
-// says how it went; on a phone and at a desk. The guide docs/guides/handed-over.md is run as it is written. The server is killed meanwhile, and the person keeps control.
+// says how it went; on a phone and at a desk. The server is killed meanwhile, and the person keeps control. The guide
+// docs/guides/handed-over.md is run as it is written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type FrameLocator, type Page } from 'playwright-core';
@@ -66,6 +67,12 @@ async function agentOnCode() {
 const path = (url: string): string => url.slice(new URL(url).origin.length);
 const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
+/** Input before control, or before the first picture, has no effect. The first picture sets the width of the canvas. */
+async function inControl(view: FrameLocator): Promise<void> {
+  await view.locator('#state').filter({ hasText: 'You are in control' }).waitFor();
+  await view.locator('#canvas[width]').waitFor();
+}
+
 async function typeInto(page: Page, text: string): Promise<void> {
   const canvas = screen(page).locator('#canvas');
   await canvas.click({ position: { x: 60, y: 30 } });
@@ -87,11 +94,7 @@ test('stuck, handed over, gone on, settled: the guide, with a member at a phone'
     await page.goto(`${base}${path(address)}`);
     if (agent === 'Playwright') await signInByHand(page, 'ada@example.com', PASSWORD);
     await page.getByRole('button', { name: 'Take control' }).click();
-    await eventually('the picture', () =>
-      screen(page)
-        .locator('#canvas')
-        .evaluate(canvas => canvas.clientWidth > 100),
-    );
+    await inControl(screen(page));
     const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
     const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
     assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
@@ -130,11 +133,7 @@ for (const look of SIZES)
     if (shots) await page.screenshot({ path: `${shots}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
-    await eventually('the picture', () =>
-      screen(page)
-        .locator('#canvas')
-        .evaluate(canvas => canvas.clientWidth > 100),
-    );
+    await inControl(screen(page));
     await typeInto(page, '123456');
     if (shots) await page.screenshot({ path: `${shots}/work-${look.width}-${look.colours}.png` });
     assert.equal(await watched.overflows(), false);
@@ -158,11 +157,7 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
   await page.getByRole('button', { name: 'Take control' }).click();
-  await eventually('the picture', () =>
-    screen(page)
-      .locator('#canvas')
-      .evaluate(canvas => canvas.clientWidth > 100),
-  );
+  await inControl(screen(page));
   await typeInto(page, 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
@@ -217,9 +212,9 @@ test('a site that the application has registered shows the page in a frame, and 
   await frame.getByRole('heading', { name: 'Open this in a window of its own' }).waitFor();
   await page.goto(inFrame(address));
   await frame.getByRole('button', { name: 'Take control' }).click();
-  const canvas = frame.frameLocator('iframe[title="The browser"]').locator('#canvas');
-  await eventually('the picture', () => canvas.evaluate(element => element.clientWidth > 100));
-  await canvas.click({ position: { x: 60, y: 30 } });
+  const view = frame.frameLocator('iframe[title="The browser"]');
+  await inControl(view);
+  await view.locator('#canvas').click({ position: { x: 60, y: 30 } });
   await page.keyboard.type('framed');
   await frame.getByRole('button', { name: 'Done' }).click();
   await frame.getByRole('heading', { name: 'Thank you' }).waitFor();
