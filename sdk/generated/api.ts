@@ -17232,7 +17232,7 @@ export interface operations {
                         };
                         /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                         colour?: string;
-                        /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                        /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
                         /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
@@ -17305,7 +17305,7 @@ export interface operations {
                     };
                     /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                     colour?: string;
-                    /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                    /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                     origins?: string[];
                     /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
                     redirectUris?: string[];
@@ -17338,7 +17338,7 @@ export interface operations {
                         };
                         /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                         colour?: string;
-                        /** @description Origins whose pages may send consumer requests, for example `https://shop.example`. */
+                        /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
                         /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
