@@ -44,7 +44,8 @@ const Hosted = Type.Object(
 
 const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
   maxItems: ORIGINS_MAX,
-  description: 'Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`.',
+  description:
+    'Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`.',
 });
 
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX }), {
