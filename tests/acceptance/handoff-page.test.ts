@@ -16,12 +16,12 @@ import {
   PHONE_DARK,
   signInByHand,
 } from '../harness/console.ts';
+import { Guide } from '../harness/guide.ts';
 import { handoffsPath, readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { readGuide, Story } from '../harness/story.ts';
 import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
@@ -41,9 +41,13 @@ pages.set('/frames', (request, response) => {
   response.end(`<!doctype html><title>Shop</title><iframe style="width:360px;height:600px" src="${framed}"></iframe>
     <script>addEventListener('message', ({ data }) => { if (data.type === 'berth-handoff') document.title = data.status })</script>`);
 });
-const GUIDE = 'handed-over.md';
-const RATE = /^export BERTH_RATE_BROWSER_SECOND=(\d+)$/m.exec(readGuide(GUIDE))?.[1];
+const RATE = '1000';
 const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: RATE } });
+const guide = new Guide('handed-over', {
+  'http://127.0.0.1:8080': server.url,
+  'http://127.0.0.1:8000/': `${pages.url}/`,
+});
+assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 const owner = await Person.owner(server);
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Passkeys bind to a host name, so the pages of people are at localhost. */
@@ -81,8 +85,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
 }
 
 test('stuck, handed over, gone on, settled: the guide, with a member at a phone', async () => {
-  const story = new Story(server, GUIDE, ['http://127.0.0.1:8000/', `${pages.url}/`]);
-  const running = story.run();
+  const running = guide.start(server);
   const watched = await openWatched(PHONE, base);
   const { page } = watched;
   const failed = running.ended.then(code => assert.fail(`${code} ${running.printed()} ${running.said()}`));
@@ -105,7 +108,7 @@ test('stuck, handed over, gone on, settled: the guide, with a member at a phone'
     await page.getByRole('heading', { name: 'Thank you' }).waitFor();
   }
   assert.equal(await running.ended, 0, `${running.printed()}\n${running.said()}`);
-  assert.deepEqual(JSON.parse(story.saved('agent.json')).outcome, 'completed');
+  assert.deepEqual(JSON.parse(guide.read('agent.json')).outcome, 'completed');
   assert.deepEqual(watched.faults, []);
   await watched.close();
   const granted = await server.berth('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');

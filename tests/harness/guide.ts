@@ -3,11 +3,18 @@ import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after } from 'node:test';
 import { CHECKOUT, type TestServer } from './server.ts';
 
 const SCRIPT_MS_MAX = 300_000;
+
+export interface RunningGuide {
+  /** What it has printed so far. */
+  printed(): string;
+  /** What it has said on its standard error. */
+  said(): string;
+  readonly ended: Promise<number | null>;
+}
 
 export interface Told {
   readonly code: number | null;
@@ -33,23 +40,32 @@ export class Guide {
     return readFileSync(join(this.folder, name), 'utf8');
   }
 
-  /** Writes its files, and runs its commands in one shell. */
-  async run({ env }: Pick<TestServer, 'env'>): Promise<Told> {
+  /** Writes its files, and runs its commands in one shell until it ends. */
+  async run(server: Pick<TestServer, 'env'>): Promise<Told> {
+    const running = this.start(server);
+    const code = await running.ended;
+    return { code, printed: running.printed(), said: running.said() };
+  }
+
+  start({ env }: Pick<TestServer, 'env'>): RunningGuide {
     this.#layOut();
     const blocks = [...this.text.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)];
-    const child = spawn(
-      'bash',
-      ['-euo', 'pipefail', '-c', blocks.map(([, one = '']) => this.#placed(one)).join('\n')],
-      {
-        cwd: this.folder,
-        env: { ...env, PATH: `${join(this.folder, 'bin')}:${env.PATH}` },
-        stdio: ['ignore', 'pipe', 'pipe'],
-        timeout: SCRIPT_MS_MAX,
-      },
-    );
+    const script = blocks.map(([, one = '']) => this.#placed(one)).join('\n');
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: this.folder,
+      env: { ...env, PATH: `${join(this.folder, 'bin')}:${env.PATH}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: SCRIPT_MS_MAX,
+    });
+    const heard = { printed: '', said: '' };
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      heard.printed += chunk;
+    });
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      heard.said += chunk;
+    });
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
-    const [printed, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return { code: await ended, printed, said };
+    return { printed: () => heard.printed, said: () => heard.said, ended };
   }
 
   #placed(block: string): string {
