@@ -147,6 +147,9 @@ test('hidden columns stay hidden after a reload', () =>
 
 /** Seconds in the replay of the second page, which is in front for longer. */
 const MOMENT = 0.6;
+/** Seconds of one press of an arrow key on the timeline. */
+const STEP = 0.1;
+const PRESSES_MAX = 100;
 
 const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
@@ -189,6 +192,17 @@ test('one timeline leads through the replays of all pages, and a copied link ope
       'the first page at the beginning',
       async () => (await first.getAttribute('aria-pressed')) === 'true',
     );
+    // Each press counts from the one before, also where it changes the page and the player of that page is still loading.
+    const isSecond = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
+    for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
+    const switched = await value();
+    for (let n = 0; n < 3; n += 1) await page.keyboard.press('ArrowRight');
+    await eventually('three steps on', value, seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2);
+    const moment = switched + 3 * STEP - opened;
+    await eventually('their moment in the player', shown, time => Math.abs(time - moment) < STEP);
+    assert.ok(Math.abs((await value()) - switched - 3 * STEP) < STEP / 2);
+    await page.keyboard.press('Home');
+    await eventually('the beginning again', value, seconds => seconds < STEP);
   }));
 
 test('the logs are filtered by level, status and page, and saved as files', () =>

@@ -6,9 +6,20 @@ import { Failed } from '../ui/states.tsx';
 
 /** To show the last picture, seek this far before the end. */
 const LAST_PICTURE_SECONDS = 0.2;
-/** A seek ends at the picture before the time. */
-const NEAR_SECONDS = 0.5;
+/** A player whose time is this near to a moment stands there. */
+const STANDS_SECONDS = 0.05;
+/** hls.js goes to its start position by itself, so that the player may have to be sent to a moment again. */
+const SEEKS_MAX = 5;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
+
+/** A moment that somebody wants to see, and what has become of it. */
+interface Sought {
+  /** Seconds, or the last picture. */
+  readonly at: number | 'end';
+  seeks: number;
+  /** The time of the player that shows it, once it does. */
+  shownAt: number | undefined;
+}
 
 export interface Position {
   /** When the first picture was taken, in milliseconds since 1970. Undefined until the playlist is loaded. */
@@ -38,8 +49,7 @@ export function Player({
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
   const firstAt = useRef(openAt);
-  /** Until the first picture is shown, the position is where the replay will start. */
-  const isOpened = useRef(false);
+  const sought = useRef<Sought | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
@@ -53,19 +63,20 @@ export function Player({
   const tell = (): void => {
     const element = video.current;
     if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
-    const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);
-    const first = firstAt.current === 'end' ? last : Math.min(firstAt.current, last);
-    isOpened.current ||= element.currentTime + NEAR_SECONDS >= first;
-    const seconds = isOpened.current ? element.currentTime : first;
-    onPosition({ startedMs: startedMs.current, seconds, durationSeconds: element.duration });
+    const seconds = sought.current ? secondsOf(sought.current, element) : undefined;
+    if (seconds === undefined) sought.current = undefined;
+    onPosition({
+      startedMs: startedMs.current,
+      seconds: seconds ?? element.currentTime,
+      durationSeconds: element.duration,
+    });
   };
   const newest = useRef(tell);
   newest.current = tell;
   // The new position is told at once: the next step of the slider counts from it.
   useEffect(() => {
-    if (!video.current || !seekTo || startedMs.current === 0) return;
-    isOpened.current = true;
-    video.current.currentTime = seekTo.seconds;
+    if (!video.current || !seekTo) return;
+    sought.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
     newest.current();
   }, [seekTo]);
   if (error) return <Failed error={error} />;
@@ -80,11 +91,32 @@ export function Player({
         aria-label="Replay of the page"
         onTimeUpdate={tell}
         onDurationChange={tell}
+        onCanPlay={tell}
         onSeeked={tell}
         className="mx-auto block max-h-[62vh] min-h-40 w-full"
       />
     </div>
   );
+}
+
+/**
+ * The sought moment in seconds, for as long as the player stands there or is on its way; undefined once it has played on. The
+ * player is sent there as soon as it has pictures. A moment behind the last picture shows that picture.
+ */
+function secondsOf(sought: Sought, element: HTMLVideoElement): number | undefined {
+  const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);
+  const seconds = sought.at === 'end' ? last : sought.at;
+  const time = element.currentTime;
+  if (sought.shownAt !== undefined) return Math.abs(time - sought.shownAt) < STANDS_SECONDS ? seconds : undefined;
+  const goal = Math.min(seconds, last);
+  const hasPicture = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
+  const isThere = hasPicture && (!element.paused || Math.abs(time - goal) < STANDS_SECONDS);
+  if (isThere || sought.seeks === SEEKS_MAX) sought.shownAt = time;
+  else if (hasPicture || sought.seeks === 0) {
+    sought.seeks += 1;
+    element.currentTime = goal;
+  }
+  return seconds;
 }
 
 /** Resolves when the replay can be played; rejects if it cannot. */
@@ -113,8 +145,6 @@ async function play(
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
-    if (openAt !== 'end' || element.currentTime > 0) return;
-    element.currentTime = Math.max(0, details.totalduration - LAST_PICTURE_SECONDS);
   });
   const failed = new Promise<never>((_, reject) => {
     hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {

@@ -69,6 +69,12 @@ interface Moment {
   readonly seconds: number;
 }
 
+/** A moment that the player reported. */
+interface Reported extends Moment {
+  /** When the first page of the session was painted, in milliseconds since 1970. */
+  readonly sessionStartedMs: number;
+}
+
 export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Props) {
   const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLES_MS;
   const { data, error, refetch } = useQuery({
@@ -140,25 +146,26 @@ function SessionReplay({
   const [wanted, setWanted] = useState<Moment | undefined>(
     view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
   );
-  const [position, setPosition] = useState<Position | undefined>();
+  const [reported, setReported] = useState<Reported | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events), [data, events]);
   const names = useMemo(() => pageNames(data?.logs ?? []), [data]);
   const page = pages.find(({ pageId }) => pageId === wanted?.pageId) ?? pages[0];
   if (!page) return null;
   const offset = page.startTimeMs / 1000;
   const durationSeconds = Math.max(...pages.map(({ endTimeMs }) => endTimeMs)) / 1000;
-  const choose = (pageId: string): void => {
-    setPosition(undefined);
-    setWanted({ pageId, seconds: 0 });
-  };
   const seek = (seconds: number): void => {
-    const next = pageAt(pages, page, seconds * 1000);
-    if (next !== page) setPosition(undefined);
-    setWanted({ pageId: next.pageId, seconds: Math.max(0, seconds - next.startTimeMs / 1000) });
+    const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
+    setWanted({ pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) });
   };
+  const report = ({ startedMs, seconds }: Position): void =>
+    setReported({ pageId: page.pageId, seconds, sessionStartedMs: startedMs - page.startTimeMs });
+  // While the player of another page is being loaded, the time is the one that was sought.
+  const seconds = reported?.pageId === page.pageId ? reported.seconds : (wanted?.seconds ?? 0);
   return (
     <>
-      {pages.length > 1 && <Pages pages={pages} names={names} chosen={page.pageId} choose={choose} />}
+      {pages.length > 1 && (
+        <Pages pages={pages} names={names} chosen={page.pageId} choose={pageId => setWanted({ pageId, seconds: 0 })} />
+      )}
       <Player
         key={page.pageId}
         app={app}
@@ -166,18 +173,14 @@ function SessionReplay({
         openAt={wanted?.seconds ?? (failed ? 'end' : 0)}
         poster={poster}
         seekTo={wanted}
-        onPosition={setPosition}
+        onPosition={report}
       />
-      {position && durationSeconds > 0 && (
+      {reported && durationSeconds > 0 && (
         <Timeline
           lanes={lanes}
-          position={{
-            startedMs: position.startedMs - page.startTimeMs,
-            seconds: offset + position.seconds,
-            durationSeconds,
-          }}
+          position={{ startedMs: reported.sessionStartedMs, seconds: offset + seconds, durationSeconds }}
           seek={seek}
-          more={<CopyLink page={page.pageId} seconds={position.seconds} />}
+          more={<CopyLink page={page.pageId} seconds={seconds} />}
         />
       )}
     </>
