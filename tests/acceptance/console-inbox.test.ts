@@ -258,8 +258,9 @@ function opened(
   email: string,
   at: string,
   work: (page: Watched['page'], watched: Watched) => Promise<void>,
+  origin = ORIGIN,
 ): Promise<void> {
-  return visit(ORIGIN, look, at, async (page, watched) => {
+  return visit(origin, look, at, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await page
       .getByRole('navigation', { name: 'Main' })
@@ -324,14 +325,15 @@ test('a hand-off is opened from the inbox, done in the live view, and listed wit
     instructions: 'Type the\u202e code.',
     reason: 'otp',
   });
-  await opened(DESK, 'dev@example.com', path('/inbox'), async page => {
+  // Who has signed in at the address of this machine stays there.
+  const work = async (page: Watched['page']): Promise<void> => {
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Enter a code' }) });
     await card.getByText('Type the code.').waitFor();
     await card.getByRole('link', { name: 'Help the agent' }).click();
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();
     const before = page.url();
-    await page.goto(`${ORIGIN}${path('/inbox')}`);
+    await page.goto(`${server.url}${path('/inbox')}`);
     await page.getByRole('heading', { name: 'You have control: enter a code' }).waitFor();
     await page.getByRole('link', { name: 'Continue' }).click();
     assert.equal(page.url(), before);
@@ -341,7 +343,8 @@ test('a hand-off is opened from the inbox, done in the live view, and listed wit
     const past = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
     await past.getByText('Done').waitFor();
     await past.getByText('by dev').waitFor();
-  });
+  };
+  await opened(DESK, 'dev@example.com', path('/inbox'), work, server.url);
   assert.equal((await owner.get<{ status: string }>(handoffsPath(server, `/${handoff.id}`))).body.status, 'completed');
   await server.release(session.id);
 });

@@ -35,17 +35,26 @@ export function HandoffPage() {
   if (place.secret === undefined && isFramed)
     return <Surface title="Open this in a window of its own" about="Members do not sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
-  if (place.secret === undefined && state === 'signed_out')
-    return (
-      <Surface title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
-        <SignInForm />
-      </Surface>
-    );
+  if (place.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
     <>
       <HandoffCourse place={place} />
       <StepUpDialog />
     </>
+  );
+}
+
+/** A passkey is bound to a host name, so on a machine of one's own people sign in at localhost. */
+function SignIn() {
+  const isAtAddress = /^(?:127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
+  useEffect(() => {
+    if (isAtAddress) location.replace(`http://localhost:${location.port}${location.pathname}${location.search}`);
+  }, [isAtAddress]);
+  if (isAtAddress) return null;
+  return (
+    <Surface title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
+      <SignInForm />
+    </Surface>
   );
 }
 

@@ -10,7 +10,9 @@ export type FramersOf = (appId: string) => Promise<readonly string[]>;
 const PREFIX = '/console/';
 /** Pages of the console that people come to from elsewhere. */
 const HANDOFF = '/handoffs/:id';
-const SURFACES = ['/signin', '/device', '/approve/:jobId', HANDOFF];
+/** Of these, the pages that ask for a passkey. The page of a hand-off does so only after it has asked to sign in. */
+const WITH_PASSKEY = ['/signin', '/device', '/approve/:jobId'];
+const SURFACES = [...WITH_PASSKEY, HANDOFF];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = [], framers: readonly string[] = []): string {
@@ -59,7 +61,7 @@ export function serveConsole(
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('console');
-      const named = SURFACES.includes(url) ? atLocalhost(request) : undefined;
+      const named = WITH_PASSKEY.includes(url) ? atLocalhost(request) : undefined;
       if (named) return reply.redirect(named);
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
