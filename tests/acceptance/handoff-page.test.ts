@@ -19,6 +19,7 @@ import {
 import { Guide } from '../harness/guide.ts';
 import { handoffsPath, readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { keyWith } from '../harness/operations.ts';
+import { rowsOf } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -196,14 +197,24 @@ test('a site that the application has registered shows the page in a frame, and 
     return [framers, headers.get('x-frame-options')];
   };
   assert.deepEqual(await policy(address), ["'none'", 'DENY']);
-  const identity = {
-    hosted: { methods: [], registration: 'closed' },
-    origins: [pages.url, 'https://*', 'https://a;sandbox'],
+  const register = (origins: readonly string[]) => {
+    const identity = { hosted: { methods: [], registration: 'closed' }, origins };
+    return owner.send<ErrorBody>('PUT', `/v1/applications/${server.applicationId}/identity`, identity, {
+      'if-match': '*',
+    });
   };
-  const registered = await owner.send('PUT', `/v1/applications/${server.applicationId}/identity`, identity, {
-    'if-match': '*',
-  });
+  const foreign = ['https://*', 'https://*.shop.example', 'https://a;sandbox', 'https://a,b', "https://'self'"];
+  const refused = await register([pages.url, ...foreign]);
+  const issues: ReadonlyArray<{ path: string }> = Object(refused.body.details).issues;
+  assert.equal(refused.status, 400, refused.text);
+  assert.deepEqual(
+    issues.map(issue => issue.path),
+    foreign.map((_, at) => `origins[${at + 1}]`),
+  );
+  assert.match(refused.text, /https:\/\/shop\.example.*without \*/);
+  const registered = await register([pages.url]);
   assert.equal(registered.status, 200, registered.text);
+  await rowsOf(server, 'update application_identities set origins = origins || $1', [foreign]); // As an earlier version stored them.
   assert.deepEqual(await policy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);

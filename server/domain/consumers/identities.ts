@@ -20,7 +20,7 @@ import { invalidRequest, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
-import { registeredIssues } from './registered.ts';
+import { isOrigin, registeredIssues } from './registered.ts';
 
 export const isProviderId = (text: string): boolean => /^[a-z][a-z0-9-]{1,63}$/.test(text);
 
@@ -111,10 +111,11 @@ export class Identities {
     return (await this.originsOf(appId)).includes(origin);
   }
 
-  /** The origins that the application has registered. */
+  /** The origins that the application has registered. Those of other hosts may be stored: they were not always refused. */
   async originsOf(appId: string): Promise<readonly string[]> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
-    return isUuid(id) ? ((await this.#parts.store.identities.get(id))?.origins ?? []) : [];
+    const row = isUuid(id) ? await this.#parts.store.identities.get(id) : undefined;
+    return row?.origins.filter(isOrigin) ?? [];
   }
 
   issuerOf({ slug }: Pick<ApplicationRow, 'slug'>): string {

@@ -3,8 +3,19 @@
 import type { Issue } from '../../../contract/common.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
-const isSafe = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+/** URLs allow other characters in a host too. In a policy of a page, `*` stands for other hosts and `;` begins another directive. */
+const hasPlainHost = ({ hostname }: URL): boolean => /^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/.test(hostname);
+
+const isSafe = (url: URL): boolean =>
+  hasPlainHost(url) && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
+
+export function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && isSafe(url) && url.origin === text;
+}
+
+const NOT_AN_ORIGIN =
+  'is not an origin like https://shop.example, or http on loopback; name each host, in letters, digits, dots and hyphens, without *';
 
 /** What is wrong with them; empty if nothing is. */
 export function registeredIssues({
@@ -12,16 +23,12 @@ export function registeredIssues({
   redirectUris,
 }: Readonly<Record<'origins' | 'redirectUris', readonly string[]>>): Issue[] {
   return [
-    ...origins.flatMap((text, at) => {
-      const url = URL.parse(text);
-      if (url && isSafe(url) && url.origin === text) return [];
-      return [{ path: `origins[${at}]`, message: 'is not an origin like https://shop.example, or http on loopback' }];
-    }),
+    ...origins.flatMap((text, at) => (isOrigin(text) ? [] : [{ path: `origins[${at}]`, message: NOT_AN_ORIGIN }])),
     ...redirectUris.flatMap((text, at) => {
       const url = URL.parse(text);
       const isClean = url && isSafe(url) && !url.username && !url.password && !text.includes('#');
       if (isClean && !/[\s\p{Cc}\\]/u.test(text)) return [];
-      const message = 'is not an https address without user name and fragment, or http on loopback';
+      const message = 'is not an https address of a plain host without user name and fragment, or http on loopback';
       return [{ path: `redirectUris[${at}]`, message }];
     }),
   ];

@@ -14,7 +14,7 @@ const HANDOFF = '/handoffs/:id';
 const WITH_PASSKEY = ['/signin', '/device', '/approve/:jobId'];
 const SURFACES = [...WITH_PASSKEY, HANDOFF];
 
-/** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
+/** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. All are of plain hosts. */
 export function consolePolicy(linkOrigins: readonly string[] = [], framers: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
@@ -85,13 +85,10 @@ export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): st
 /** The page asks for the hand-off under the application in its address, so an application admits framers of its own hand-offs only. */
 async function admitFramers(request: FastifyRequest, reply: FastifyReply, framersOf: FramersOf): Promise<void> {
   const { app }: { app?: unknown } = Object(request.query);
-  const framers = typeof app === 'string' ? (await framersOf(app)).filter(isHostSource) : [];
+  const framers = typeof app === 'string' ? await framersOf(app) : [];
   if (framers.length === 0) return;
   reply.header('content-security-policy', consolePolicy([], framers)).removeHeader('x-frame-options');
 }
-
-/** In a policy, other characters that origins may have would stand for other hosts, or for another directive. */
-const isHostSource = (origin: string): boolean => /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d+)?$/.test(origin);
 
 const RELOAD = { advice: 'Reload the console: a newer version has been built.' };
 
