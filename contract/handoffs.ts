@@ -167,7 +167,10 @@ export const Handoff = Type.Object(
     ),
     applicationName: Type.Optional(Type.String({ description: 'To people who read one: name of the application.' })),
     pageOrigin: Type.Optional(
-      Type.String({ description: 'To people who read an open one: origin of the page that is shown first.' }),
+      Type.String({
+        description:
+          'To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser.',
+      }),
     ),
     callbackEvent: Type.Optional(Type.String({ description: 'As it was requested.' })),
     warnings: Type.Optional(Type.Array(Warning, { description: 'What was changed in the request.' })),

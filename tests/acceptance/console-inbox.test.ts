@@ -1,6 +1,7 @@
 // What waits for a person: counted and mailed to who may decide or claim it, and worked through in the console.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { chromium } from 'playwright-core';
 import type { Action } from '../../contract/actions.ts';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -321,14 +322,23 @@ test('a developer is shown what waits for others without a button, and refuses n
 
 test('a hand-off is opened from the inbox, done in the live view, and listed with who did it', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  await browser.contexts()[0]?.pages()[0]?.goto(`${pages.url}/code`);
+  await browser.close();
   const handoff = await requestHandoff(server, key, session.id, {
     instructions: 'Type the\u202e code.',
     reason: 'otp',
   });
   // Who has signed in at the address of this machine stays there.
   const work = async (page: Watched['page']): Promise<void> => {
+    const asked: string[] = [];
+    page.on('request', request => asked.push(new URL(request.url()).pathname));
+    await page.reload();
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Enter a code' }) });
     await card.getByText('Type the code.').waitFor();
+    await card.getByText(pages.url, { exact: true }).waitFor();
+    const aboutHandoffs = new Set(asked.filter(one => one.includes('/handoffs')));
+    assert.deepEqual([...aboutHandoffs], [handoffsPath(server)], 'the list says all');
     await card.getByRole('link', { name: 'Help the agent' }).click();
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();

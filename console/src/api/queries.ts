@@ -187,13 +187,6 @@ export const handoffsQuery = (app: string) =>
   });
 
 /** Of a hand-off that is open: it says where the page stands. */
-export const handoffQuery = (app: string, id: string) =>
-  queryOptions({
-    queryKey: ['inbox', app, 'handoff', id],
-    queryFn: ({ signal }) => call('readHandoff', { params: { appId: app, id }, signal }),
-    retry: false,
-  });
-
 const HOSTS_EVERY_MS = 5_000;
 
 export const hostsQuery = queryOptions({

@@ -1,10 +1,9 @@
 // Things that wait: one for the reader with all that they need to decide, one for others as a line.
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
-import { handoffQuery } from '../api/queries.ts';
 import { AgentSays, Approval, DecisionButtons, Fact, Facts } from '../people/approval.tsx';
 import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from '../people/handoff-words.ts';
 import { buttonClass } from '../ui/button.tsx';
@@ -76,13 +75,12 @@ export function HandoffCard({
   readonly agentName: string | undefined;
   readonly mine: boolean;
 }) {
-  const { id, reason, instructions, sessionId, record, createdAt, expiresAt } = handoff;
-  const { pageOrigin = handoff.pageOrigin } = useQuery(handoffQuery(app, id)).data ?? {};
+  const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
   const title = mine ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];
   return (
     <Card icon="sessions" kind="Take control" title={title} until={expiresAt}>
       <Facts label="What it is about" plain>
-        <Fact name="Page">{pageOrigin ?? 'No page is open yet'}</Fact>
+        <Fact name="Page">{pageOrigin ?? 'Shown before you take control'}</Fact>
         <Fact name="Browser">
           <SessionLink app={app} id={sessionId} />
         </Fact>

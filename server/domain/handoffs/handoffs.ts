@@ -96,7 +96,7 @@ export class Handoffs {
     return pageOf(
       rows,
       limit,
-      row => handoffView(row),
+      row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.#listedPage(row)) }),
       last => cursors.after(name, last),
     );
   }
@@ -267,6 +267,15 @@ export class Handoffs {
   }
 
   // ---- what the page shows ---------------------------------------------------------------------------------------------
+
+  /** Without asking the browser. Of a session on another host: as it was seconds ago. */
+  #listedPage(row: HandoffRow & { readonly pageUrl?: string }): Pick<Handoff, 'pageOrigin'> {
+    if (!isOpen(row)) return {};
+    const shown = this.#parts.lives.get(row.sessionId)?.browser.changedPage;
+    if (row.pageId !== undefined && row.pageId !== shown?.targetId) return {};
+    const url = URL.parse(shown?.url ?? row.pageUrl ?? '');
+    return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
+  }
 
   /** Without query and fragment, which may contain what the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {

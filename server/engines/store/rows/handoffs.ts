@@ -73,8 +73,8 @@ export interface HandoffRows {
   /** For the live view and for CDP clients, whose session is known. */
   openOf(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
-  /** Newest first. */
-  list(application: ApplicationId, filter: HandoffFilter): Promise<HandoffRow[]>;
+  /** Newest first, each with the address that its session has shown last, as far as that is kept. */
+  list(application: ApplicationId, filter: HandoffFilter): Promise<Array<HandoffRow & { readonly pageUrl?: string }>>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
   /** Of those in which somebody had control during this time. Oldest first, at most a hundred. */

@@ -18,12 +18,17 @@ export const handoffs = (db: Db): HandoffRows => {
     byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
-      let query = all.where('applicationId', '=', application);
-      if (before) query = query.where('id', '<', before);
-      if (status) query = query.where('status', '=', status);
-      if (session) query = query.where('sessionId', '=', session);
-      if (key) query = query.where('keyId', '=', key);
-      return (await query.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
+      let query = db
+        .selectFrom('handoffs')
+        .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
+        .selectAll('handoffs')
+        .select('sessions.pageUrl')
+        .where('handoffs.applicationId', '=', application);
+      if (before) query = query.where('handoffs.id', '<', before);
+      if (status) query = query.where('handoffs.status', '=', status);
+      if (session) query = query.where('handoffs.sessionId', '=', session);
+      if (key) query = query.where('handoffs.keyId', '=', key);
+      return (await query.orderBy('handoffs.id', 'desc').limit(limit).execute()).map(withoutNulls);
     },
 
     ofSession: async (application, session) => {
