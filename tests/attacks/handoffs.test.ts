@@ -67,6 +67,9 @@ const pages = await openPages({
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end('<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>');
   },
+  '/ask': `<!doctype html><meta charset="utf-8"><title>Ask</title><style>body{margin:0}button{position:absolute;left:0;top:0;width:300px;height:200px}</style>
+    <button onclick="globalThis.answer = prompt('Is ' + typed + ' right?', typed)">ask</button>
+    <script>globalThis.typed = decodeURIComponent('${encodeURIComponent(SECRET)}')</script>`,
   '/beacon': (request, response) =>
     void response.writeHead(200, { 'x-echo': String(request.headers['x-said'] ?? '') }).end('ok'),
 });
@@ -351,6 +354,74 @@ test('a session that is not recorded is black for others too, and an intercepted
   await withLease(server, claimed, 'complete', { outcome: 'failed' });
   await Promise.all(calls);
   for (const one of [viewer, other]) await one.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text', async () => {
+  const { id, connectUrl, browser, page } = await onOtpPage();
+  await page.goto(`${pages.url}/ask`);
+  const asked: string[] = [];
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  await client.send('Page.enable', {}, channel);
+  const dialogs = () => client.events.filter(({ method }) => method?.startsWith('Page.javascriptDialog'));
+  const claims = async () => {
+    const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
+    const viewer = await LiveViewer.open(claimed.liveViewUrl);
+    // A page with a dialog sends no picture.
+    await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.page !== '');
+    return { claimed, viewer };
+  };
+  const asksPerson = (viewer: LiveViewer) =>
+    eventually('the dialog', () => viewer.last('page')?.dialog?.message.includes(SECRET));
+
+  // One that the person answers is never told.
+  const first = await claims();
+  first.viewer.click(100, 100);
+  await asksPerson(first.viewer);
+  first.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
+  await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
+  await withLease(server, first.claimed, 'complete', { outcome: 'completed' });
+  await client.event('Berth.handoffComplete');
+  await client.send('Page.getFrameTree', {}, channel);
+  assert.deepEqual(dialogs(), []);
+  await first.viewer.close();
+
+  // One that the person leaves open is told when they are done; the agent answers it, and its page goes on.
+  page.on('dialog', dialog => {
+    asked.push(dialog.type(), dialog.message(), dialog.defaultValue());
+    void dialog.accept('yes');
+  });
+  const second = await claims();
+  second.viewer.click(100, 100);
+  await asksPerson(second.viewer);
+  await client.send('Page.getFrameTree', {}, channel);
+  assert.deepEqual(dialogs(), []);
+  await withLease(server, second.claimed, 'complete', { outcome: 'completed' });
+  const told = await client.event('Page.javascriptDialogOpening');
+  assert.equal(told.sessionId, channel);
+  const { type, message, defaultPrompt, url } = Object(told.params);
+  assert.deepEqual([type, message, defaultPrompt, url], ['prompt', '', '', `${pages.url}/ask`]);
+  assert.equal(await page.evaluate('answer'), 'yes');
+  assert.deepEqual(asked, ['prompt', '', '']);
+  await second.viewer.close();
+
+  // One that was open before is told to be closed, without what the person answered.
+  page.removeAllListeners('dialog');
+  page.on('dialog', () => {});
+  await eventually('the end of the dialog', () => dialogs().length === 2);
+  const before = dialogs().length;
+  void page.evaluate("void setTimeout(() => document.querySelector('button').click())");
+  await eventually('the dialog', () => dialogs().length > before);
+  const third = await claims();
+  third.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
+  await eventually('the end of the dialog', () => dialogs().length > before + 1);
+  const closed = dialogs().at(-1);
+  assert.deepEqual([closed?.method, closed?.params?.userInput], ['Page.javascriptDialogClosed', '']);
+  await withLease(server, third.claimed, 'complete', { outcome: 'completed' });
+  await third.viewer.close();
+  await client.close();
   await browser.close();
   await server.release(id);
 });

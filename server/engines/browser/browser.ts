@@ -73,6 +73,8 @@ export interface BrowserClient {
   isBackpressured(drained: () => void): boolean;
   /** Sends the client an event of ours. */
   announce(method: string, params: JsonObject): void;
+  /** Sends the events that its policy has kept from it. */
+  tellKept(): void;
   /** Bytes of messages that are buffered here, in both directions. */
   readonly bufferedBytes: number;
   close(): Promise<void>;
@@ -388,6 +390,7 @@ export class Browser implements Closeable {
     return {
       receive: message => client.receive(message),
       announce: (method, params) => client.announce(method, params),
+      tellKept: () => client.tellKept(),
       get bufferedBytes() {
         return client.bufferedBytes;
       },

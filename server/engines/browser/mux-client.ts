@@ -10,6 +10,7 @@ import type { ReadMessage } from './envelope-job.ts';
 import type { Holds } from './holds.ts';
 import {
   answerId,
+  channelOf,
   encode,
   INVALID_REQUEST,
   type Incoming,
@@ -72,6 +73,8 @@ export interface Policy {
   onEvent?(event: Buffer): void;
   /** What the client gets of an event at the moment. Undefined: nothing. The result ends with the same channel. */
   filterEvent?(event: Buffer): Buffer | undefined;
+  /** Events that were kept from the client, as it gets them now. */
+  takeKept?(): readonly Buffer[];
 }
 
 export interface ClientListener {
@@ -231,6 +234,15 @@ export class MuxClient implements ChannelOwner {
     if (channel.answerTaps) this.#tapAnswer(channel, id, message);
     if (onAnswer) void this.#transformAnswer(channel, id, message, onAnswer);
     else this.#deliver(channel, message, undefined);
+  }
+
+  /** Sends what was kept from the client, on channels that are still open. */
+  tellKept(): void {
+    for (const event of this.#policy.takeKept?.() ?? []) {
+      const channel = this.#channels.get(channelOf(event) ?? '');
+      if (channel) this.#deliver(channel, event, channel.targetId);
+    }
+    this.#listener.rest();
   }
 
   /** Sends an event of ours on every channel, because clients listen on the one that they opened. */

@@ -113,8 +113,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
       return overrides(method) ? override(command, overridden) : client.judge(command);
     return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };
   };
-  const { watched, filterEvent } = client;
-  return { watched, isWatched: () => true, judge, ...(filterEvent ? { filterEvent } : {}) };
+  return { ...client, isWatched: () => true, judge };
 }
 
 /** The front end looks for a file on every site that names a workspace folder on this machine. */

@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 const HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
 const HEAD_BYTES = 128;
 /** A longer event whose request would have to be cleared is not sent. */
-const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
+export const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
 
 /** Events of other domains mirror the content of pages, or nobody knows whether they do. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
@@ -20,7 +20,7 @@ const SHOWN: ReadonlySet<string> = new Set([
 ]);
 const HIDDEN: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
-  ...['Page.screencastFrame', 'Page.javascriptDialogOpening', 'Page.javascriptDialogClosed'],
+  'Page.screencastFrame',
 ]);
 /** Events of which a part is cleared. */
 const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {

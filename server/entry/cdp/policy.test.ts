@@ -204,11 +204,15 @@ test('in a masked hand-off nothing of a request or a response is changed, and th
     requestId: 'r',
     request: { url: 'https://a.example', headers: {} },
   });
-  const hidden = [
-    'Unknown.event',
-    'Page.javascriptDialogOpening',
-    'Network.responseReceivedExtraInfo',
-    'Network.unknown',
-  ];
+  const dialog = (text: string) => ({ url: 'https://a.example/', type: 'prompt', message: text, defaultPrompt: text });
+  assert.equal(event('Page.javascriptDialogOpening', dialog('typed')), undefined);
+  const untold = masked.takeKept?.().map(one => JSON.parse(one.toString()).params);
+  assert.deepEqual(untold, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
+  const closed = { result: true, userInput: 'typed' };
+  assert.deepEqual(event('Page.javascriptDialogClosed', closed), { result: true, userInput: '' }, 'one from before');
+  event('Page.javascriptDialogOpening', dialog('typed'));
+  assert.equal(event('Page.javascriptDialogClosed', closed), undefined, 'one that the client does not know');
+  assert.deepEqual(masked.takeKept?.(), []);
+  const hidden = ['Unknown.event', 'Network.responseReceivedExtraInfo', 'Network.unknown'];
   for (const method of hidden) assert.equal(event(method, { message: 'typed' }), undefined, method);
 });

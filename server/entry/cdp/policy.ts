@@ -7,6 +7,7 @@ import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/br
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { CONTINUES, mayWait, TITLED, unchangedRequest, waits } from './held-commands.ts';
+import { isOfDialog, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
 import { TraceStreams } from './trace-streams.ts';
 
@@ -105,8 +106,13 @@ export function clientPolicy(parts: PolicyParts): Policy {
     lease?.control && waits(command, lease.control)
       ? afterControl(lease.judgeInput(command.method), () => judgeAlone(command))
       : ((lease?.control?.masks ? judgeMasked(command) : undefined) ?? judgeAlone(command));
-  const filterEvent = (event: Buffer): Buffer | undefined => (lease?.control?.masks ? shownEvent(event) : event);
-  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent };
+  const dialogs = new MaskedDialogs();
+  const filterEvent = (event: Buffer): Buffer | undefined => {
+    if (!lease?.control?.masks) return event;
+    return isOfDialog(event) ? dialogs.shown(event) : shownEvent(event);
+  };
+  const takeKept = (): readonly Buffer[] => dialogs.take();
+  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent, takeKept };
 }
 
 /** Passes in a masked hand-off, but not as it is. */

@@ -117,11 +117,24 @@ export class Relay implements AttachedClient {
     if (!client) return this.disconnect(PAGE_GONE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
-    const told = this.#parts.lease?.onNotice(({ method, params }) => this.#client?.announce(method, params));
-    socket.once('close', () => told?.close());
+    this.#follow(this.#parts.lease);
     for (const message of this.#early.splice(0)) client.receive(message);
     this.#earlyBytes = 0;
     socket.resume();
+  }
+
+  /** Tells the client of hand-offs, and of what was kept from it in a masked one. */
+  #follow(lease: Lease | undefined): void {
+    if (!lease) return;
+    const following = [
+      lease.onNotice(({ method, params }) => this.#client?.announce(method, params)),
+      lease.onChange(() => {
+        if (!lease.control?.masks) this.#client?.tellKept();
+      }),
+    ];
+    this.#parts.socket.once('close', () => {
+      for (const each of following) each.close();
+    });
   }
 
   async disconnect(close: ClientClose): Promise<void> {

@@ -1,0 +1,47 @@
+// Dialogs of pages in a masked hand-off. A client is not told of one that opens meanwhile, for its text may repeat what a person typed.
+// A page with an open dialog answers nothing, so the client is told of it when the hand-off ends and it is still open, without its text.
+import { boundedText, parseJson } from '../../kit/foreign.ts';
+import { isObject, type JsonObject, textAt } from '../../kit/json.ts';
+import { CLEARED_BYTES_MAX } from './masked-events.ts';
+
+const HEAD = '{"method":"Page.javascriptDialog';
+const OPENING = 'Page.javascriptDialogOpening';
+const URL_CHARS_MAX = 2_000;
+
+export const isOfDialog = (event: Buffer): boolean => event.toString('latin1', 0, HEAD.length) === HEAD;
+
+export class MaskedDialogs {
+  /** By channel. A page shows one dialog at a time. */
+  readonly #untold = new Map<string, Buffer>();
+
+  /** What the client gets of an event of a dialog. It learns that one is closed that it knew of. */
+  shown(event: Buffer): Buffer | undefined {
+    const message = event.length > CLEARED_BYTES_MAX ? undefined : parseJson(event);
+    if (!isObject(message) || !isObject(message.params)) return undefined;
+    const { method, params } = message;
+    const channel = textAt(message, 'sessionId') ?? '';
+    if (method === OPENING) {
+      this.#untold.set(channel, encoded(message, withoutText(params)));
+      return undefined;
+    }
+    if (this.#untold.delete(channel)) return undefined;
+    return encoded(message, { ...params, userInput: '' });
+  }
+
+  /** Those that are still open. */
+  take(): readonly Buffer[] {
+    const untold = [...this.#untold.values()];
+    this.#untold.clear();
+    return untold;
+  }
+}
+
+const withoutText = ({ url, frameId, type, hasBrowserHandler }: JsonObject): JsonObject => ({
+  url: typeof url === 'string' ? boundedText(url, URL_CHARS_MAX) : '',
+  ...(frameId === undefined ? {} : { frameId }),
+  ...{ type: type ?? 'alert', hasBrowserHandler: hasBrowserHandler === true, message: '', defaultPrompt: '' },
+});
+
+/** The channel stays the last member. */
+const encoded = (message: JsonObject, params: JsonObject): Buffer =>
+  Buffer.from(JSON.stringify({ ...message, params }));
