@@ -1,5 +1,6 @@
 // Hand-offs: a person gets control of a session for a while, under a lease with a fence.
 import { type Static, Type } from 'typebox';
+import { EndUser } from './actions.ts';
 import { AnyObject, PageQuery, Page as PageSchema, Time, Uuid, Warning } from './common.ts';
 
 export const INSTRUCTIONS_MAX = 1_000;
@@ -67,13 +68,21 @@ export const HandoffTerms = Type.Object(
       'Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.',
     ),
     claimableBy: Type.Optional(
-      Type.Array(Type.Enum(['members', 'link']), {
-        minItems: 1,
-        maxItems: 1,
-        default: ['members'],
-        description:
-          '`members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.',
-      }),
+      Type.Union(
+        [
+          Type.Array(Type.Enum(['members', 'link']), {
+            minItems: 1,
+            maxItems: 1,
+            description:
+              '`members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.',
+          }),
+          Type.Object(
+            { endUser: EndUser },
+            { additionalProperties: false, description: 'This end user, on the page that the answer names.' },
+          ),
+        ],
+        { default: ['members'], description: 'Who can claim it.' },
+      ),
     ),
     pageId: Type.Optional(
       Type.String({ minLength: 1, maxLength: 64, description: 'The page that is shown first: a CDP target id.' }),
@@ -120,11 +129,11 @@ export type RequestHandoff = Static<typeof RequestHandoff>;
 
 const Who = Type.Object(
   {
-    kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'viewer'], {
+    kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'consumer', 'viewer'], {
       description:
         '`client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.',
     }),
-    id: Type.Optional(Type.String({ description: 'Id of the agent key or account.' })),
+    id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
   },
   { description: 'A program or a person.' },
 );
@@ -141,7 +150,10 @@ export const Handoff = Type.Object(
     status: Status,
     instructions: Type.String({ description: 'What the person is asked to do. Empty if a viewer took control.' }),
     reason: Reason,
-    claimableBy: Type.Array(Type.String(), { description: 'Who may claim it.' }),
+    claimableBy: Type.Array(Type.String(), {
+      description: 'Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control.',
+    }),
+    consumerId: Type.Optional(Type.String({ description: 'Of `end_user`: id of the consumer whom it names.' })),
     record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD }),
     pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
     allowedOrigins: Type.Optional(
@@ -162,7 +174,7 @@ export const Handoff = Type.Object(
     claimUrl: Type.Optional(
       Type.String({
         description:
-          'Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once.',
+          'Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none.',
       }),
     ),
     applicationName: Type.Optional(Type.String({ description: 'To people who read one: name of the application.' })),

@@ -14,6 +14,7 @@ import { CONFIG_OPERATIONS } from './operations/config.ts';
 import { CONFIGURED_OPERATIONS } from './operations/configured-operations.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
 import { CONSUMER_DATA_OPERATIONS } from './operations/consumer-data.ts';
+import { CONSUMER_HANDOFF_OPERATIONS } from './operations/consumer-handoffs.ts';
 import { CONSUMER_OPERATIONS } from './operations/consumers.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
 import { CREDIT_OPERATIONS } from './operations/credits.ts';
@@ -70,6 +71,7 @@ export const OPERATIONS = {
   ...IDENTITY_OPERATIONS,
   ...CONSUMER_OPERATIONS,
   ...CONSUMER_DATA_OPERATIONS,
+  ...CONSUMER_HANDOFF_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
@@ -145,7 +147,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).forOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  const isPassedOn = id in OWNED || PLACED.has(id) || NAMES_SESSION.has(id) || credential === 'connect';
+  const isPassedOn = id in OWNED || PLACED.has(id) || id in NAMED || credential === 'connect';
   if (isPassedOn) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
@@ -181,8 +183,13 @@ export const OWNED: {
   cancelHandoff: 'handoff',
 };
 
-/** Operations that may name a session in their body, whose host then answers. */
-export const NAMES_SESSION: ReadonlySet<OperationId> = new Set(['requestHandoff', 'invokeOperation']);
+/** Operations that may name a session or a hand-off in their body, whose host then answers. */
+export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
+  requestHandoff: 'session',
+  invokeOperation: 'session',
+  readConsumerHandoff: 'handoff',
+  claimConsumerHandoff: 'handoff',
+};
 
 /** Operations that start a browser, so that a host with a free slot answers them. */
 export const PLACED: ReadonlySet<OperationId> = new Set([

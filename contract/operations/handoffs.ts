@@ -33,7 +33,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'Request a hand-off',
     description:
-      'Asks for a person to take control of a running session. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.',
+      'Asks for a person to take control of a running session: a member, who has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.',
     credential: 'agentKeyOrAccount',
     scopes: ['handoffs:write'],
     isWrite: true,

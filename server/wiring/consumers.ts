@@ -2,9 +2,11 @@
 import type { Decisions } from '../domain/actions/decisions.ts';
 import type { Catalogue } from '../domain/configured-operations/callable.ts';
 import { ConsumerActions } from '../domain/consumers/consumer-actions.ts';
+import { ConsumerHandoffs } from '../domain/consumers/consumer-handoffs.ts';
 import { ConsumerExport } from '../domain/consumers/export.ts';
 import { type ConsumerServices, openConsumers as open } from '../domain/consumers/open-consumers.ts';
 import { ConsumerReceipts } from '../domain/consumers/receipts.ts';
+import type { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { Mail } from '../domain/people/email-codes.ts';
@@ -52,13 +54,14 @@ export const openConsumers = (
     vault,
   });
 
-/** What consumers do with Actions and receipts, which are opened after their family. */
+/** What consumers do with Actions, receipts and hand-offs, which are opened after their family. */
 export function openConsumerActions(
   { clock }: Runtime,
   { store, secret, audit }: Foundation,
   deps: {
     readonly decisions: Decisions;
     readonly catalogue: Pick<Catalogue, 'exact'>;
+    readonly handoffs: Handoffs;
     readonly consumers: ConsumerServices;
   },
 ) {
@@ -66,6 +69,7 @@ export function openConsumerActions(
   const cursors = new Cursors(secret, clock);
   const actions = new ConsumerActions({ store, decisions: deps.decisions, clock, cursors });
   const receipts = new ConsumerReceipts({ store, catalogue: deps.catalogue, cursors });
-  const exports = new ConsumerExport({ profiles, own, sessions, memory, actions, receipts, audit });
-  return { actions, receipts, exports };
+  const handoffs = new ConsumerHandoffs({ store, handoffs: deps.handoffs, cursors, clock });
+  const exports = new ConsumerExport({ profiles, own, sessions, memory, actions, receipts, handoffs, audit });
+  return { actions, receipts, handoffs, exports };
 }

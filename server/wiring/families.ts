@@ -88,7 +88,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
       ...{ lives, limits: admission.limits, downloads },
       downloaded: (download, frame) => void live.service.offer(download, frame),
     }),
-    handoffs: openHandoffs(runtime, foundation, { applications, admission, live: live.service, lives }),
+    handoffs: await openHandoffs(runtime, foundation, { applications, admission, live: live.service, lives }),
     events: await openEvents(runtime, foundation),
     webhooks: await openWebhooks(runtime, foundation, applications),
     audit: openAudit(runtime, foundation, applications),

@@ -1,6 +1,7 @@
 // The wiring of hand-offs: who may ask for a person, and what becomes of hand-offs whose session has ended.
 import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
+import { withdrawFromConsumers } from '../domain/handoffs/consumers-gone.ts';
 import { FollowedHandoffs } from '../domain/handoffs/following.ts';
 import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
@@ -15,6 +16,9 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const EXPIRE_EVERY_MS = 5_000;
+const WITHDRAW_TASK = 'withdraw_handoffs';
+/** Run at once when a session of a consumer ends. This is for notices that were missed. */
+const WITHDRAW_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AT_ONCE = 10_000;
 const DAY_MS = 24 * 3_600_000;
@@ -26,7 +30,11 @@ export interface HandoffDeps {
   readonly lives: LiveSessions;
 }
 
-export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foundation, deps: HandoffDeps) {
+export async function openHandoffs(
+  { clock }: Runtime,
+  { store, config, secret, prompt }: Foundation,
+  deps: HandoffDeps,
+) {
   const { applications, live, lives } = deps;
   const { limits } = deps.admission;
   const leaseOf: LiveView['leaseOf'] = session => live.leaseOf(session);
@@ -49,6 +57,17 @@ export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foun
     cursors: new Cursors(secret, clock),
   });
   const expire = async () => ({ ended: await store.handoffs.endOfEndedSessions(clock.now()) });
+  let isPrompted = false;
+  const promptWithdrawing = (): void => {
+    if (isPrompted) return;
+    isPrompted = true;
+    prompt(WITHDRAW_TASK);
+  };
+  const withdraw = async () => {
+    isPrompted = false;
+    return { withdrawn: await withdrawFromConsumers({ store, leaseOf }) };
+  };
+  const listening = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
   const forget = async () => ({
     removed: await store.handoffs.forget(plus(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_AT_ONCE),
   });
@@ -59,7 +78,9 @@ export function openHandoffs({ clock }: Runtime, { store, config, secret }: Foun
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
       { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, run: expire },
+      { name: WITHDRAW_TASK, everyMs: WITHDRAW_EVERY_MS, run: withdraw },
       { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
     ],
+    close: () => listening.close(),
   };
 }

@@ -141,6 +141,7 @@ const consumersOf = (
   consumers: families.consumers.service,
   ofConsumers: openConsumerActions(runtime, foundation, {
     ...{ decisions: actions.decisions, consumers: families.consumers.service },
+    handoffs: families.handoffs.service,
     catalogue: families.configuredOperations.catalogue,
   }),
 });

@@ -60,7 +60,7 @@ export interface InvocationsDeps {
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
   readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
   readonly typedPage: PageTypingParts['pageOf'];
-  readonly handoffs: Pick<ReturnType<typeof openHandoffs>, 'requests' | 'following'>;
+  readonly handoffs: Pick<Awaited<ReturnType<typeof openHandoffs>>, 'requests' | 'following'>;
   readonly memory: AgentMemory;
 }
 

@@ -14,7 +14,7 @@ import { offeredBy } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
   readonly driving: Driving;
-  readonly handoffs: ReturnType<typeof openHandoffs>;
+  readonly handoffs: Awaited<ReturnType<typeof openHandoffs>>;
   readonly invocations: Invocations;
   readonly actions: AgentActions;
 }

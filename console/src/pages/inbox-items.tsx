@@ -145,7 +145,9 @@ export const HandoffLine = ({
       ? `${holder ?? 'A person'} has control of `
       : handoff.claimableBy.includes('members')
         ? 'Waits for a developer, for '
-        : 'Waits for who has the link, for '}
+        : handoff.claimableBy.includes('end_user')
+          ? 'Waits for an end user, for '
+          : 'Waits for who has the link, for '}
     <SessionLink app={app} id={handoff.sessionId} />.
   </Line>
 );

@@ -172,5 +172,5 @@ const PastHandoff = ({
 function helpedBy({ holder, status }: Handoff, people: Names): string {
   if (!holder) return status === 'cancelled' ? 'before anybody came' : 'Nobody came';
   if (holder.kind === 'account') return `by ${people.get(holder.id ?? '') ?? 'a former member'}`;
-  return 'by who had the link';
+  return holder.kind === 'consumer' ? 'by an end user' : 'by who had the link';
 }

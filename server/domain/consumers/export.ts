@@ -5,6 +5,7 @@ import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
 import type { ConsumerActions } from './consumer-actions.ts';
+import type { ConsumerHandoffs } from './consumer-handoffs.ts';
 import type { ConsumerSessions } from './consumer-sessions.ts';
 import type { Memory } from './memory.ts';
 import type { OwnConsumer } from './own-consumer.ts';
@@ -23,6 +24,7 @@ export interface ExportParts {
   readonly memory: Pick<Memory, 'list' | 'get' | 'consents'>;
   readonly actions: Pick<ConsumerActions, 'list'>;
   readonly receipts: Pick<ConsumerReceipts, 'list' | 'read'>;
+  readonly handoffs: Pick<ConsumerHandoffs, 'list'>;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -40,7 +42,7 @@ export class ConsumerExport {
   }
 
   async *#files(caller: ConsumerCaller): AsyncGenerator<ExportedFile> {
-    const { profiles, own, sessions, memory, actions, receipts } = this.#parts;
+    const { profiles, own, sessions, memory, actions, receipts, handoffs } = this.#parts;
     yield json('profile', await profiles.read(caller));
     yield json('passkeys', await own.listPasskeys(caller));
     yield json('sessions', await sessions.list(caller));
@@ -50,6 +52,7 @@ export class ConsumerExport {
       if (item) yield json(`memory/${key}`, item);
     }
     for await (const action of all(page => actions.list(caller, page))) yield json(`actions/${action.jobId}`, action);
+    for await (const one of all(page => handoffs.list(caller, page))) yield json(`handoffs/${one.id}`, one);
     for await (const { id } of all(page => receipts.list(caller, page))) {
       const { receipt, ...about } = await receipts.read(caller, id);
       yield json(`receipts/${id}`, about);

@@ -11,7 +11,7 @@ import type {
   RequestHandoff,
 } from '../../../contract/handoffs.ts';
 import { hasRight, isAtLeast } from '../../../contract/roles.ts';
-import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { HandoffRow, ListedHandoff } from '../../engines/store/rows/handoffs.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type ApplicationId, type HandoffId, isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
@@ -96,7 +96,7 @@ export class Handoffs {
     return pageOf(
       rows,
       limit,
-      row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.#listedPage(row)) }),
+      row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.listedPage(row)) }),
       last => cursors.after(name, last),
     );
   }
@@ -116,10 +116,14 @@ export class Handoffs {
 
   async claim(shown: Shown, appId: string, id: string): Promise<Opened<ClaimedHandoff>> {
     const { row, browser, claimer } = await this.#claimable(shown, appId, id);
-    const lease = this.#leaseOf(row);
-    const { row: claimed, token } = await lease.claim(row.id, claimer);
+    return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
+  }
+
+  /** Whoever the claimer is was verified. */
+  async claimFor(row: HandoffRow, claimer: Claimer): Promise<ClaimedHandoff> {
+    const { row: claimed, token } = await this.#leaseOf(row).claim(row.id, claimer);
     const session = await this.#parts.store.sessions.byId(row.sessionId);
-    const value: ClaimedHandoff = {
+    return {
       handoffId: row.id,
       leaseToken: token.reveal(),
       fence: claimed.fence,
@@ -128,7 +132,6 @@ export class Handoffs {
       instructions: claimed.instructions,
       ...(claimed.allowedOrigins ? { allowedOrigins: [...claimed.allowedOrigins] } : {}),
     };
-    return { value, ...(browser ? { browser } : {}) };
   }
 
   async renew(shown: Shown, appId: string, id: string): Promise<Handoff> {
@@ -259,17 +262,19 @@ export class Handoffs {
   /** What a person is shown before they take control: whose session it is, and where it stands. */
   async #about(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
+    return { ...(application ? { applicationName: application.name } : {}), ...(await this.shownPage(row)) };
+  }
+
+  /** Where an open one stands now. */
+  async shownPage(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
     const url = isOpen(row) ? await this.#pageOf(row) : undefined;
-    return {
-      ...(application ? { applicationName: application.name } : {}),
-      ...(url ? { pageOrigin: url.origin } : {}),
-    };
+    return url ? { pageOrigin: url.origin } : {};
   }
 
   // ---- what the page shows ---------------------------------------------------------------------------------------------
 
-  /** Without asking the browser. Of a session on another host: as it was seconds ago. */
-  #listedPage(row: HandoffRow & { readonly pageUrl?: string }): Pick<Handoff, 'pageOrigin'> {
+  /** The same without asking the browser. Of a session on another host: as it was seconds ago. */
+  listedPage(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};
     const shown = this.#parts.lives.get(row.sessionId)?.browser.changedPage;
     if (row.pageId !== undefined && row.pageId !== shown?.targetId) return {};
@@ -314,7 +319,10 @@ const requesterOf = (caller: AgentCaller | AccountCaller): Requester =>
       };
 
 const holderSource = ({ holderKind, holderId }: HandoffRow, { source }: Shown) => ({
-  actor: holderKind === 'account' && holderId ? ({ kind: 'account', id: holderId } as const) : ANONYMOUS.actor,
+  actor:
+    (holderKind === 'account' || holderKind === 'consumer') && holderId
+      ? ({ kind: holderKind, id: holderId } as const)
+      : ANONYMOUS.actor,
   ...source,
 });
 
@@ -333,10 +341,12 @@ const onlyPeople = (): Error =>
     details: { expected: 'human_session' },
   });
 
-const notForMembers = ({ id }: HandoffRow): Error =>
-  fault('permission_denied', `Hand-off ${id} can be claimed only by who has its link.`, {
-    advice: 'Open the link that the agent got.',
-  });
+const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
+  claimableBy === 'end_user'
+    ? fault('permission_denied', `Hand-off ${id} can be claimed only by the end user whom it names.`)
+    : fault('permission_denied', `Hand-off ${id} can be claimed only by who has its link.`, {
+        advice: 'Open the link that the agent got.',
+      });
 
 const otherBrowser = ({ id }: HandoffRow): Error =>
   fault('already_claimed', 'The link was opened in another browser, and works only there.', {

@@ -85,7 +85,7 @@ export class LeaseChanges {
   async returned(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;
-    const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, fence: fence + 1 };
+    const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 };
     const change = isLate ? { ...lease, ...ended('expired', now) } : { ...lease, status: 'requested' as const };
     const row = await within.handoffs.change(open.id, change);
     if (!row) throw notFound('Hand-off', open.id);
@@ -108,5 +108,5 @@ export const isHeld = (open: HandoffRow | undefined, id: HandoffId, fence: numbe
 
 /** What changes in a hand-off at its end. */
 export const ended = (status: HandoffRow['status'], endedAt: Date) => ({
-  ...{ status, endedAt, leaseHash: null, leaseExpiresAt: null, claimHash: null, holder: null },
+  ...{ status, endedAt, leaseHash: null, leaseExpiresAt: null, claimHash: null, holder: null, holderSession: null },
 });

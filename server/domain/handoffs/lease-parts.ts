@@ -2,7 +2,7 @@
 import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { ApplicationId, ConsumerSessionId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -29,8 +29,10 @@ export interface LeasedSession {
 
 /** Who claims a hand-off, verified by the caller. */
 export interface Claimer {
-  readonly kind: 'account' | 'link';
+  readonly kind: 'account' | 'link' | 'consumer';
   readonly id?: string;
+  /** Of a consumer: the lease ends with this session. */
+  readonly session?: ConsumerSessionId;
   readonly source: AuditSource;
 }
 

@@ -157,7 +157,8 @@ export class Lease {
         const now = this.#parts.clock.now();
         const claimed = await within.handoffs.change(id, {
           ...{ status: 'claimed', fence: fence + 1, holder: randomUUID(), holderKind: claimer.kind },
-          ...{ holderId: claimer.id ?? null, leaseHash: token.hash, claimedAt: now },
+          ...{ holderId: claimer.id ?? null, holderSession: claimer.session ?? null, leaseHash: token.hash },
+          claimedAt: now,
           leaseExpiresAt: plus(now, 1000 * open.leaseSeconds),
         });
         if (!claimed) throw notFound('Hand-off', id);
@@ -218,6 +219,11 @@ export class Lease {
     const actor = viewerOf(this.open);
     await this.#inputSent();
     await this.#return(fence, actor, source);
+  }
+
+  /** The person in control may not have it any more; the hand-off waits for them again. */
+  async takeBack(fence: number): Promise<void> {
+    await this.#return(fence, CLOCK, BY_CLOCK);
   }
 
   // ---- ends ------------------------------------------------------------------------------------------------------------

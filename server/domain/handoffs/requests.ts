@@ -1,6 +1,7 @@
 // Requests of hand-offs, whoever sends them: over the API, over CDP, or by an operation. Checks what a schema cannot, cuts the time
 // at the end of the session, and asks the lease of the session.
 import type { Warning } from '../../../contract/common.ts';
+import { OPEN_HANDOFFS_PER_CONSUMER_MAX } from '../../../contract/consumer-handoffs.ts';
 import {
   type Handoff,
   type HandoffTerms,
@@ -13,7 +14,7 @@ import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import { type ApplicationId, type HandoffId, type KeyId, newId, type SessionId } from '../../kit/ids.ts';
+import { type ApplicationId, type ConsumerId, type HandoffId, type KeyId, newId, type SessionId } from '../../kit/ids.ts';
 import type { AuditSource } from '../audit/audit.ts';
 import { invalidRequest, limitReached, scopeMissing, sessionNotRunning } from '../faults.ts';
 import { mint } from '../identity/credentials.ts';
@@ -21,7 +22,7 @@ import { isExclusive, sessionExclusive } from '../sessions/exclusive.ts';
 import { requireSession } from '../sessions/session.ts';
 import { handoffExists } from './faults.ts';
 import type { Lease } from './lease.ts';
-import { handoffPage, handoffView } from './view.ts';
+import { consumerHandoffPage, handoffPage, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
 
@@ -35,7 +36,7 @@ export interface Requester {
 }
 
 export interface RequestsParts {
-  readonly store: Pick<Store, 'sessions' | 'handoffs' | 'keys'>;
+  readonly store: Pick<Store, 'sessions' | 'handoffs' | 'keys' | 'consumers'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
   /** Prolongs the session up to this time, as far as its limits allow. Returns its new end. */
   readonly extend: (row: SessionRow, until: Date) => Promise<Date>;
@@ -64,10 +65,10 @@ export class HandoffRequests {
     by: Requester,
     id?: HandoffId,
   ): Promise<Handoff> {
-    const { session, lease, origins } = await this.#checked(application, sessionId, terms);
+    const { session, lease, origins, consumerId } = await this.#checked(application, sessionId, terms);
     const now = this.#parts.clock.now();
     const { expiresAt, warnings } = await this.#expiryOf(session, terms, now);
-    const claimableBy = terms.claimableBy?.[0] ?? 'members';
+    const claimableBy = claimersIn(terms);
     const secret = claimableBy === 'link' ? mint('handoff_claim') : undefined;
     const row: HandoffRow = {
       ...{ id: id ?? newId<HandoffId>(now), applicationId: application, sessionId: session.id, status: 'requested' },
@@ -80,10 +81,11 @@ export class HandoffRequests {
       ...(terms.callbackEvent === undefined ? {} : { callbackEvent: terms.callbackEvent }),
       ...(origins ? { allowedOrigins: origins } : {}),
       ...(secret ? { claimHash: secret.hash } : {}),
+      ...(consumerId === undefined ? {} : { consumerId }),
     };
     const asked = await lease.request(row, by.source, by.actor);
-    const view = handoffView(asked, warnings);
-    return secret ? { ...view, claimUrl: this.#claimUrl(asked, secret.text.reveal()) } : view;
+    const claimUrl = this.#claimUrl(asked, secret?.text.reveal());
+    return { ...handoffView(asked, warnings), ...(claimUrl === undefined ? {} : { claimUrl }) };
   }
 
   async #checked(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
@@ -97,12 +99,27 @@ export class HandoffRequests {
     if (terms.record === 'keep') await this.#assertMayKeep(session);
     if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
       throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
-    return { session, lease, origins };
+    const consumerId = await this.#consumerIn(application, terms);
+    return { session, lease, origins, consumerId };
+  }
+
+  async #consumerIn(application: ApplicationId, { claimableBy }: HandoffTerms): Promise<ConsumerId | undefined> {
+    if (claimableBy === undefined || !('endUser' in claimableBy)) return undefined;
+    const { consumers, handoffs } = this.#parts.store;
+    const { providerId, subject } = claimableBy.endUser;
+    const consumer = await consumers.bySubject(application, providerId, subject);
+    if (!consumer)
+      throw invalidRequest([{ path: 'claimableBy.endUser', message: 'does not exist in this application' }]);
+    if ((await handoffs.countOpenOf(consumer.id)) >= OPEN_HANDOFFS_PER_CONSUMER_MAX)
+      throw limitReached('open hand-offs of this end user', OPEN_HANDOFFS_PER_CONSUMER_MAX);
+    return consumer.id;
   }
 
   /** The secret is in the fragment, which browsers send to nobody. */
-  #claimUrl(row: HandoffRow, secret: string): string {
-    return `${handoffPage(this.#parts.publicUrl, row)}#${secret}`;
+  #claimUrl(row: HandoffRow, secret: string | undefined): string | undefined {
+    const { publicUrl } = this.#parts;
+    if (row.claimableBy === 'end_user') return consumerHandoffPage(publicUrl, row);
+    return secret === undefined ? undefined : `${handoffPage(publicUrl, row)}#${secret}`;
   }
 
   async #expiryOf(
@@ -124,6 +141,9 @@ export class HandoffRequests {
     if (!key?.scopes.includes('browsers:files')) throw scopeMissing(['browsers:files']);
   }
 }
+
+const claimersIn = ({ claimableBy = ['members'] }: HandoffTerms): HandoffRow['claimableBy'] =>
+  'endUser' in claimableBy ? 'end_user' : (claimableBy[0] ?? 'members');
 
 function originOf(text: string, index: number): string {
   const url = URL.parse(text);

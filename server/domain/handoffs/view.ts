@@ -12,6 +12,7 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
   instructions: row.instructions,
   reason: row.reason,
   claimableBy: [row.claimableBy],
+  ...(row.consumerId === undefined ? {} : { consumerId: row.consumerId }),
   record: row.record,
   ...(row.pageId === undefined ? {} : { pageId: row.pageId }),
   ...(row.allowedOrigins ? { allowedOrigins: [...row.allowedOrigins] } : {}),
@@ -35,8 +36,15 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
 
 export const isOpen = ({ status }: HandoffRow): boolean => status === 'requested' || status === 'claimed';
 
+interface Place {
+  readonly id: string;
+  readonly applicationId: string;
+}
+
 /** The page on which a member claims it, or who has the secret of its link. */
-export const handoffPage = (
-  publicUrl: string,
-  { id, applicationId }: { readonly id: string; readonly applicationId: string },
-): string => `${publicUrl}/handoffs/${id}?app=${applicationId}`;
+export const handoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
+  `${publicUrl}/handoffs/${id}?app=${applicationId}`;
+
+/** The page on which the consumer claims it whom it names. */
+export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
+  `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

@@ -6,16 +6,20 @@ import { atLocalhost } from './console.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** It shows the live view, which this service serves, in a frame. */
+const HANDOFF = '/consumer/:appId/handoffs/:id';
+const policy = (...more: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    ...more,
+  ].join('; ');
 
 const PAGES: Readonly<Record<string, string>> = {
   '/consumer/signin/:appId/:signIn': 'signin.html',
@@ -25,6 +29,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/consumer/:appId/account': 'home.html',
   '/consumer/:appId/approve/:jobId': 'home.html',
   '/consumer/:appId/consent/:keyId': 'home.html',
+  [HANDOFF]: 'home.html',
 };
 
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {
@@ -33,7 +38,7 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
       if (!files) throw notBuilt('pages of consumers');
       const named = atLocalhost(request);
       if (named) return reply.redirect(named);
-      reply.header('content-security-policy', POLICY);
+      reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());
       return files.send(page, request, reply, false);
     });
   app.get(`${PREFIX}assets/*`, async (request, reply) => {

@@ -273,6 +273,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       actions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
       receipts: { list: unasked, read: unasked },
       exports: { begin: unasked },
+      handoffs: { list: unasked, read: unasked, claim: unasked },
     },
     mcp: {
       tools: { call: unasked, resume: unasked, onlySession: unasked },

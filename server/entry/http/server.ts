@@ -45,6 +45,7 @@ import { type FramersOf, serveConsole } from './console.ts';
 import { serveConsumerCallback } from './consumer-callback.ts';
 import { type ConsumerCookie, consumerCookie } from './consumer-cookie.ts';
 import { type ConsumerDataParts, consumerDataHandlers } from './consumer-data.ts';
+import { type ConsumerHandoffParts, consumerHandoffHandlers } from './consumer-handoffs.ts';
 import { serveConsumerPages } from './consumer-pages.ts';
 import { type ConsumerParts, consumerHandlers } from './consumers.ts';
 import { contextHandlers } from './contexts.ts';
@@ -129,7 +130,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rates: RateLimiter;
   readonly people: People;
   readonly consumers: ConsumerServices;
-  readonly ofConsumers: ConsumerParts & ConsumerDataParts;
+  readonly ofConsumers: ConsumerParts & ConsumerDataParts & ConsumerHandoffParts;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
   readonly actions: ActionVerbs;
@@ -342,6 +343,7 @@ const handlersOf = (
   ...identityHandlers(consumers),
   ...consumerHandlers(consumers, ofConsumers, ofConsumer),
   ...consumerDataHandlers(consumers, ofConsumers),
+  ...consumerHandoffHandlers(ofConsumers),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
   ...configHandlers(documents, consumers.identities),

@@ -1,6 +1,6 @@
 // Requests that another host of the fleet answers: those about something that it has, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { NAMES_SESSION, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
+import { NAMED, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
 import { NOT_HERE_HEADER, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
@@ -55,7 +55,7 @@ export async function passSession(
 
 const downloadOf = (object = ''): readonly ['download', string] => ['download', object.replace(/^download:/, '')];
 
-/** Passes a request on whose body names a session of another host. False if it is to be answered here. */
+/** Passes a request on whose body names a session or a hand-off of another host. False if it is to be answered here. */
 async function passToNamed(
   id: OperationId,
   request: FastifyRequest,
@@ -63,12 +63,13 @@ async function passToNamed(
   caller: Caller | undefined,
   forwarding: Forwarding,
 ): Promise<boolean> {
-  if (!NAMES_SESSION.has(id) || forwarding.isAlone || forwardedFrom(request.raw)) return false;
-  const { sessionId, input } = Object(request.body);
-  const named = sessionId ?? Object(input).sessionId;
+  const kind = NAMED[id];
+  if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return false;
+  const { sessionId, id: handoffId, input } = Object(request.body);
+  const named = kind === 'handoff' ? handoffId : (sessionId ?? Object(input).sessionId);
   if (typeof named !== 'string') return false;
-  const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
-  const owner = await forwarding.elsewhere('session', named, application);
+  const application = caller && caller.kind !== 'account' ? caller.applicationId : undefined;
+  const owner = await forwarding.elsewhere(kind, named, application);
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
   const passed = await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });

@@ -1,5 +1,12 @@
 // Hand-offs: who has control of a session, or is asked to take it. At most one of a session is open.
-import type { ApplicationId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
+import type {
+  ApplicationId,
+  ConsumerId,
+  ConsumerSessionId,
+  HandoffId,
+  KeyId,
+  SessionId,
+} from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 export type HandoffStatus =
@@ -22,7 +29,9 @@ export interface HandoffRow {
   readonly status: HandoffStatus;
   readonly instructions: string;
   readonly reason: 'login' | 'otp' | 'captcha' | 'payment' | 'consent' | 'review' | 'other';
-  readonly claimableBy: 'members' | 'link' | 'viewer';
+  readonly claimableBy: 'members' | 'link' | 'end_user' | 'viewer';
+  /** Whom it names, if it is claimable by an end user. */
+  readonly consumerId?: ConsumerId;
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
   readonly allowedOrigins?: readonly string[];
@@ -42,8 +51,10 @@ export interface HandoffRow {
   readonly claimBrowser?: Buffer;
   /** Identifies the live view of the person in control. */
   readonly holder?: string;
-  readonly holderKind?: 'account' | 'link' | 'viewer';
+  readonly holderKind?: 'account' | 'link' | 'consumer' | 'viewer';
   readonly holderId?: string;
+  /** Of a consumer in control: the session under which it was claimed. */
+  readonly holderSession?: ConsumerSessionId;
   readonly leaseHash?: Buffer;
   readonly leaseExpiresAt?: Date;
   readonly claimedAt?: Date;
@@ -53,10 +64,15 @@ export interface HandoffRow {
   readonly url?: string;
 }
 
+/** `pageUrl`: the address that its session has shown last, as far as that is kept. */
+export type ListedHandoff = HandoffRow & { readonly pageUrl?: string };
+
 /** Null removes a value. */
 export type HandoffChange = Partial<
   Pick<HandoffRow, 'status' | 'fence' | 'claimedAt' | 'endedAt' | 'note' | 'evidence' | 'url' | 'holderKind'> & {
-    readonly [Name in 'claimHash' | 'holder' | 'holderId' | 'leaseHash' | 'leaseExpiresAt']: HandoffRow[Name] | null;
+    readonly [Name in 'claimHash' | 'holder' | 'holderId' | 'holderSession' | 'leaseHash' | 'leaseExpiresAt']:
+      | HandoffRow[Name]
+      | null;
   }
 >;
 
@@ -73,8 +89,13 @@ export interface HandoffRows {
   /** For the live view and for CDP clients, whose session is known. */
   openOf(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
-  /** Newest first, each with the address that its session has shown last, as far as that is kept. */
-  list(application: ApplicationId, filter: HandoffFilter): Promise<Array<HandoffRow & { readonly pageUrl?: string }>>;
+  /** Newest first. */
+  list(application: ApplicationId, filter: HandoffFilter): Promise<ListedHandoff[]>;
+  /** Those that name the consumer. Newest first. */
+  ofConsumer(consumer: ConsumerId, filter: Pick<HandoffFilter, 'limit' | 'before' | 'status'>): Promise<ListedHandoff[]>;
+  countOpenOf(consumer: ConsumerId): Promise<number>;
+  /** Open ones whose consumer is deleted, and claimed ones whose consumer has ended the session under which they were claimed. */
+  withoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
   /** Of those in which somebody had control during this time. Oldest first, at most a hundred. */

@@ -98,6 +98,7 @@ export const consumers = (db: Db): Consumers => {
       const linked = db.updateTable('consumers').set({ linkedTo: to });
       await linked.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
       await db.updateTable('invocations').set({ consumerId: to }).where('consumerId', '=', from).execute();
+      await db.updateTable('handoffs').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.updateTable('consumerPasskeys').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', from).execute();
       await db.deleteFrom('consumerTickets').where('consumerId', '=', from).execute();
@@ -138,6 +139,8 @@ export const consumers = (db: Db): Consumers => {
       const names = await namesOf(application, id);
       if (names.length === 0) return [];
       await erased.execute();
+      // What the consumer wrote to agents. Open ones are cancelled by who has their sessions.
+      await db.updateTable('handoffs').set({ note: null, evidence: null }).where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerConsents').where('consumerId', '=', id).execute();

@@ -1,7 +1,9 @@
 // Hand-offs of sessions. Whoever changes one in a transaction has locked the fence of its session first (controls.ts).
 import { sql } from 'kysely';
+import type { ApplicationId, ConsumerId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { HandoffRow, HandoffRows, HandoffStatus } from '../rows/handoffs.ts';
+import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const BETWEEN_MAX = 100;
@@ -9,6 +11,19 @@ const OPEN: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
   const all = db.selectFrom('handoffs').selectAll();
+  const listed = db
+    .selectFrom('handoffs')
+    .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
+    .selectAll('handoffs')
+    .select('sessions.pageUrl');
+  const countOf = async (which: 'applicationId' | 'consumerId', id: ApplicationId | ConsumerId): Promise<number> => {
+    const open = db
+      .selectFrom('handoffs')
+      .where(which, '=', id)
+      .where('status', 'in', OPEN)
+      .where('origin', '<>', 'viewer');
+    return (await open.select(countAll).executeTakeFirstOrThrow()).count;
+  };
   return {
     get: async (application, id) =>
       first(await all.where('applicationId', '=', application).where('id', '=', id).execute()),
@@ -18,12 +33,7 @@ export const handoffs = (db: Db): HandoffRows => {
     byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
-      let query = db
-        .selectFrom('handoffs')
-        .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
-        .selectAll('handoffs')
-        .select('sessions.pageUrl')
-        .where('handoffs.applicationId', '=', application);
+      let query = listed.where('handoffs.applicationId', '=', application);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       if (session) query = query.where('handoffs.sessionId', '=', session);
@@ -44,15 +54,35 @@ export const handoffs = (db: Db): HandoffRows => {
       return (await found.orderBy('id').limit(BETWEEN_MAX).execute()).map(withoutNulls);
     },
 
-    countOpen: async application => {
-      const { count } = await db
+    ofConsumer: async (consumer, { limit, before, status }) => {
+      let query = listed.where('handoffs.consumerId', '=', consumer);
+      if (before) query = query.where('handoffs.id', '<', before);
+      if (status) query = query.where('handoffs.status', '=', status);
+      return (await query.orderBy('handoffs.id', 'desc').limit(limit).execute()).map(withoutNulls);
+    },
+
+    countOpen: application => countOf('applicationId', application),
+    countOpenOf: consumer => countOf('consumerId', consumer),
+
+    withoutConsumer: async () => {
+      const open = db
         .selectFrom('handoffs')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('applicationId', '=', application)
-        .where('status', 'in', OPEN)
-        .where('origin', '<>', 'viewer')
-        .executeTakeFirstOrThrow();
-      return Number(count);
+        .leftJoin('consumers', 'consumers.id', 'handoffs.consumerId')
+        .leftJoin('consumerSessions', 'consumerSessions.id', 'handoffs.holderSession')
+        .selectAll('handoffs')
+        .select('consumers.deletedAt')
+        .where('handoffs.status', 'in', OPEN)
+        .where('handoffs.consumerId', 'is not', null)
+        .where(eb =>
+          eb.or([
+            eb('consumers.deletedAt', 'is not', null),
+            eb.and([eb('handoffs.status', '=', 'claimed'), eb('consumerSessions.revokedAt', 'is not', null)]),
+          ]),
+        );
+      return (await open.execute()).map(({ deletedAt, ...row }) => ({
+        row: withoutNulls(row),
+        isDeleted: deletedAt !== null,
+      }));
     },
 
     triedWrong: async (application, id, limit) => {

@@ -1,0 +1,60 @@
+// Commands of consumers about hand-offs that name them.
+import { ConsumerHandoff, ConsumerHandoffPage, ListConsumerHandoffs, NameHandoff } from '../consumer-handoffs.ts';
+import { ConsumerParams } from '../consumers.ts';
+import { ClaimedHandoff } from '../handoffs.ts';
+import type { Operation } from '../operation.ts';
+
+const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const OF_CONSUMER = {
+  tag: 'Consumers',
+  method: 'POST',
+  credential: 'consumer',
+  forOrigins: true,
+  mount: 'native',
+  unknownFields: 'refuse',
+  params: ConsumerParams,
+} as const;
+
+export const CONSUMER_HANDOFF_OPERATIONS = {
+  listConsumerHandoffs: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/handoffs.list`,
+    summary: 'List the hand-offs of a consumer',
+    description: 'Returns the hand-offs that name the consumer, newest first.',
+    isWrite: false,
+    body: ListConsumerHandoffs,
+    bodyExample: { status: 'requested' },
+    responses: { 200: { description: 'A page of hand-offs.', schema: ConsumerHandoffPage } },
+    errors: ['not_found'],
+  },
+  readConsumerHandoff: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/handoffs.get`,
+    summary: 'Read a hand-off of a consumer',
+    description: 'Returns who asks for what, and on which page, before the consumer takes control.',
+    isWrite: false,
+    body: NameHandoff,
+    bodyExample: { id: ID },
+    responses: { 200: { description: 'The hand-off.', schema: ConsumerHandoff } },
+    errors: ['not_found'],
+  },
+  claimConsumerHandoff: {
+    ...OF_CONSUMER,
+    path: `${COMMANDS}/handoffs.claim`,
+    summary: 'Claim a hand-off as the consumer whom it names',
+    description:
+      'Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. One of several concurrent requests gets it. When this session of the consumer is ended, so is the lease. For a payment, the consumer must have proved their identity recently.',
+    isWrite: true,
+    body: NameHandoff,
+    bodyExample: { id: ID },
+    responses: { 200: { description: 'The lease.', schema: ClaimedHandoff } },
+    errors: [
+      'not_found',
+      'insufficient_user_authentication',
+      'handoff_claimed',
+      'already_decided',
+      'session_not_running',
+    ],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

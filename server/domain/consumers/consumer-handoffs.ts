@@ -1,0 +1,88 @@
+// Consumers as those who take control of a browser: they see the hand-offs that name them, and claim them.
+import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
+import type { ConsumerHandoff, ConsumerHandoffPage, ListConsumerHandoffs } from '../../../contract/consumer-handoffs.ts';
+import { type ClaimedHandoff, INSTRUCTIONS_SHOWN_MAX } from '../../../contract/handoffs.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { boundedText } from '../../kit/foreign.ts';
+import { type HandoffId, isUuid, type KeyId } from '../../kit/ids.ts';
+import { byConsumer } from '../audit/by-caller.ts';
+import { notFound } from '../faults.ts';
+import type { Handoffs } from '../handoffs/handoffs.ts';
+import type { ConsumerCaller } from '../identity/caller.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+
+export interface ConsumerHandoffsParts {
+  readonly store: Pick<Store, 'handoffs' | 'keys'>;
+  readonly handoffs: Pick<Handoffs, 'claimFor' | 'shownPage' | 'listedPage'>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+type PageOrigin = Pick<ConsumerHandoff, 'pageOrigin'>;
+
+export class ConsumerHandoffs {
+  readonly #parts: ConsumerHandoffsParts;
+
+  constructor(parts: ConsumerHandoffsParts) {
+    this.#parts = parts;
+  }
+
+  async list(
+    { consumerId }: ConsumerCaller,
+    { status, limit = PAGE_LIMIT_DEFAULT, cursor }: ListConsumerHandoffs,
+  ): Promise<ConsumerHandoffPage> {
+    const { store, handoffs, cursors } = this.#parts;
+    const name: ListName = { list: `consumer_handoffs ${status ?? ''}`, owner: consumerId };
+    const before = cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) };
+    const which = { ...before, ...(status === undefined ? {} : { status }), limit: limit + 1 };
+    const { data, ...more } = pageOf(
+      await store.handoffs.ofConsumer(consumerId, which),
+      limit,
+      row => row,
+      id => cursors.after(name, id),
+    );
+    return { data: await Promise.all(data.map(row => this.#view(row, handoffs.listedPage(row)))), ...more };
+  }
+
+  async read(caller: ConsumerCaller, id: string): Promise<ConsumerHandoff> {
+    const row = await this.#own(caller, id);
+    return this.#view(row, await this.#parts.handoffs.shownPage(row));
+  }
+
+  async claim(caller: ConsumerCaller, id: string): Promise<ClaimedHandoff> {
+    const { handoffs, clock } = this.#parts;
+    const row = await this.#own(caller, id);
+    if (row.reason === 'payment') assertSteppedUp(caller, clock.now());
+    const { applicationId: _, ...source } = byConsumer(caller);
+    return handoffs.claimFor(row, { kind: 'consumer', id: caller.consumerId, session: caller.via.id, source });
+  }
+
+  async #own({ applicationId, consumerId }: ConsumerCaller, id: string): Promise<HandoffRow> {
+    const row = isUuid(id) ? await this.#parts.store.handoffs.get(applicationId, id as HandoffId) : undefined;
+    if (row?.consumerId !== consumerId) throw notFound('Hand-off', id);
+    return row;
+  }
+
+  async #view(row: HandoffRow, page: PageOrigin): Promise<ConsumerHandoff> {
+    const { id, status, reason, record, allowedOrigins, leaseExpiresAt, endedAt } = row;
+    return {
+      ...{ id, status, reason, record, instructions: boundedText(row.instructions, INSTRUCTIONS_SHOWN_MAX) },
+      agent: { name: await this.#agentOf(row) },
+      ...(allowedOrigins ? { allowedOrigins: [...allowedOrigins] } : {}),
+      ...page,
+      ...{ createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() },
+      ...(leaseExpiresAt ? { leaseExpiresAt: leaseExpiresAt.toISOString() } : {}),
+      ...(endedAt ? { endedAt: endedAt.toISOString() } : {}),
+    };
+  }
+
+  /** Who asked, or the agent key that created the session. */
+  async #agentOf({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
+    const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId; // Written as the id of the key.
+    const key = id && (await this.#parts.store.keys.get(applicationId, id));
+    return key?.name ?? 'an agent key that no longer exists';
+  }
+}

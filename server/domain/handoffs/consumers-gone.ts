@@ -1,0 +1,22 @@
+// Hand-offs whose consumer is deleted are cancelled, and control that a consumer took under a session that was ended is taken back. Only the
+// host of a session changes its lease.
+import type { Store } from '../../engines/store/store.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Lease } from './lease.ts';
+import { BY_CLOCK } from './lease-parts.ts';
+
+export interface ConsumersGoneParts {
+  readonly store: Pick<Store, 'handoffs'>;
+  readonly leaseOf: (session: SessionId) => Pick<Lease, 'cancel' | 'takeBack'> | undefined;
+}
+
+export async function withdrawFromConsumers({ store, leaseOf }: ConsumersGoneParts): Promise<number> {
+  let withdrawn = 0;
+  for (const { row, isDeleted } of await store.handoffs.withoutConsumer()) {
+    const lease = leaseOf(row.sessionId);
+    if (!lease) continue;
+    await (isDeleted ? lease.cancel(row.id, BY_CLOCK, { kind: 'service' }) : lease.takeBack(row.fence));
+    withdrawn += 1;
+  }
+  return withdrawn;
+}
