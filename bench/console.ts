@@ -1,6 +1,8 @@
-// `npm run bench:console`: the first paint of each page of the console, of the pages of consumers and of approvals, and when it has its
-// content, with ten thousand sessions.
+// `npm run bench:console`: the first paint of each page of the console, of the pages of consumers, of approvals and of hand-offs, and when it
+// has its content, with ten thousand sessions. Approvals and hand-offs also at a first visit, without anything in the cache. Fails if a
+// page is painted later than asked.
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
 import { findChromium } from '../server/engines/slots/chromium.ts';
 import { WaitExpired, within } from '../server/kit/wait.ts';
 import { ACTION_SCOPES, ActionAgent } from '../tests/harness/actions.ts';
@@ -8,6 +10,7 @@ import { cancelOrder, Owner } from '../tests/harness/configured.ts';
 import { consoleIsBuilt, consoleLink, DESK } from '../tests/harness/console.ts';
 import { ConsumerLab } from '../tests/harness/consumers.ts';
 import { freePort } from '../tests/harness/free-port.ts';
+import { requestHandoff } from '../tests/harness/handoffs.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { keyWith } from '../tests/harness/operations.ts';
 import { inventPast, inventSessions } from '../tests/harness/past.ts';
@@ -19,10 +22,14 @@ import { median } from './statistics.ts';
 const END_MS = 600_000;
 const SESSIONS = 10_000;
 const ROUNDS = 11;
+/** Issue 19 asks for it: the median of the first paint. */
+const FIRST_PAINT_MS_MAX = 500;
 const IDS = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 await consoleIsBuilt();
-const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, await freePort());
+const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, await freePort());
+
+const WINDOW = { width: DESK.width, height: DESK.height };
 
 const FIRST_PAINT = `new Promise(resolve => new PerformanceObserver(list => {
   const [first] = list.getEntriesByName('first-contentful-paint');
@@ -44,8 +51,11 @@ async function paint(page: Page, address: string): Promise<Paint> {
   return { firstMs, wholeMs };
 }
 
-/** The pages of a consumer who is signed in, with an Action that waits, and of the owner who may approve another one. */
-async function toDecide(context: BrowserContext, origin: string): Promise<readonly string[]> {
+/** Pages of a consumer and of the owner, both signed in, with Actions and hand-offs that wait. `visited`: people come to them from elsewhere. */
+async function toDecide(
+  context: BrowserContext,
+  origin: string,
+): Promise<{ readonly own: readonly string[]; readonly visited: readonly string[] }> {
   await liftLimits(server);
   const owner = await Owner.of(server);
   const ids = { end_user: 'orders.cancel', owner: 'orders.refund' } as const;
@@ -62,6 +72,12 @@ async function toDecide(context: BrowserContext, origin: string): Promise<readon
     await agent.prepared(ids.end_user, { input, endUser }),
     await agent.prepared(ids.owner, { input }),
   ];
+  const browsers = (await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
+  const handOver = async (more: object) => {
+    const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, browsers);
+    return (await requestHandoff(server, browsers, session.id, { ...more, ttlSeconds: 3_600 })).id;
+  };
+  const [ofConsumer, ofMember] = [await handOver({ claimableBy: { endUser } }), await handOver({})];
   const own = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
   const [name = '', value = ''] = person.cookie?.split('=') ?? [];
   await context.addCookies([
@@ -69,10 +85,37 @@ async function toDecide(context: BrowserContext, origin: string): Promise<readon
     { name, value, url: origin },
   ]);
   const home = `/consumer/${server.applicationId}`;
-  return [
-    ...[home, `${home}/receipts`, `${home}/memory`, `${home}/account`, `${home}/approve/${asked.jobId}`],
-    ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${owned.jobId}`],
-  ];
+  return {
+    own: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
+    visited: [
+      ...[`${home}/approve/${asked.jobId}`, `${home}/handoffs/${ofConsumer}`],
+      ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${owned.jobId}`],
+      `/handoffs/${ofMember}?app=${server.applicationId}`,
+    ],
+  };
+}
+
+/** In a new browser profile each time, signed in, without a cache. */
+async function firstVisit(signedIn: BrowserContext, address: string): Promise<Paint> {
+  const browser = signedIn.browser();
+  const context = await browser?.newContext({ storageState: await signedIn.storageState(), viewport: WINDOW });
+  if (!context) throw new Error('the browser has closed');
+  try {
+    return await paint(await context.newPage(), address);
+  } finally {
+    await context.close();
+  }
+}
+
+async function row(name: string, visit: () => Promise<Paint>): Promise<void> {
+  const paints: Paint[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) paints.push(await visit());
+  const first = paints.map(({ firstMs }) => firstMs);
+  const shown = [median(first), Math.max(...first), median(paints.map(({ wholeMs }) => wholeMs))];
+  process.stdout.write(`| ${name} | ${shown.map(ms => `${ms.toFixed(0)} ms`).join(' | ')} |\n`);
+  if (median(first) <= FIRST_PAINT_MS_MAX) return;
+  process.stderr.write(`bench: ${name} is painted after ${FIRST_PAINT_MS_MAX} ms\n`);
+  process.exitCode = 1;
 }
 
 async function measure(): Promise<void> {
@@ -82,13 +125,13 @@ async function measure(): Promise<void> {
   await inventSessions(server, SESSIONS);
   const browser = await chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
   try {
-    const page = await browser.newPage({ viewport: { width: DESK.width, height: DESK.height } });
+    const page = await browser.newPage({ viewport: WINDOW });
     await page.goto(consoleLink(server));
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const app = `/a/${server.applicationId}`;
     const places = [
       ...[app, `${app}/sessions`, `${app}/sessions?find=9990`, `${app}/sessions/${session.id}`, `${app}/sessions/new`],
-      ...['playground', 'contexts', 'extensions', 'certificates', 'keys', 'limits', 'members', 'audit'].map(
+      ...['inbox', 'playground', 'contexts', 'extensions', 'certificates', 'keys', 'limits', 'members', 'audit'].map(
         name => `${app}/${name}`,
       ),
       ...['/account', '/applications', '/tokens', '/host', '/outbox'],
@@ -98,18 +141,13 @@ async function measure(): Promise<void> {
     // Passkeys, and so approvals, need the host name.
     const local = server.url.replace('127.0.0.1', 'localhost');
     const deciding = await toDecide(page.context(), local);
-    const addresses = [
-      ...places.map(place => `${server.url}/console${place}`),
-      ...deciding.map(place => local + place),
-    ];
-    for (const [at, place] of [...places, ...deciding].entries()) {
-      const paints: Paint[] = [];
-      for (let round = 0; round < ROUNDS; round += 1) paints.push(await paint(page, addresses[at] ?? ''));
-      const first = paints.map(({ firstMs }) => firstMs);
-      const shown = [median(first), Math.max(...first), median(paints.map(({ wholeMs }) => wholeMs))];
-      const name = place.replace(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
-      process.stdout.write(`| ${name} | ${shown.map(ms => `${ms.toFixed(0)} ms`).join(' | ')} |\n`);
-    }
+    const nameOf = (place: string): string =>
+      place.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
+    for (const place of places) await row(nameOf(place), () => paint(page, `${server.url}/console${place}`));
+    for (const place of [...deciding.own, ...deciding.visited])
+      await row(nameOf(place), () => paint(page, local + place));
+    for (const place of deciding.visited)
+      await row(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), local + place));
   } finally {
     await browser.close();
   }

@@ -21,10 +21,7 @@ export const ConsumerHandoff = Type.Object(
     instructions: Type.String({
       description: `What the agent asks for, as plain text: its first ${INSTRUCTIONS_SHOWN_MAX} characters. Untrusted.`,
     }),
-    agent: Type.Object(
-      { name: Type.String({ description: 'Name of the agent key.' }) },
-      { description: 'Who asks.' },
-    ),
+    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
     record,
     allowedOrigins,
     pageOrigin: Type.Optional(

@@ -155,7 +155,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 
 /** Operations that the host answers that has the session, the file or the call, whichever host gets the request. */
 export const OWNED: {
-  readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff';
+  readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
 } = {
   updateSession: 'session',
   uploadFile: 'session',
@@ -181,6 +181,7 @@ export const OWNED: {
   renewHandoff: 'handoff',
   completeHandoff: 'handoff',
   cancelHandoff: 'handoff',
+  executeAction: 'action',
 };
 
 /** Operations that may name a session or a hand-off in their body, whose host then answers. */
@@ -197,6 +198,7 @@ export const PLACED: ReadonlySet<OperationId> = new Set([
   'startSession',
   'callMcp',
   'invokeOperation',
+  'executeAction',
 ]);
 
 /** Whether a request counts against the rate limits of its credential. */

@@ -1,9 +1,10 @@
-// The pages of a consumer who is signed in: what waits, receipts, memory, account; and the decisions about an Action or a consent. They
-// share one document, which shows the page that its address names.
+// The pages of a consumer who is signed in: what waits, receipts, memory, account; the decisions about an Action or a consent, and control
+// of a browser in a hand-off. They share one document, which shows the page that its address names.
 import type { ServiceConfig } from '../../contract/config.ts';
 import { showAccount } from './account.ts';
 import { showApproval } from './approval.ts';
 import { showConsent } from './consent.ts';
+import { showHandoff } from './handoff.ts';
 import { showMemory } from './memory.ts';
 import { busy, byId, make, paint, Refused, showProblem, titled } from './parts.ts';
 import { showReceipts } from './receipts.ts';
@@ -28,6 +29,10 @@ const PAGES: Readonly<Record<string, Page>> = {
   approve: {
     why: 'Sign in to see what an agent asks of you.',
     show: session => showApproval(session, named),
+  },
+  handoffs: {
+    why: 'Sign in to help an agent in its browser.',
+    show: session => showHandoff(session, named),
   },
   consent: {
     why: 'Sign in to decide what an agent may know about you.',
@@ -72,6 +77,7 @@ async function open(): Promise<void> {
   await finishSignIn(appId);
   try {
     if (named !== '') document.body.className = 'single';
+    if (named === '' && shown.tab === undefined) throw new Error('There is no such page.');
     await shown.show(sessionOf(appId, consumer.name));
     if (named === '') showTabs();
   } catch (error) {

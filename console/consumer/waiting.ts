@@ -1,5 +1,7 @@
-// What waits for the consumer, and what was decided lately.
+// What waits for the consumer: Actions to decide, and browsers in which an agent needs help; and what came of earlier ones.
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
+import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
+import { ASKS, ENDS, isOpen } from './handoff-words.ts';
 import { byId, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
@@ -17,32 +19,69 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'withdrawn',
 };
 
+interface Item {
+  readonly waits: boolean;
+  /** What ends first waits first; what ended last is shown first. */
+  readonly at: string;
+  readonly href: string;
+  readonly title: string;
+  readonly who: string;
+  /** What came of it. */
+  readonly end: string;
+}
+
 export async function showWaiting(session: Session): Promise<void> {
-  const [waiting, lately] = await Promise.all([
+  const [waiting, lately, handoffs] = await Promise.all([
     session.send<ApplicationActionPage>('actions.list', { status: 'awaiting_approval', limit: WAITING }),
     session.send<ApplicationActionPage>('actions.list', { limit: LATELY }),
+    session.send<ConsumerHandoffPage>('handoffs.list', { limit: WAITING }),
   ]);
-  const over = lately.data.filter(({ status }) => status !== 'awaiting_approval');
-  titled(waiting.data.length === 0 ? 'Nothing waits for you' : 'For you to decide');
+  const actions = new Map([...waiting.data, ...lately.data].map(action => [action.jobId, action]));
+  const items = [
+    ...[...actions.values()].map(action => ofAction(session, action)),
+    ...handoffs.data.map(handoff => ofHandoff(session, handoff)),
+  ];
+  const open = items.filter(({ waits }) => waits).toSorted((one, other) => (one.at < other.at ? -1 : 1));
+  const over = items.filter(({ waits }) => !waits).toSorted((one, other) => (one.at > other.at ? -1 : 1));
+  titled(open.length === 0 ? 'Nothing waits for you' : 'Waiting for you');
   byId('body').replaceChildren(
-    waiting.data.length === 0
-      ? make('p', { className: 'soft' }, `When an agent of ${session.application} needs your yes, it is listed here.`)
-      : make('ul', { className: 'plain' }, ...waiting.data.map(action => item(session, action))),
+    open.length === 0
+      ? make(
+          'p',
+          { className: 'soft' },
+          `When an agent of ${session.application} needs your yes or your hand, it is listed here.`,
+        )
+      : make('ul', { className: 'plain' }, ...open.map(item)),
     ...(over.length > 0
-      ? [make('h2', {}, 'Lately'), make('ul', { className: 'plain' }, ...over.map(action => item(session, action)))]
+      ? [make('h2', {}, 'Lately'), make('ul', { className: 'plain' }, ...over.slice(0, LATELY).map(item))]
       : []),
   );
 }
 
-function item({ appId }: Session, action: ApplicationAction): HTMLLIElement {
+function ofAction({ appId }: Session, action: ApplicationAction): Item {
   const { jobId, status, asksFor, operationTitle, agent, expiresAt, endedAt, createdAt } = action;
-  const isOpen = status === 'awaiting_approval';
-  const when = isOpen ? ['until ', timeOf(expiresAt)] : [`${WORDS[status] ?? status}, `, timeOf(endedAt ?? createdAt)];
-  const link = make(
-    'a',
-    { className: 'row', href: `/consumer/${appId}/approve/${jobId}` },
-    make('strong', {}, asksFor?.summary ?? operationTitle),
-    make('span', { className: 'about' }, `${agent.name}, `, ...when),
+  const waits = status === 'awaiting_approval';
+  return {
+    ...{ waits, at: waits ? expiresAt : (endedAt ?? createdAt), href: `/consumer/${appId}/approve/${jobId}` },
+    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: WORDS[status] ?? status },
+  };
+}
+
+function ofHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
+  const { id, status, reason, agent, expiresAt, endedAt, createdAt } = handoff;
+  const waits = isOpen(handoff);
+  return {
+    ...{ waits, at: waits ? expiresAt : (endedAt ?? createdAt), href: `/consumer/${appId}/handoffs/${id}` },
+    ...{ title: ASKS[reason], who: agent.name, end: ENDS[status] },
+  };
+}
+
+function item({ waits, at, href, title, who, end }: Item): HTMLLIElement {
+  const when = waits ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
+  const about = make('span', { className: 'about' }, `${who}, `, ...when);
+  return make(
+    'li',
+    waits ? { className: 'open' } : {},
+    make('a', { className: 'row', href }, make('strong', {}, title), about),
   );
-  return make('li', isOpen ? { className: 'open' } : {}, link);
 }

@@ -649,7 +649,7 @@ export interface paths {
         put?: never;
         /**
          * Request a hand-off
-         * @description Asks for a person to take control of a running session. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.
+         * @description Asks for a person to take control of a running session: a member, who has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.
          *
          *     Scope: handoffs:write.
          */
@@ -2824,6 +2824,66 @@ export interface paths {
          * @description Ends a session of the consumer at once.
          */
         post: operations["endConsumerSessionNamed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/handoffs.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the hand-offs of a consumer
+         * @description Returns the hand-offs that name the consumer, newest first.
+         */
+        post: operations["listConsumerHandoffs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/handoffs.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a hand-off of a consumer
+         * @description Returns who asks for what, and on which page, before the consumer takes control.
+         */
+        post: operations["readConsumerHandoff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consumer/applications/{appId}/providers/{providerId}/handoffs.claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim a hand-off as the consumer whom it names
+         * @description Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. One of several concurrent requests gets it. When this session of the consumer is ended, so is the lease. For a payment, the consumer must have proved their identity recently.
+         */
+        post: operations["claimConsumerHandoff"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7265,8 +7325,10 @@ export interface operations {
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                            /** @description Who may claim it. */
+                            /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                             claimableBy: string[];
+                            /** @description Of `end_user`: id of the consumer whom it names. */
+                            consumerId?: string;
                             /**
                              * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                              * @enum {unknown}
@@ -7286,8 +7348,8 @@ export interface operations {
                                  * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                                /** @description Id of the agent key or account. */
+                                kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                                /** @description Id of the agent key, account or consumer. */
                                 id?: string;
                             };
                             /** @description A program or a person. */
@@ -7296,8 +7358,8 @@ export interface operations {
                                  * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
-                                kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                                /** @description Id of the agent key or account. */
+                                kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                                /** @description Id of the agent key, account or consumer. */
                                 id?: string;
                             };
                             /**
@@ -7331,11 +7393,11 @@ export interface operations {
                             evidence?: Record<string, unknown>;
                             /** @description Address of the page at the end, without its query and fragment. */
                             url?: string;
-                            /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                            /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                             claimUrl?: string;
                             /** @description To people who read one: name of the application. */
                             applicationName?: string;
-                            /** @description To people who read an open one: origin of the page that is shown first. */
+                            /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                             pageOrigin?: string;
                             /** @description As it was requested. */
                             callbackEvent?: string;
@@ -7405,12 +7467,20 @@ export interface operations {
                      */
                     leaseSeconds?: number;
                     /**
-                     * @description `members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.
+                     * @description Who can claim it.
                      * @default [
                      *       "members"
                      *     ]
                      */
-                    claimableBy?: ("members" | "link")[];
+                    claimableBy?: ("members" | "link")[] | {
+                        /** @description An end user of the application. */
+                        endUser: {
+                            /** @description How the end user signs in. */
+                            providerId: string;
+                            /** @description Id of the end user at that provider. */
+                            subject: string;
+                        };
+                    };
                     /** @description The page that is shown first: a CDP target id. */
                     pageId?: string;
                     /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
@@ -7471,8 +7541,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it. */
+                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                         claimableBy: string[];
+                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        consumerId?: string;
                         /**
                          * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
@@ -7492,8 +7564,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
@@ -7502,8 +7574,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7537,11 +7609,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                         claimUrl?: string;
                         /** @description To people who read one: name of the application. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -7617,8 +7689,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it. */
+                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                         claimableBy: string[];
+                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        consumerId?: string;
                         /**
                          * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
@@ -7638,8 +7712,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
@@ -7648,8 +7722,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7683,11 +7757,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                         claimUrl?: string;
                         /** @description To people who read one: name of the application. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -7815,8 +7889,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it. */
+                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                         claimableBy: string[];
+                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        consumerId?: string;
                         /**
                          * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
@@ -7836,8 +7912,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
@@ -7846,8 +7922,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -7881,11 +7957,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                         claimUrl?: string;
                         /** @description To people who read one: name of the application. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -7978,8 +8054,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it. */
+                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                         claimableBy: string[];
+                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        consumerId?: string;
                         /**
                          * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
@@ -7999,8 +8077,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
@@ -8009,8 +8087,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -8044,11 +8122,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                         claimUrl?: string;
                         /** @description To people who read one: name of the application. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -8121,8 +8199,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it. */
+                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
                         claimableBy: string[];
+                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        consumerId?: string;
                         /**
                          * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
@@ -8142,8 +8222,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /** @description A program or a person. */
@@ -8152,8 +8232,8 @@ export interface operations {
                              * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
-                            kind: "agent_key" | "account" | "client" | "link" | "viewer";
-                            /** @description Id of the agent key or account. */
+                            kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
+                            /** @description Id of the agent key, account or consumer. */
                             id?: string;
                         };
                         /**
@@ -8187,11 +8267,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link`: the address to give to one person. Its secret is shown once. */
+                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
                         claimUrl?: string;
                         /** @description To people who read one: name of the application. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. */
+                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -20985,6 +21065,290 @@ export interface operations {
                             /** @description The program that signed in, as it called itself. */
                             userAgent?: string;
                         }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listConsumerHandoffs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "requested"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description Maximum number of entries to return.
+                     * @default 25
+                     */
+                    limit?: number;
+                    /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                    cursor?: string;
+                    /**
+                     * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                     * @enum {unknown}
+                     */
+                    status?: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                };
+            };
+        };
+        responses: {
+            /** @description A page of hand-offs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the hand-off.
+                             */
+                            id: string;
+                            /**
+                             * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                             * @enum {unknown}
+                             */
+                            status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                            /**
+                             * @description What the page asks for.
+                             * @enum {unknown}
+                             */
+                            reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                            /** @description What the agent asks for, as plain text: its first 280 characters. Untrusted. */
+                            instructions: string;
+                            /** @description Who asks. */
+                            agent: {
+                                /** @description Name of the agent key. */
+                                name: string;
+                            };
+                            /**
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @enum {unknown}
+                             */
+                            record: "mask" | "keep" | "pause";
+                            /** @description Origins of the documents that may be loaded meanwhile. */
+                            allowedOrigins?: string[];
+                            /** @description Origin of the page that is shown first. In a list: as far as it is known. */
+                            pageOrigin?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description Until when it waits. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                             */
+                            leaseExpiresAt?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             */
+                            endedAt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConsumerHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the hand-off.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The hand-off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        id: string;
+                        /**
+                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @enum {unknown}
+                         */
+                        status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
+                        /**
+                         * @description What the page asks for.
+                         * @enum {unknown}
+                         */
+                        reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
+                        /** @description What the agent asks for, as plain text: its first 280 characters. Untrusted. */
+                        instructions: string;
+                        /** @description Who asks. */
+                        agent: {
+                            /** @description Name of the agent key. */
+                            name: string;
+                        };
+                        /**
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @enum {unknown}
+                         */
+                        record: "mask" | "keep" | "pause";
+                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        allowedOrigins?: string[];
+                        /** @description Origin of the page that is shown first. In a list: as far as it is known. */
+                        pageOrigin?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it waits. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         */
+                        endedAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    claimConsumerHandoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of a provider of the application: `hosted`, or one that it has added. */
+                providerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Id of the hand-off.
+                     */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The lease. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the hand-off.
+                         */
+                        handoffId: string;
+                        /** @description Credential of the person in control, `bhl_…`. Shown once. */
+                        leaseToken: string;
+                        /** @description Fence of this lease. */
+                        fence: number;
+                        /**
+                         * Format: date-time
+                         * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
+                         */
+                        leaseExpiresAt: string;
+                        /** @description Live view with control. It works while the lease lasts. */
+                        liveViewUrl: string;
+                        /** @description What the person is asked to do. */
+                        instructions: string;
+                        /** @description Origins that may be opened. */
+                        allowedOrigins?: string[];
                     };
                 };
             };

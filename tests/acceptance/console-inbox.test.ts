@@ -19,6 +19,7 @@ import {
   visit,
   type Watched,
 } from '../harness/console.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -356,6 +357,29 @@ test('a hand-off is opened from the inbox, done in the live view, and listed wit
   };
   await opened(DESK, 'dev@example.com', path('/inbox'), work, server.url);
   assert.equal((await owner.get<{ status: string }>(handoffsPath(server, `/${handoff.id}`))).body.status, 'completed');
+  await server.release(session.id);
+});
+
+test('a hand-off that names an end user waits for no member, and a payment needs a fresh proof', async () => {
+  const lab = await ConsumerLab.of(server, owner);
+  const { consumer, accessToken } = await lab.signIn('kim@example.com');
+  const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
+  const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
+  const before = await countsOf(owner);
+  const { id } = await requestHandoff(server, key, session.id, { claimableBy, reason: 'payment', ttlSeconds: 3_600 });
+  assert.deepEqual(await countsOf(owner), before);
+  await opened(DESK, 'dev@example.com', path('/inbox'), async page => {
+    const others = page.getByRole('region', { name: /Waiting for others/ });
+    await others.getByText('Waits for an end user').waitFor();
+  });
+  await server.advance(301_000);
+  const claim = () => lab.send<ErrorBody>('handoffs.claim', { id }, accessToken);
+  const stale = await claim();
+  assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication'], stale.text);
+  const fresh = await lab.signIn('kim@example.com');
+  const claimed = await lab.send('handoffs.claim', { id }, fresh.accessToken);
+  assert.equal(claimed.status, 200, claimed.text);
+  assert.equal((await claim()).status, 401);
   await server.release(session.id);
 });
 

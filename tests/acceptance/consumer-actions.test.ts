@@ -70,6 +70,9 @@ test('a consumer signs the digest with a passkey on a phone, and the agent execu
 });
 
 test('a consumer sees the own Actions only, and refuses with a word to the agent', async () => {
+  const { body: other } = await lab.owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
+  const elsewhere = await ConsumerLab.of(server, lab.owner, other.id);
+  const stranger = await elsewhere.signIn('lee@example.com');
   const action = await prepare('A-2', lee.consumer.subject);
   const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 10 }, lee.accessToken);
   assert.deepEqual([listed.status, listed.body.data[0]?.jobId], [200, action.jobId], listed.text);
@@ -78,11 +81,15 @@ test('a consumer sees the own Actions only, and refuses with a word to the agent
     const body = { jobId: action.jobId, ...(name === 'actions.get' ? {} : { digest: action.digest }) };
     const foreign = await lab.send<ErrorBody>(name, body, kim.accessToken);
     assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found'], name);
+    for (const from of [lab, elsewhere]) {
+      const far = await from.send<ErrorBody>(name, body, stranger.accessToken);
+      assert.deepEqual([far.status, far.body.code], [404, 'not_found'], `${name} of another application`);
+    }
   }
-  const other = await prepare('A-3', lee.consumer.subject);
+  const swap = await prepare('A-3', lee.consumer.subject);
   const swapped = await lab.send<ErrorBody>(
     'actions.approve',
-    { jobId: action.jobId, digest: other.digest },
+    { jobId: action.jobId, digest: swap.digest },
     lee.accessToken,
   );
   assert.deepEqual([swapped.status, swapped.body.code], [409, 'digest_mismatch'], swapped.text);

@@ -6,6 +6,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerReceiptPage } from '../../contract/consumer-data.ts';
+import type { ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import type { Consent } from '../../contract/consumer-memory.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
@@ -13,7 +14,7 @@ import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
+import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
@@ -24,6 +25,7 @@ import { ask } from '../harness/http.ts';
 import { ownerToken, readLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { onPage } from '../harness/logged-in.ts';
+import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
@@ -343,6 +345,72 @@ describe('consumers and Actions are the same at every host', async () => {
     assert.equal(Object((await get(front)).body.output).item?.value, 42);
     assert.equal((await command(front, 'memory.withdraw', { id: given.body.id })).status, 200);
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
+  });
+
+  it('a hand-off is claimed by its consumer at another host, and taken back when that session of the consumer ends', async () => {
+    const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
+    const session = await sessionOnOne({}, key);
+    const asked = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
+    const other = await lab.signIn('kim@example.com');
+    const claim = (host: TestServer, token?: string) =>
+      command<ClaimedHandoff>(host, 'handoffs.claim', { id: asked.id }, token);
+    for (const host of fleet.hosts) {
+      const listed = await command<ConsumerHandoffPage>(host, 'handoffs.list', { status: 'requested' });
+      assert.deepEqual(
+        listed.body.data.map(({ id }) => id),
+        [asked.id],
+      );
+      assert.equal((await command(host, 'handoffs.get', { id: asked.id })).status, 200);
+    }
+    const claims = await Promise.all(fleet.hosts.map(host => claim(host, other.accessToken)));
+    assert.deepEqual(claims.map(({ status }) => status).sort(), [200, 409, 409]);
+    const won = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
+    assert.equal((await withLease(front, won, 'renew')).status, 200);
+    assert.equal((await command(two, 'session.end', {}, other.accessToken)).status, 204);
+    const status = async () => (await readHandoff(front, key, asked.id)).status;
+    await eventually('the lease to be taken back', async () => (await status()) === 'requested');
+    assert.equal((await withLease(two, won, 'renew')).status, 409);
+    await front.release(session.id);
+  });
+
+  it('an Action that names a session is executed by its host, and one that opens a browser where there is room', async () => {
+    const { key } = await keyWith(one, {
+      scopes: [...AGENT_KEY_SCOPES],
+      grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
+    });
+    const session = await sessionOnOne({}, key);
+    const handoffOf = async (): Promise<Handoff> => {
+      const open = await eventually(
+        'the hand-off of the call',
+        () =>
+          two.api<{ data: Handoff[] }>('GET', handoffsPath(one, `?status=requested&sessionId=${session.id}`), { key }),
+        ({ body }) => body.data.length === 1,
+      );
+      return open.body.data[0] ?? assert.fail();
+    };
+    await stepUp(owner);
+    for (const executeOnApproval of [false, true]) {
+      const input = { sessionId: session.id, instructions: `Look at it, ${executeOnApproval}` };
+      const action = await new ActionAgent(two, key).prepared('browser.handoff', { input, executeOnApproval });
+      assert.equal((await decide(one, owner, action)).status, 200);
+      const executing = executeOnApproval ? undefined : new ActionAgent(two, key).execute(action);
+      const handoff = await handoffOf();
+      assert.equal(handoff.instructions, input.instructions);
+      await front.api('POST', handoffsPath(one, `/${handoff.id}/cancel`), { key });
+      const { status, body, text } = (await executing) ?? { status: 202, body: undefined, text: '' };
+      assert.ok(status === 200 || status === 202, text);
+      const { invocationId = body?.id } = (await new ActionAgent(front, key).read(action.jobId)).body;
+      const ended = await new ActionAgent(front, key).invocation(invocationId ?? assert.fail());
+      assert.equal(ended.body.error?.code, 'handoff_cancelled', ended.text);
+    }
+    await front.release(session.id);
+    const action = await new ActionAgent(front, key).prepared('browser.content', {
+      input: { url: `${pages.url}/files` },
+    });
+    assert.equal((await decide(one, owner, action)).status, 200);
+    const executed = await new ActionAgent(front, key).execute(action);
+    const ended = await new ActionAgent(front, key).invocation(executed.body.id ?? assert.fail(executed.text));
+    assert.equal(ended.body.status, 'succeeded', ended.text);
   });
 
   it('a session that was refreshed or ended at one is over at all', async () => {

@@ -16,6 +16,7 @@ import {
   PHONE_DARK,
   signInByHand,
 } from '../harness/console.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import { Guide } from '../harness/guide.ts';
 import { handoffsPath, readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -237,4 +238,73 @@ test('a site that the application has registered shows the page in a frame, and 
   await watched.close();
   await browser.close();
   await server.release(id);
+});
+
+/** Signs in on our page, with a code by e-mail. */
+async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Promise<void> {
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByRole('button', { name: 'Send me a code' }).click();
+  await page.getByText('a code of six digits is on its way').waitFor();
+  await page.getByLabel('Code').fill(await lab.mailed(email));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+test('a consumer finds what waits, takes control at a phone, keeps it over a reload, and is done', async () => {
+  const lab = await ConsumerLab.of(server, owner);
+  const { consumer } = await lab.signIn('kim@example.com');
+  const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
+  let isFirst = true;
+  for (const look of SIZES) {
+    const { id, browser, page: agents } = await agentOnCode();
+    const terms = { claimableBy, reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
+    const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
+    assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
+    const watched = await openWatched(look, base);
+    const { page } = watched;
+    const shot = async (name: string): Promise<void> => {
+      if (shots) await page.screenshot({ path: `${shots}/consumer-${name}-${look.width}-${look.colours}.png` });
+    };
+    await page.goto(`${base}${isFirst ? path(claimUrl) : `/consumer/${server.applicationId}`}`);
+    await signInAsConsumer(page, lab, 'kim@example.com');
+    if (!isFirst) {
+      await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
+      await watched.assertSound();
+      await shot('list');
+      await page.getByRole('link', { name: /Enter a code for an agent/ }).click();
+    }
+    isFirst = false;
+    await page.getByRole('heading', { name: 'Enter a code for an agent' }).waitFor();
+    await page.getByText(pages.url, { exact: true }).waitFor();
+    const said = await page.locator('section', { hasText: 'The agent says' }).textContent();
+    assert.ok(said?.includes('<b>') && !said.includes('\u202e'), said ?? '');
+    await watched.assertSound();
+    await shot('request');
+    await page.getByRole('button', { name: 'Take control' }).click();
+    await inControl(screen(page));
+    await typeInto(page, '123');
+    await page.reload();
+    await inControl(screen(page));
+    await typeInto(page, '456');
+    assert.equal(await watched.overflows(), false);
+    await shot('work');
+    await page.getByLabel('Message for the agent').fill('The code is in.');
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('The agent has control again').waitFor();
+    await watched.assertSound();
+    await page.getByRole('link', { name: 'What else waits for you' }).click();
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByText(', done, ').waitFor();
+    await shot('nothing');
+    const read = await readHandoff(server, key, handoff);
+    assert.deepEqual(
+      [read.status, read.note, read.holder],
+      ['completed', 'The code is in.', { kind: 'consumer', id: consumer.id }],
+    );
+    assert.equal(await agents.inputValue('#code'), '123456');
+    assert.deepEqual(watched.faults, []);
+    await watched.close();
+    await browser.close();
+    await server.release(id);
+  }
 });

@@ -6,7 +6,7 @@ import type { Authenticator, Forgery } from '../harness/authenticator.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
-import { keyWith } from '../harness/operations.ts';
+import { agentPath, keyWith } from '../harness/operations.ts';
 import { otherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -58,6 +58,22 @@ test('the digest of another Action neither approves nor executes', async () => {
   assert.deepEqual([replayed.status, replayed.body.code], [422, 'verification_failed']);
   const executed = await agent.execute(mixed);
   assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
+});
+
+test('an Action has no way to another input: not by the execution, and not by an update', async () => {
+  const action = await approved();
+  const path = agentPath(server, `actions/${action.jobId}`);
+  for (const more of [{ input: { orderId: 'B-other' } }, { action: { input: { orderId: 'B-other' } } }]) {
+    const refused = await server.api('POST', path, { key, body: { digest: action.digest, ...more } });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_field'], refused.text);
+  }
+  for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
+    const refused = await server.api(method, path, { key, body: { input: { orderId: 'B-other' } } });
+    assert.ok([404, 405].includes(refused.status), `${method} ${refused.text}`);
+  }
+  assert.deepEqual((await agent.read(action.jobId)).body.action?.input, action.action?.input);
+  assert.equal((await agent.execute(action)).body.status, 'succeeded');
+  assert.deepEqual([hits(), upstream.received('/orders/B-other/').length], [1, 0]);
 });
 
 test('forged signatures of a passkey approve nothing', async () => {

@@ -9,9 +9,13 @@ import { zstdDecompressSync } from 'node:zlib';
 import { chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
+import type { ConsumerDevices } from '../../contract/consumer-data.ts';
+import type { ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
+import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { ConsumerLab } from '../harness/consumers.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -82,6 +86,10 @@ await liftLimits(server);
 const person = await Person.owner(server);
 const grants = [{ operationId: '*', effect: 'read' }, { operationId: 'browser.steps' }];
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES], grants });
+
+const lab = await ConsumerLab.of(server, person);
+await lab.configure({ origins: [] });
+const nameOf = ({ consumer }: ConsumerTokens) => ({ providerId: consumer.providerId, subject: consumer.subject });
 
 function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
   const input = [...{ mjpeg: ['-f', 'mjpeg'], png: ['-f', 'png_pipe'], mp4: [] }[format], '-i', 'pipe:0'];
@@ -358,6 +366,54 @@ test('a session that is not recorded is black for others too, and an intercepted
   await server.release(id);
 });
 
+test('while a person has control, input of the agent on any connection, by a call or by a live view of before has no effect', async () => {
+  const { id, connectUrl, browser, page } = await onOtpPage();
+  const hits = pages.hits('/done');
+  const earlier = await LiveViewer.open(await debugUrl(id));
+  await earlier.take();
+  const staleFence = earlier.fence;
+  await earlier.give();
+  const second = await CdpClient.connect(connectUrl);
+  const channel = await second.attachToPage();
+  // Nothing is hidden, so that the agent may read what comes of it.
+  const { id: handoff } = await requestHandoff(server, key, id, { record: 'keep' });
+  const claimed = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text: 'person' });
+  const value = () => second.evaluate('code.value', channel);
+  await eventually('what the person typed', async () => (await value()) === 'person');
+  const later = await LiveViewer.open(await debugUrl(id));
+  await eventually('the page of the viewer', () => later.page !== '');
+  for (const other of [earlier, later]) {
+    other.say({ type: 'take' });
+    await eventually('the refusal of control', () => other.last('refused') !== undefined);
+    other.drive({ type: 'text', text: 'viewer' });
+    other.drive({ type: 'text', text: 'viewer', fence: claimed.fence });
+    other.drive({ type: 'text', text: 'viewer', fence: staleFence });
+    other.drive({ type: 'navigate', url: `${pages.url}/done` });
+  }
+  const inputs = [
+    page.keyboard.type('first'),
+    second.send('Input.insertText', { text: 'second' }, channel),
+    second.send('Page.navigate', { url: `${pages.url}/done` }, channel),
+    second.send('Runtime.evaluate', { expression: 'code.value = 1', userGesture: true }, channel),
+    byTool(id, 'browser_navigate', { url: `${pages.url}/done` }),
+    bySteps(id, [{ do: 'fill', selector: '#code', value: 'steps' }]),
+  ];
+  viewer.drive({ type: 'text', text: ' alone' });
+  const typed = () => eventually('what the person typed', async () => (await value()) === 'person alone');
+  for (const [number, input] of inputs.entries()) assert.ok(await isHeld(input, typed), `input ${number}`);
+  assert.equal(pages.hits('/done'), hits, 'nobody but the person opens a page');
+  await second.close();
+  await browser.close();
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await Promise.allSettled(inputs);
+  for (const one of [earlier, later, viewer]) await one.close();
+  await server.release(id);
+});
+
 test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
@@ -396,7 +452,7 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   const second = await claims();
   second.viewer.click(100, 100);
   await asksPerson(second.viewer);
-  await client.send('Page.getFrameTree', {}, channel);
+  await client.send('Target.getTargets');
   assert.deepEqual(dialogs(), []);
   await withLease(server, second.claimed, 'complete', { outcome: 'completed' });
   const told = await client.event('Page.javascriptDialogOpening');
@@ -514,4 +570,94 @@ test('a claim link works in one browser, and dies of wrong secrets; the agent ca
   await browser.close();
   await server.release(id);
   await server.release(unfiled.id);
+});
+
+test('a hand-off that names a consumer is claimed by that consumer alone, once', async () => {
+  const [kim, lee] = [await lab.signIn('kim@example.com'), await lab.signIn('lee@example.com')];
+  const { body: elsewhere } = await person.post<{ id: string }>('/v1/applications', { name: 'Other' });
+  const otherLab = await ConsumerLab.of(server, person, elsewhere.id);
+  const far = await otherLab.signIn('kim@example.com');
+  const { id } = await server.createSession({ keepAlive: true }, key);
+  for (const endUser of [nameOf(far), { providerId: 'hosted', subject: 'nobody' }]) {
+    const body = { sessionId: id, instructions: 'x', claimableBy: { endUser } };
+    const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+    assert.match(refused.text, /claimableBy\.endUser/);
+  }
+  const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: nameOf(kim) } });
+  assert.deepEqual([handoff.claimableBy, handoff.consumerId], [['end_user'], kim.consumer.id]);
+  assert.equal(handoff.claimUrl, `${server.url}/consumer/${server.applicationId}/handoffs/${handoff.id}`);
+
+  const statusOf = ({ status, body }: { status: number; body: unknown }) => [status, Object(body).code];
+  for (const name of ['handoffs.get', 'handoffs.claim']) {
+    const asked = { id: handoff.id };
+    assert.deepEqual(statusOf(await lab.send(name, asked, lee.accessToken)), [404, 'not_found'], `${name}, another`);
+    assert.deepEqual(statusOf(await otherLab.send(name, asked, far.accessToken)), [404, 'not_found'], `${name}, other`);
+    assert.equal((await lab.send(name, asked, far.accessToken)).status, 404, `${name}, with a token of elsewhere`);
+    for (const token of [undefined, key, 'bcs_wrong'])
+      assert.equal((await lab.send(name, asked, token)).status, 401, `${name}, ${token}`);
+  }
+  const listed = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, lee.accessToken);
+  assert.deepEqual(listed.body.data, []);
+  const claimPath = handoffsPath(server, `/${handoff.id}/claim`);
+  assert.deepEqual(statusOf(await person.post(claimPath, {})), [403, 'permission_denied'], 'a member');
+  for (const bearer of [key, kim.accessToken, `bhc_${'a'.repeat(43)}`])
+    assert.equal((await server.api('POST', claimPath, { key: bearer, body: {} })).status, 401, bearer.slice(0, 4));
+
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      lab.send<ClaimedHandoff & ErrorBody>('handoffs.claim', { id: handoff.id }, kim.accessToken),
+    ),
+  );
+  const [won, ...more] = claims.filter(({ status }) => status === 200);
+  assert.ok(won && more.length === 0, 'one winner');
+  for (const lost of claims) if (lost !== won) assert.deepEqual(statusOf(lost), [409, 'handoff_claimed']);
+  assert.equal((await withLease(server, won.body, 'complete', { outcome: 'completed' })).status, 200);
+  assert.deepEqual(statusOf(await lab.send('handoffs.claim', { id: handoff.id }, kim.accessToken)), [
+    409,
+    'already_decided',
+  ]);
+  await server.release(id);
+});
+
+test('a consumer whose session is ended, or who is deleted, has no control any more', async () => {
+  const [phone, laptop] = [await lab.signIn('sam@example.com'), await lab.signIn('sam@example.com')];
+  const { id, browser, page } = await onOtpPage();
+  const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: nameOf(phone) } });
+  const claim = async ({ accessToken }: { accessToken: string }): Promise<ClaimedHandoff> => {
+    const answer = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const stolen = await claim(laptop);
+  const viewer = await LiveViewer.open(stolen.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  const devices = await lab.send<ConsumerDevices>('session.list', {}, phone.accessToken);
+  const ended = devices.body.data.find(({ isThis }) => !isThis) ?? assert.fail(devices.text);
+  assert.equal((await lab.send('session.endOne', { id: ended.id }, phone.accessToken)).status, 200);
+  const status = async () => (await readHandoff(server, key, handoff.id)).status;
+  await eventually('the lease to be taken back', async () => (await status()) === 'requested');
+  const renewed = await withLease<ErrorBody>(server, stolen, 'renew');
+  assert.deepEqual([renewed.status, renewed.body.code], [409, 'stale_fence']);
+  await eventually(
+    'the viewer to have no control',
+    () => viewer.last('control')?.who !== 'you' || viewer.closed !== undefined,
+  );
+  if (!viewer.closed) viewer.drive({ type: 'text', text: SECRET });
+  assert.equal((await lab.send('handoffs.claim', { id: handoff.id }, laptop.accessToken)).status, 401);
+  await assert.rejects(LiveViewer.open(stolen.liveViewUrl));
+
+  const again = await claim(phone);
+  assert.ok(again.fence > stolen.fence);
+  assert.equal((await lab.send('profile.delete', {}, phone.accessToken)).status, 202);
+  await eventually('the hand-off to be cancelled', async () => (await status()) === 'cancelled');
+  assert.equal((await withLease(server, again, 'renew')).status, 409);
+  assert.equal(await page.inputValue('#code'), '', 'the agent has control again, and nothing was typed after the end');
+  const anew = await lab.signIn('sam@example.com');
+  const listed = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, anew.accessToken);
+  assert.deepEqual(listed.body.data, []);
+  assert.equal((await lab.send('handoffs.get', { id: handoff.id }, anew.accessToken)).status, 404);
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
 });

@@ -14,7 +14,8 @@ import {
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import { type ActionId, isUuid, newId } from '../../kit/ids.ts';
+import { type ActionId, type ApplicationId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Granted } from '../configured-operations/callable.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
@@ -35,7 +36,7 @@ const NONCE_BYTES = 16;
 const EXECUTE_SCOPE = 'actions:execute';
 
 export interface AgentActionsParts {
-  readonly store: Pick<Store, 'actions' | 'atomically'>;
+  readonly store: Pick<Store, 'actions' | 'sessions' | 'atomically'>;
   readonly invocations: Pick<
     Invocations,
     'granted' | 'grantedExactly' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
@@ -252,6 +253,12 @@ export class AgentActions {
     return actionView(row, { publicUrl, now: clock.now(), content: await content.open(row) });
   }
 
+  /** The rest of the input is sealed. */
+  async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
+    if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
+    return (await this.#parts.store.sessions.get(application, sessionId.toLowerCase() as SessionId))?.id;
+  }
+
   async #newRow(
     { applicationId, keyId }: AgentCaller,
     { operation }: Granted,
@@ -267,6 +274,7 @@ export class AgentActions {
     const expiresAt = plus(now, expiresIn * 1000);
     const notBefore = notBeforeIn(request.notBefore, expiresAt);
     const said = reason === undefined ? '' : plainReason(reason);
+    const sessionId = await this.#sessionIn(applicationId, input);
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const fixed = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
     const action = contentOf(fixed);
@@ -277,6 +285,7 @@ export class AgentActions {
       ...{ digest: digestOfContent(action), likeness: likenessOf(secret, fixed) },
       sealedContent: await content.seal({ id, applicationId }, action),
       ...(said === '' ? {} : { reason: said }),
+      ...(sessionId === undefined ? {} : { sessionId }),
       ...(metadata ? { metadata } : {}),
       ...{ idempotencyKey, requestDigest: requestDigest(secret, { prepare: operation.id, request }) },
       ...{ executesOnApproval: request.executeOnApproval ?? false, createdAt: now, expiresAt },

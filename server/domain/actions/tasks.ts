@@ -24,7 +24,7 @@ const EXECUTED_AT_ONCE = 20;
 const TRY_AGAIN_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-export interface TasksParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly store: Pick<Store, 'actions' | 'atomically'>;
   readonly keys: { get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined> };
   readonly agent: Pick<AgentActions, 'execute'>;
@@ -49,7 +49,7 @@ async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: n
 }
 
 async function execute(parts: TasksParts): Promise<{ executed: number; heldBack: number }> {
-  const due = await parts.store.actions.due(parts.clock.now(), EXECUTED_AT_ONCE);
+  const due = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTED_AT_ONCE);
   let executed = 0;
   for (const row of due) executed += (await executeOne(parts, row)) ? 1 : 0;
   return { executed, heldBack: due.length - executed };

@@ -1,6 +1,10 @@
 // Consumers as those who take control of a browser: they see the hand-offs that name them, and claim them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
-import type { ConsumerHandoff, ConsumerHandoffPage, ListConsumerHandoffs } from '../../../contract/consumer-handoffs.ts';
+import type {
+  ConsumerHandoff,
+  ConsumerHandoffPage,
+  ListConsumerHandoffs,
+} from '../../../contract/consumer-handoffs.ts';
 import { type ClaimedHandoff, INSTRUCTIONS_SHOWN_MAX } from '../../../contract/handoffs.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { Store } from '../../engines/store/store.ts';

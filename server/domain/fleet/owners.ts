@@ -6,12 +6,15 @@ import type { Fleet } from './fleet.ts';
 /** A session stays on its host, so its owner is remembered. */
 const REMEMBERED_MAX = 10_000;
 
-export type Owned = 'session' | 'download' | 'invocation' | 'handoff';
+export type Owned = 'session' | 'download' | 'invocation' | 'handoff' | 'action';
 
 export interface OwnersParts {
   readonly fleet: Fleet;
   readonly host: HostId;
-  readonly rows: Pick<Hosts, 'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation' | 'hostOfHandoff'>;
+  readonly rows: Pick<
+    Hosts,
+    'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation' | 'hostOfHandoff' | 'hostOfAction'
+  >;
   /** Whether it runs or starts in this process. */
   readonly isHere: (session: SessionId) => boolean;
 }
@@ -40,7 +43,7 @@ export class Owners {
     const { rows } = this.#parts;
     const find = {
       ...{ session: rows.hostOfSession, download: rows.hostOfDownload },
-      ...{ invocation: rows.hostOfInvocation, handoff: rows.hostOfHandoff },
+      ...{ invocation: rows.hostOfInvocation, handoff: rows.hostOfHandoff, action: rows.hostOfAction },
     }[kind];
     const owner = await find(id);
     if (!owner) return undefined;

@@ -14,7 +14,14 @@ import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import { type ApplicationId, type ConsumerId, type HandoffId, type KeyId, newId, type SessionId } from '../../kit/ids.ts';
+import {
+  type ApplicationId,
+  type ConsumerId,
+  type HandoffId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../../kit/ids.ts';
 import type { AuditSource } from '../audit/audit.ts';
 import { invalidRequest, limitReached, scopeMissing, sessionNotRunning } from '../faults.ts';
 import { mint } from '../identity/credentials.ts';

@@ -19,6 +19,6 @@ for (const [what, body, expected] of [
   ['the list of sessions', call('browser_sessions', {}), 'here'],
   ['a hand-off', call('browser_hand_over_wait', { handoffId: ID }), 'only_session'],
   ['a call that is waited for', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
-  ['a decision that is waited for', call('berth_result', { jobId: ID }), 'placed'],
+  ['a decision that is waited for', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
   test(`the place of ${what}`, () => assert.deepEqual(mcpPlace(body), expected));

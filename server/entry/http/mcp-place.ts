@@ -6,7 +6,7 @@ import { isBrowserTool, RESULT_TOOL } from '../../../contract/browser-tools.ts';
  * browser, so a host with a free slot answers. `here`: any host can.
  */
 export type McpPlace =
-  | { readonly kind: 'session' | 'invocation'; readonly id: string }
+  | { readonly kind: 'session' | 'invocation' | 'action'; readonly id: string }
   | 'only_session'
   | 'placed'
   | 'here';
@@ -16,9 +16,10 @@ export function mcpPlace(body: unknown): McpPlace {
   const { method, params } = Object(body);
   if (method !== 'tools/call') return 'here';
   const { name, arguments: input } = Object(params);
-  const { sessionId, invocationId } = Object(input);
+  const { sessionId, invocationId, jobId } = Object(input);
   if (typeof sessionId === 'string') return { kind: 'session', id: sessionId };
   if (name === RESULT_TOOL.name && typeof invocationId === 'string') return { kind: 'invocation', id: invocationId };
+  if (name === RESULT_TOOL.name && typeof jobId === 'string') return { kind: 'action', id: jobId };
   if (typeof name !== 'string' || !isBrowserTool(name) || name === 'browser_open') return 'placed';
   return name === 'browser_sessions' ? 'here' : 'only_session';
 }

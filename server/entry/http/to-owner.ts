@@ -35,7 +35,9 @@ export async function passToOwner(
   if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return;
   const params: Readonly<Record<string, string | undefined>> = Object(request.params);
   const [owned, named] =
-    kind === 'link' ? downloadOf(linkedObject(params.token ?? '')) : ([kind, params.id ?? ''] as const);
+    kind === 'link'
+      ? downloadOf(linkedObject(params.token ?? ''))
+      : ([kind, (kind === 'action' ? params.jobId : params.id) ?? ''] as const);
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
   const owner = await forwarding.elsewhere(owned, named, application);
   if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => taken(reply) });
@@ -186,7 +188,8 @@ export async function mcpAnswered<T>(
   const only = place === 'only_session' ? await onlySession(caller) : undefined;
   const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
   const owner = await forwarding.elsewhere(kind, id, caller.applicationId);
-  if (!owner) return answer();
+  // An Action without a session may open a browser.
+  if (!owner) return kind === 'action' ? placed('callMcp', request, reply, caller, parts, answer) : answer();
   const body = Buffer.from(JSON.stringify(request.body));
   await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
   return undefined;

@@ -44,7 +44,7 @@ import { up as overHosts } from './0047-over-hosts.ts';
 import { up as inbox } from './0048-inbox.ts';
 import { up as handoffCallbacks } from './0049-handoff-callbacks.ts';
 import { up as consumerData } from './0050-consumer-data.ts';
-import { up as consumerHandoffs } from './0051-consumer-handoffs.ts';
+import { up as peopleAtSessions } from './0051-people-at-sessions.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -91,5 +91,5 @@ export const migrations: Record<string, Migration> = {
   '0048-inbox': { up: inbox },
   '0049-handoff-callbacks': { up: handoffCallbacks },
   '0050-consumer-data': { up: consumerData },
-  '0051-consumer-handoffs': { up: consumerHandoffs },
+  '0051-people-at-sessions': { up: peopleAtSessions },
 };

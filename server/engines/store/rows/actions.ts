@@ -1,5 +1,5 @@
 // Actions: calls that wait for the decision of a person.
-import type { AccountId, ActionId, ApplicationId, InvocationId, KeyId } from '../../../kit/ids.ts';
+import type { AccountId, ActionId, ApplicationId, HostId, InvocationId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 /** The first two are open. From `executing` on there is an invocation. The last six are final. */
@@ -40,6 +40,8 @@ export interface ActionRow {
   /** What the agent says. Not part of the content. */
   readonly reason?: string;
   readonly metadata?: JsonObject;
+  /** The session that its input names, if there is one: the host of the session executes it. */
+  readonly sessionId?: SessionId;
   readonly idempotencyKey: string;
   readonly requestDigest: Buffer;
   readonly executesOnApproval: boolean;
@@ -117,8 +119,8 @@ export interface ActionRows {
   ): Promise<ActionRow | undefined>;
   /** Open -> expired, of those whose time is over. */
   expire(now: Date, batch: number): Promise<ActionRow[]>;
-  /** Approved Actions that the task executes now. */
-  due(now: Date, batch: number): Promise<ActionRow[]>;
+  /** Approved Actions that the task of this host executes now: not those that name a session which runs on another host. */
+  due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
   /** The task tries again then. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
   /** Removes content that is due. Returns the number of rows. */

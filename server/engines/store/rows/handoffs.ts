@@ -1,12 +1,5 @@
 // Hand-offs: who has control of a session, or is asked to take it. At most one of a session is open.
-import type {
-  ApplicationId,
-  ConsumerId,
-  ConsumerSessionId,
-  HandoffId,
-  KeyId,
-  SessionId,
-} from '../../../kit/ids.ts';
+import type { ApplicationId, ConsumerId, ConsumerSessionId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 export type HandoffStatus =
@@ -92,7 +85,10 @@ export interface HandoffRows {
   /** Newest first. */
   list(application: ApplicationId, filter: HandoffFilter): Promise<ListedHandoff[]>;
   /** Those that name the consumer. Newest first. */
-  ofConsumer(consumer: ConsumerId, filter: Pick<HandoffFilter, 'limit' | 'before' | 'status'>): Promise<ListedHandoff[]>;
+  ofConsumer(
+    consumer: ConsumerId,
+    filter: Pick<HandoffFilter, 'limit' | 'before' | 'status'>,
+  ): Promise<ListedHandoff[]>;
   countOpenOf(consumer: ConsumerId): Promise<number>;
   /** Open ones whose consumer is deleted, and claimed ones whose consumer has ended the session under which they were claimed. */
   withoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;

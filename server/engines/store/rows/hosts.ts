@@ -105,6 +105,8 @@ export interface Hosts {
   hostOfInvocation(id: string): Promise<Owner | undefined>;
   /** Of its session. */
   hostOfHandoff(id: string): Promise<Owner | undefined>;
+  /** Undefined: it names no session. */
+  hostOfAction(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
   /** Newest first. */
   sessionsOn(id: HostId, limit: number): Promise<SessionOnHost[]>;

@@ -91,9 +91,14 @@ export const actions = (db: Db): ActionRows => ({
     return (await expired.returningAll().execute()).map(rowOf);
   },
 
-  due: async (now, batch) => {
+  due: async (now, host, batch) => {
     const due = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
-    return (await due.where('expiresAt', '>', now).orderBy('executeAt').limit(batch).execute()).map(rowOf);
+    const here = due.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
+      const running = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
+      const elsewhere = running.where('sessions.hostId', '<>', host);
+      return not(exists(elsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
+    });
+    return (await here.orderBy('executeAt').limit(batch).execute()).map(rowOf);
   },
 
   postpone: async (id, executeAt, heldBack) => {

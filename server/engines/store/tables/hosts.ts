@@ -112,12 +112,8 @@ export const hosts = (db: Db): Hosts => ({
   hostOfDownload: id => ownerIn(db, 'downloads', id),
   hostOfInvocation: id => ownerIn(db, 'invocations', id),
 
-  hostOfHandoff: async id => {
-    const { rows } = await sql<Owner>`
-      select sessions.host_id, sessions.application_id from sessions join handoffs on handoffs.session_id = sessions.id
-        where handoffs.id = ${id}`.execute(db);
-    return rows[0];
-  },
+  hostOfHandoff: id => ownerBySession(db, 'handoffs', id),
+  hostOfAction: id => ownerBySession(db, 'actions', id),
 
   list: async () => {
     const { rows } = await sql<ListedHost>`
@@ -192,5 +188,12 @@ async function ownerIn(
   const { rows } = await sql<Owner>`select host_id, application_id from ${sql.table(table)} where id = ${id}`.execute(
     db,
   );
+  return rows[0];
+}
+
+async function ownerBySession(db: Db, table: 'handoffs' | 'actions', id: string): Promise<Owner | undefined> {
+  const { rows } = await sql<Owner>`
+    select sessions.host_id, sessions.application_id from sessions join ${sql.table(table)} as one on one.session_id = sessions.id
+      where one.id = ${id}`.execute(db);
   return rows[0];
 }

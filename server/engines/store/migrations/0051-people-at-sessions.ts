@@ -1,4 +1,5 @@
-// Hand-offs that name a consumer, and the consumer's session under which one was claimed.
+// Hand-offs that name a consumer, and the consumer's session under which one was claimed. Actions that name a session, whose host executes
+// them.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -8,6 +9,7 @@ const STATEMENTS = [
     check (claimable_by in ('members', 'link', 'end_user', 'viewer'))`,
   "alter table handoffs add constraint handoffs_consumer_check check (claimable_by <> 'end_user' or consumer_id is not null)",
   'create index handoffs_by_consumer on handoffs (consumer_id, id) where consumer_id is not null',
+  'alter table actions add column session_id uuid',
 ];
 
 export async function up(db: Kysely<unknown>): Promise<void> {

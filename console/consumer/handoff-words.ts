@@ -1,0 +1,26 @@
+// Words about hand-offs, for the list of what waits and for the page of one.
+import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
+
+/** What the agent asks for. */
+export const ASKS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
+  login: 'Sign in for an agent',
+  otp: 'Enter a code for an agent',
+  captcha: 'Solve a captcha for an agent',
+  payment: 'Make a payment in the browser of an agent',
+  consent: 'Give a consent in the browser of an agent',
+  review: 'Look something over for an agent',
+  other: 'Help an agent in its browser',
+};
+
+export const ENDS: Readonly<Record<ConsumerHandoff['status'], string>> = {
+  requested: 'waits for you',
+  claimed: 'you have control',
+  completed: 'done',
+  declined: 'declined',
+  failed: 'it was not possible',
+  cancelled: 'withdrawn',
+  expired: 'expired',
+  session_ended: 'the browser was closed',
+};
+
+export const isOpen = ({ status }: ConsumerHandoff): boolean => status === 'requested' || status === 'claimed';

@@ -1,0 +1,104 @@
+// The lease of a hand-off: kept for this tab, renewed while the page runs, and ended by the person. A page that sleeps loses it.
+import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
+import { Refused } from './parts.ts';
+
+const RENEWALS_PER_LEASE = 3;
+const RENEW_MS_MIN = 5_000;
+const RENEW_MS_MAX = 30_000;
+/** After a renewal that got no answer. */
+const RENEW_AGAIN_MS = 2_000;
+const NO_ANSWER = 'The service does not answer at the moment. You keep control if it is back soon.';
+const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
+
+const keyOf = (id: string): string => `handoff-lease ${id}`;
+
+export class Lease {
+  readonly #app: string;
+  readonly #claimed: ClaimedHandoff;
+  readonly #closing = new AbortController();
+
+  private constructor(app: string, claimed: ClaimedHandoff) {
+    this.#app = app;
+    this.#claimed = claimed;
+  }
+
+  static of(app: string, claimed: ClaimedHandoff): Lease {
+    sessionStorage.setItem(keyOf(claimed.handoffId), JSON.stringify(claimed));
+    return new Lease(app, claimed);
+  }
+
+  /** After a reload of the page. */
+  static stored(app: string, id: string): Lease | undefined {
+    const text = sessionStorage.getItem(keyOf(id));
+    return text === null ? undefined : new Lease(app, JSON.parse(text) as ClaimedHandoff); // Written above.
+  }
+
+  /** The lease is not held any more. */
+  static isOver(error: unknown): boolean {
+    return error instanceof Refused && OVER.has(error.code);
+  }
+
+  /** A service on loopback has several names, and only what this origin serves may be framed. The page has buttons of its own. */
+  get viewUrl(): string {
+    const { pathname, search } = new URL(this.#claimed.liveViewUrl);
+    return `${pathname}${search}&controls=false`;
+  }
+
+  complete(outcome: HandoffOutcome, note: string | undefined): Promise<void> {
+    return this.#send('complete', { outcome, ...(note === undefined ? {} : { note }) });
+  }
+
+  giveBack(): Promise<void> {
+    return this.#send('cancel');
+  }
+
+  /** Renews until the lease is closed. */
+  keep(renewed: () => void, failed: (error: unknown) => void): void {
+    const { signal } = this.#closing;
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const renew = (): void => {
+      clearTimeout(again);
+      this.#send('renew').then(
+        () => signal.aborted || renewed(),
+        error => {
+          if (signal.aborted) return;
+          failed(error instanceof Refused ? error : new Error(NO_ANSWER));
+          if (!Lease.isOver(error)) again = setTimeout(renew, RENEW_AGAIN_MS);
+        },
+      );
+    };
+    const leaseMs = Date.parse(this.#claimed.leaseExpiresAt) - Date.now();
+    const everyMs = Math.min(Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_MS_MIN), RENEW_MS_MAX);
+    const timer = setInterval(renew, everyMs);
+    signal.addEventListener('abort', () => {
+      clearTimeout(again);
+      clearInterval(timer);
+    });
+    const woken = (): void => {
+      if (!document.hidden) renew();
+    };
+    // The live view says so when it is not connected for good.
+    const ended = ({ data, origin }: MessageEvent): void => {
+      if (origin === location.origin && data === 'browserbase-disconnected') renew();
+    };
+    document.addEventListener('visibilitychange', woken, { signal });
+    addEventListener('message', ended, { signal });
+  }
+
+  close(): void {
+    sessionStorage.removeItem(keyOf(this.#claimed.handoffId));
+    this.#closing.abort();
+  }
+
+  async #send(verb: 'renew' | 'complete' | 'cancel', body: object = {}): Promise<void> {
+    const { handoffId, leaseToken } = this.#claimed;
+    const answer = await fetch(`/v1/applications/${this.#app}/handoffs/${handoffId}/${verb}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${leaseToken}` },
+      body: JSON.stringify(body),
+    });
+    if (answer.ok) return;
+    const { code = 'internal', message = NO_ANSWER } = Object(await answer.json().catch(() => ({})));
+    throw new Refused(answer.status, String(code), String(message));
+  }
+}
