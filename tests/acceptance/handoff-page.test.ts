@@ -155,8 +155,10 @@ for (const look of SIZES)
   });
 
 test('a member signs in, takes control, keeps it over a SIGKILL of the server, and gives it back', async () => {
-  const { id, browser, connectUrl } = await agentOnCode();
-  const { id: handoff } = await requestHandoff(server, key, id, { instructions: 'Look it over', reason: 'review' });
+  const { id, browser, connectUrl, page: agents } = await agentOnCode();
+  // The agent may read the page, so that the server is killed once the browser has what was typed.
+  const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
+  const { id: handoff } = await requestHandoff(server, key, id, terms);
   const watched = await openWatched(DESK, base);
   const { page } = watched;
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
@@ -164,6 +166,7 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   await page.getByRole('button', { name: 'Take control' }).click();
   await inControl(screen(page));
   await typeInto(page, 'before ');
+  await eventually('the text', async () => (await agents.inputValue('#code')) === 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
   await server.kill('SIGKILL');
@@ -271,7 +274,7 @@ test('a consumer finds what waits, takes control at a phone, keeps it over a rel
       await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
       await watched.assertSound();
       await shot('list');
-      await page.getByRole('link', { name: /Enter a code for an agent/ }).click();
+      await page.getByRole('link', { name: /^Enter a code for an agent .* until / }).click();
     }
     isFirst = false;
     await page.getByRole('heading', { name: 'Enter a code for an agent' }).waitFor();
