@@ -297,7 +297,7 @@ test('a consumer finds what waits, takes control at a phone, keeps it over a rel
     await watched.assertSound();
     await page.getByRole('link', { name: 'What else waits for you' }).click();
     await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
-    await page.getByText(', done, ').waitFor();
+    await page.getByText(', done, ').first().waitFor();
     await shot('nothing');
     const read = await readHandoff(server, key, handoff);
     assert.deepEqual(
