@@ -85,25 +85,35 @@ const OTHERS: readonly Place[] = [
 ];
 
 const NARROW: Look = { ...DESK, width: 1024 };
-/** A page is loaded once for each device, and looked at in each window and theme of it. */
-const DEVICES: ReadonlyArray<readonly [string, readonly Look[]]> = [
-  ['at a desk', [DESK, DESK_DARK, { ...NARROW, colours: 'dark' }, NARROW]],
-  ['on a phone', [PHONE, PHONE_DARK]],
+const NARROW_DARK: Look = { ...NARROW, colours: 'dark' };
+/** A page is loaded once for each device, and looked at in each window of it, in one theme after the other. */
+const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Look]>]> = [
+  [
+    'at a desk',
+    [
+      [DESK, DESK_DARK],
+      [NARROW_DARK, NARROW],
+    ],
+  ],
+  ['on a phone', [[PHONE, PHONE_DARK]]],
 ];
 
-for (const [name, looks] of DEVICES)
+for (const [name, windows] of DEVICES)
   test(`axe finds nothing on any page, light or dark, and nothing is wider than the window: ${name}`, () =>
-    signedIn(server, link, looks[0] ?? DESK, async watched => {
+    signedIn(server, link, windows[0]?.[0] ?? DESK, async watched => {
       const { page } = watched;
       for (const [address, title] of [...MAIN, ...OTHERS]) {
         await page.goto(`${server.url}${address}`);
         await page.getByRole('heading', { name: title, exact: true }).waitFor();
         const loading = (): Promise<number> => page.getByText('Loading').count();
         await eventually('the page to be loaded', loading, count => count === 0);
-        for (const look of looks) {
+        for (const [look, other] of windows) {
           await watched.change(look);
-          const which = `${address} with ${look.width} pixels, ${look.colours}`;
-          assert.deepEqual(await watched.findings(), [], which);
+          const which = `${address} with ${look.width} pixels`;
+          assert.deepEqual(await watched.findings(), [], `${which}, ${look.colours}`);
+          assert.equal(await watched.overflows(), false, which);
+          await watched.change(other);
+          assert.deepEqual(await watched.findings('colours'), [], `${which}, ${other.colours}`);
           assert.equal(await watched.overflows(), false, which);
         }
       }

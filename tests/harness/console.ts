@@ -1,16 +1,19 @@
-// The web console in the system's Chromium, outside of Berth. Reports violations of the page's policy, requests to other
+// The web console in a browser of the machine, outside of Berth. Reports violations of the page's policy, requests to other
 // origins, and errors in the console.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after } from 'node:test';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { findChromium } from '../../server/engines/slots/chromium.ts';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildWeb } from '../../tools/build-web.ts';
+import { launchOutside } from './outside-browser.ts';
 import type { TestServer } from './server.ts';
 import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The rules of axe whose result depends on colours; every other one reads the same in both colour schemes. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /** Animations that never end are not waited for. */
 const TRANSITIONS_DONE = `(async () => {
@@ -35,7 +38,7 @@ let browser: Promise<Browser> | undefined;
 export const consoleIsBuilt = (): Promise<string> => buildWeb();
 
 function openBrowser(): Promise<Browser> {
-  browser ??= chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
+  browser ??= launchOutside();
   return browser;
 }
 
@@ -84,17 +87,20 @@ export class Watched {
     await this.page.evaluate(TRANSITIONS_DONE);
   }
 
-  /** What axe finds wrong with the page as it is now. */
-  async findings(): Promise<string[]> {
+  /** What axe finds wrong with the page as it is now. `colours`: of a page that was looked at in the other colour scheme. */
+  async findings(of: 'everything' | 'colours' = 'everything'): Promise<string[]> {
     // The page's policy forbids foreign scripts, so the engine is injected through the debugger, which is exempt.
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(async () => {
+    const options = {
+      resultTypes: ['violations'], // of the rules that pass, nothing is collected
+      ...(of === 'colours' ? { runOnly: { type: 'rule', values: COLOUR_RULES } } : {}),
+    };
+    const found = await this.page.evaluate(async options => {
       const engine = Reflect.get(globalThis, 'axe') as {
         run(options: object): Promise<{ violations: AxeFinding[] }>;
       };
-      // Of the rules that pass, nothing is collected.
-      return (await engine.run({ resultTypes: ['violations'] })).violations;
-    });
+      return (await engine.run(options)).violations;
+    }, options);
     return found.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );

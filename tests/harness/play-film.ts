@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
-import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { launchOutside } from './outside-browser.ts';
 
 const PLAY_MS = 180_000;
 const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
@@ -28,8 +27,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  const executablePath = findChromium();
-  const browser = await chromium.launch({ ...(executablePath ? { executablePath } : {}), args: ['--no-sandbox'] });
+  const browser = await launchOutside();
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
