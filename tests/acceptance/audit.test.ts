@@ -65,7 +65,7 @@ test('records each change of an application and its keys, with who, how and from
 
 test('records changes of limits, and what the operator does at the command line', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
-  const { stdout } = await server.berth('keys', 'create', '--json', '--application', server.applicationId);
+  const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const made: { id: string } = JSON.parse(stdout);
   const [created, changed] = await entries(server.applicationId);
   assert.equal(created?.action, 'agent_key.created');
@@ -144,7 +144,7 @@ test('refuses an unknown action, a missing scope, a stranger, a foreign cursor a
 
 test('the operator reads the entries of no application, and those of one', async () => {
   const list = async (...options: string[]): Promise<AuditEntry[]> => {
-    const { code, stdout, stderr } = await server.berth('audit', 'list', '--json', ...options);
+    const { code, stdout, stderr } = await server.operate('audit', 'list', '--json', ...options);
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
@@ -161,16 +161,16 @@ test('the operator reads the entries of no application, and those of one', async
     ids(await list('--application', server.applicationId)),
     ids(await entries(server.applicationId, '?limit=100')),
   );
-  const { stdout } = await server.berth('audit', 'list');
+  const { stdout } = await server.operate('audit', 'list');
   assert.match(
     stdout,
     /^AT +ACTION +OUTCOME +ACTOR +TARGET +IP\n\S+Z +token\.created +success +account Operator +token /,
   );
-  assert.equal((await server.berth('audit', 'list', '--application', 'nobody')).code, 4);
+  assert.equal((await server.operate('audit', 'list', '--application', 'nobody')).code, 4);
 });
 
 test('berth audit verify finds the log intact, with and without seals', async () => {
-  const { code, stdout, stderr } = await server.berth('audit', 'verify');
+  const { code, stdout, stderr } = await server.operate('audit', 'verify');
   assert.equal(code, 0, stderr);
   assert.match(
     stdout,

@@ -39,7 +39,7 @@ test('a session is created, driven and released through the proxy, although one 
 });
 
 test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
-  const made = await server.berth('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
+  const made = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
   assert.equal(made.code, 0, made.stderr);
   const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };
   assert.equal((await fetch(`${url}/v1/applications`, { headers })).status, 403);

@@ -74,7 +74,7 @@ test('a session is created, driven, watched and released through the proxy', asy
 
 test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
   const tokenFor = async (cidr: string): Promise<string> => {
-    const { code, stdout, stderr } = await server.berth('tokens', 'create', '--cidr', cidr, '--json');
+    const { code, stdout, stderr } = await server.operate('tokens', 'create', '--cidr', cidr, '--json');
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout).token;
   };

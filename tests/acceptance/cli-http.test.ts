@@ -16,7 +16,7 @@ import { soon } from '../harness/until.ts';
 const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as const;
 
 const server = await startServer();
-const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
+const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
 
 /** A person's machine: without the server's environment, and with its own configuration folder. */
 class Machine {

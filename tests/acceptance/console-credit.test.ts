@@ -37,8 +37,8 @@ const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3], r
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
   });
-const berth = async (...words: string[]): Promise<void> => {
-  const { code, stdout, stderr } = await server.berth(...words);
+const operate = async (...words: string[]): Promise<void> => {
+  const { code, stdout, stderr } = await server.operate(...words);
   assert.equal(code, 0, stdout + stderr);
 };
 
@@ -67,7 +67,7 @@ test('an owner orders a pack, sees how to pay, and the credit once the operator 
         `/v1/topups/manual/checkouts?applicationId=${server.applicationId}`,
       )
     ).body;
-    await berth('credits', 'confirm', data[0]?.id ?? '', '--reason', 'statement 7');
+    await operate('credits', 'confirm', data[0]?.id ?? '', '--reason', 'statement 7');
     await page.getByText('Credited', { exact: true }).waitFor();
     await page.reload();
     await page.getByText('50 credits', { exact: true }).first().waitFor();

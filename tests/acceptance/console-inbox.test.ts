@@ -84,7 +84,7 @@ interface Mail {
 
 /** Mails about what waits, oldest first. */
 async function mails(): Promise<readonly Mail[]> {
-  const { stdout } = await server.berth('outbox', '--json');
+  const { stdout } = await server.operate('outbox', '--json');
   const all: readonly Mail[] = JSON.parse(stdout);
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }

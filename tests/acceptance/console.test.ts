@@ -87,7 +87,7 @@ test('the printed link signs in, its token is removed from the address, and the 
 
 test('a link with another token asks before it replaces the current sign-in', () =>
   signedIn(server, link, DESK, async ({ page }) => {
-    const other = JSON.parse((await server.berth('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
+    const other = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
     const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
     const mine = await stored();
     await page.evaluate(`location.hash = 'token=${other}'`);
@@ -345,7 +345,7 @@ test('issues an agent key, shows it once, and revokes it', () =>
 
 test('changes the addresses and grants of an agent key, and says why a grant is refused', () =>
   signedIn(server, link, DESK, async ({ page }) => {
-    const made = JSON.parse((await server.berth('keys', 'create', '--name', 'narrow', '--json')).stdout);
+    const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Change narrow' }).click();
     const dialog = page.getByRole('dialog');
@@ -399,7 +399,7 @@ test('issues a key for operations with a grant that names credentials, and a lat
 test('does not issue another key on reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const consoleKeys = async (): Promise<number> => {
-      const { stdout } = await server.berth('keys', 'list', '--json');
+      const { stdout } = await server.operate('keys', 'list', '--json');
       const keys: Array<{ name: string }> = JSON.parse(stdout);
       return keys.filter(({ name }) => name === 'Console').length;
     };

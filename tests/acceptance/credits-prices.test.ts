@@ -40,7 +40,7 @@ const { key } = await keyWith(server, {
 });
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 const credits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
-const granted = await server.berth('credits', 'grant', '-', '10', '--reason', 'for the test');
+const granted = await server.operate('credits', 'grant', '-', '10', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 const overlay = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
 assert.equal(overlay.status, 200, overlay.text);

@@ -38,7 +38,7 @@ const credits = async (): Promise<Credits> => {
 
 async function grant(microCredits: number, to = server): Promise<void> {
   const amount = (microCredits / 1_000_000).toFixed(6);
-  const { code, stderr } = await to.berth('credits', 'grant', '-', amount, '--reason', 'for the test', '--json');
+  const { code, stderr } = await to.operate('credits', 'grant', '-', amount, '--reason', 'for the test', '--json');
   assert.equal(code, 0, stderr);
 }
 
@@ -200,10 +200,10 @@ test('entries, usage and the command line say the same', async () => {
       text,
     );
   }
-  const { stdout } = await server.berth('credits', 'show', '--json');
+  const { stdout } = await server.operate('credits', 'show', '--json');
   const shown = JSON.parse(stdout);
   assert.equal(shown.available, (await credits()).available);
-  const { stdout: audit } = await server.berth('audit', 'list', '--json');
+  const { stdout: audit } = await server.operate('audit', 'list', '--json');
   const granted = JSON.parse(audit).find(({ action }: { action: string }) => action === 'credit.granted');
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
 });
@@ -233,7 +233,7 @@ for (const [amount, words] of [
   ['9999999999', /expected credits/],
 ] as const)
   test(`the command line refuses to grant ${amount} credits`, async () => {
-    const { code, stderr } = await server.berth('credits', 'grant', '-', amount, '--reason', 'x');
+    const { code, stderr } = await server.operate('credits', 'grant', '-', amount, '--reason', 'x');
     assert.equal(code, 2);
     assert.match(stderr, words);
   });

@@ -144,7 +144,7 @@ test('refuses invalid queries, and names what was expected', async () => {
 
 test('a key of another application gets 404', async () => {
   const { id } = await server.createSession();
-  const made = await server.berth('tokens', 'create', '--name', 'events', '--json');
+  const made = await server.operate('tokens', 'create', '--name', 'events', '--json');
   const token: string = JSON.parse(made.stdout).token;
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
@@ -243,11 +243,19 @@ test('an application may have twenty streams, and closing one allows another', a
 });
 
 test('a stream ends when its key is revoked', async () => {
-  const made = await server.berth('keys', 'create', '--application', server.applicationId, '--name', 'short', '--json');
+  const made = await server.operate(
+    'keys',
+    'create',
+    '--application',
+    server.applicationId,
+    '--name',
+    'short',
+    '--json',
+  );
   assert.equal(made.code, 0, made.stderr);
   const { key, id }: { key: string; id: string } = JSON.parse(made.stdout);
   const stream = await streamAt(EVENTS, { authorization: `Bearer ${key}` });
-  const revoked = await server.berth('keys', 'revoke', '--application', server.applicationId, id);
+  const revoked = await server.operate('keys', 'revoke', '--application', server.applicationId, id);
   assert.equal(revoked.code, 0, revoked.stderr);
   for (let round = 0; round < 10; round++) await server.advance(2_000);
   assert.equal(await stream.ended(), 'cut');

@@ -113,7 +113,7 @@ test('stuck, handed over, gone on, settled: the guide, with a member at a phone'
   assert.deepEqual(JSON.parse(guide.read('agent.json')).outcome, 'completed');
   assert.deepEqual(watched.faults, []);
   await watched.close();
-  const granted = await server.berth('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');
+  const granted = await server.operate('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');
   assert.equal(granted.code, 0, granted.stderr);
 });
 

@@ -18,7 +18,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer();
-const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
 
 const SESSIONS = '/v1/browsers/sessions';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';

@@ -246,7 +246,15 @@ test('a resend gets the session whose answer was lost, once, and only with an eq
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   chromium.mood('well');
-  const made = await server.berth('keys', 'create', '--name', 'other', '--json', '--application', server.applicationId);
+  const made = await server.operate(
+    'keys',
+    'create',
+    '--name',
+    'other',
+    '--json',
+    '--application',
+    server.applicationId,
+  );
   const other: { key: string } = JSON.parse(made.stdout);
   const strangers = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, other.key)];
   for (const { body } of strangers) assert.notEqual(body.id, lost?.id);

@@ -12,7 +12,7 @@ import { eventually } from '../harness/until.ts';
 const server = await startServer({ clock: 'test' });
 // Expires later than the tokens that are issued here, because a token cannot outlive its issuer.
 const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
-const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
+const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
 
 const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -71,7 +71,7 @@ test('a revoked key is refused at once over HTTP and CDP, and its session keeps 
 test('the server refuses a key revoked on the command line at once', async () => {
   const { id, key } = await issueKey();
   assert.equal((await listWith(key)).status, 200);
-  const { code, stderr } = await server.berth('keys', 'revoke', id);
+  const { code, stderr } = await server.operate('keys', 'revoke', id);
   assert.equal(code, 0, stderr);
   // The database notifies the server shortly after the command has ended.
   const statusWith = async (): Promise<number> => (await listWith(key)).status;

@@ -95,7 +95,7 @@ test('requires a token with the scope and membership, and refuses agent keys', a
     const foreign = await server.api(method, elsewhere, { key: token, body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found']);
   }
-  const made = await server.berth('tokens', 'create', '--name', 'reader', '--scope', 'applications:read', '--json');
+  const made = await server.operate('tokens', 'create', '--name', 'reader', '--scope', 'applications:read', '--json');
   const reader: { token: string } = JSON.parse(made.stdout);
   assert.equal((await server.api('GET', path, { key: reader.token })).status, 200);
   const refused = await server.api('PUT', path, { key: reader.token, body: {}, headers: await ifMatch() });

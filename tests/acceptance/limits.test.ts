@@ -28,7 +28,7 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
 }
 
 async function keyWith(...scopes: string[]): Promise<string> {
-  const { stdout } = await server.berth(
+  const { stdout } = await server.operate(
     'keys',
     'create',
     '--json',
@@ -222,7 +222,7 @@ test('a GET on the connect address answers 426', () =>
 
 /** A key with all scopes, in its own application. */
 async function foreignKey(): Promise<string> {
-  const { stdout } = await server.berth('tokens', 'create', '--json');
+  const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
   const application = await server.api<Application>('POST', '/v1/applications', {
     body: { name: 'Other' },

@@ -43,7 +43,7 @@ const invite = (email: string) =>
   server.api<IssuedInvitation & ErrorBody>('POST', INVITATIONS, { key: token, body: { email, role: 'viewer' } });
 
 async function printed(to: string): Promise<PrintedMail> {
-  const { code, stdout, stderr } = await server.berth('outbox', '--json');
+  const { code, stdout, stderr } = await server.operate('outbox', '--json');
   assert.equal(code, 0, stderr);
   const mails: readonly PrintedMail[] = JSON.parse(stdout);
   return mails.find(mail => mail.to === to) ?? assert.fail(`no mail to ${to}: ${stdout}`);

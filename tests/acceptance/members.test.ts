@@ -38,7 +38,7 @@ test('an invitation is mailed and shown once, and makes a member of who register
   assert.deepEqual([issued.body.email, role, status], [email, 'developer', 'pending']);
   assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 7 * 24 * HOUR_MS);
   assert.match(acceptUrl, new RegExp(`^${server.url}/console/invitation#biv_[A-Za-z0-9_-]{49}$`));
-  const { stdout } = await server.berth('outbox', '--json');
+  const { stdout } = await server.operate('outbox', '--json');
   const mail = JSON.parse(stdout).find(({ to }: { to: string }) => to === email);
   assert.match(mail.subject, /^Invitation to Default$/);
   assert.ok(mail.text.includes(acceptUrl) && mail.text.startsWith('Ada invites you'));

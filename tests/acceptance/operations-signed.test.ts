@@ -123,7 +123,7 @@ test('after a rotation calls and receipts are signed with the new key, and earli
   const earlier = last('/orders/A-2');
   const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
   const before = await receiptKeys();
-  const rotated = await server.berth('keys', 'rotate-signing');
+  const rotated = await server.operate('keys', 'rotate-signing');
   assert.equal(rotated.code, 0, rotated.stderr);
   const { body } = await call('orders.cancel', { orderId: 'A-3' }, 'four');
   assert.equal(body.status, 'succeeded');

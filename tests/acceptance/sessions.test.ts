@@ -547,7 +547,7 @@ test('ends a browser that hangs during its start, and answers 504', async () => 
 });
 
 test('a session of another application is not found, and not in lists', async () => {
-  const made = await server.berth('tokens', 'create', '--json');
+  const made = await server.operate('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
     body: { name: 'Other' },

@@ -124,7 +124,7 @@ test('refuses every code for an unknown address, and sends no mail', async () =>
   const person = new Person(server);
   const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
   assert.equal(status, 202);
-  const { stdout } = await server.berth('outbox', '--json');
+  const { stdout } = await server.operate('outbox', '--json');
   assert.ok(!stdout.includes('nobody@example.com'));
   const given = await person.post('/v1/sign-in/email-code/verify', { ticket: body.ticket, code: '000000' });
   assert.equal(codeOf(given), 'sign_in_failed');

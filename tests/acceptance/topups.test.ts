@@ -83,7 +83,7 @@ test('an order is credited when the operator confirms it, once, with its bonus',
   assert.match(reference, /^[2-9A-Z]{10}$/);
   assert.equal(await available(), before, 'an order alone credits nothing');
   const confirming = Promise.all(
-    [1, 2, 3].map(() => server.berth('credits', 'confirm', checkout.id, '--reason', 'statement 7', '--json')),
+    [1, 2, 3].map(() => server.operate('credits', 'confirm', checkout.id, '--reason', 'statement 7', '--json')),
   );
   const waited = await ada.get<Checkout>(`${CHECKOUTS}/${checkout.id}?wait=50`);
   const codes = (await confirming).map(({ code }) => code).sort();
@@ -123,7 +123,7 @@ test('a checkout that is cancelled is not credited any more', async () => {
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
   refused(await ada.post(`${CHECKOUTS}/${id}/cancel`), 409, 'already_decided');
   const before = await available();
-  assert.notEqual((await server.berth('credits', 'confirm', id)).code, 0);
+  assert.notEqual((await server.operate('credits', 'confirm', id)).code, 0);
   assert.equal(await available(), before);
   const { body } = await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=1`);
   assert.equal(body.data[0]?.id, id);

@@ -14,7 +14,7 @@ import { freePort } from '../harness/free-port.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 
 const server = await startServer();
-const made: { token: string } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+const made: { token: string } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
 const berth = berthClient({ url: server.url, key: server.key, token: made.token });
 const UNKNOWN = '01a1fa50-5319-7450-a6b3-c787ada50631';
 

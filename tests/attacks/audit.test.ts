@@ -39,7 +39,7 @@ const sqlAsOwner = (text: string, values: readonly unknown[] = []): Promise<void
   asOwner(client => client.query(text, [...values]));
 
 async function verify(): Promise<Verdict> {
-  const { code, stdout, stderr } = await server.berth('audit', 'verify', '--json');
+  const { code, stdout, stderr } = await server.operate('audit', 'verify', '--json');
   const verdict: Verdict = JSON.parse(stdout);
   assert.equal(code, verdict.ok ? 0 : 1, stderr);
   for (const { chain, what, number } of verdict.problems)

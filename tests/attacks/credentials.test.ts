@@ -26,7 +26,7 @@ const KEY_ENDED = 4001;
 const owner = await cliToken();
 
 async function cliToken(...options: string[]): Promise<string> {
-  const { code, stdout, stderr } = await server.berth('tokens', 'create', '--json', ...options);
+  const { code, stdout, stderr } = await server.operate('tokens', 'create', '--json', ...options);
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout).token;
 }
@@ -200,7 +200,7 @@ async function assertClosed({ session, debuggerUrl, ...open }: Opened): Promise<
 const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> = {
   'is revoked': async ({ id }) => assert.equal((await asOwner('DELETE', `${KEYS}/${id}`)).status, 204),
   'is revoked at the command line': async ({ id }) => {
-    const { code, stderr } = await server.berth('keys', 'revoke', id, '--application', server.applicationId);
+    const { code, stderr } = await server.operate('keys', 'revoke', id, '--application', server.applicationId);
     assert.equal(code, 0, stderr);
   },
   'is given an end that comes': async ({ id }) => {
@@ -272,7 +272,7 @@ test('refuses addresses of a key that was revoked while the server was down', as
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   await server.kill();
-  const { code, stderr } = await server.berth('keys', 'revoke', key.id, '--application', server.applicationId);
+  const { code, stderr } = await server.operate('keys', 'revoke', key.id, '--application', server.applicationId);
   await server.start();
   assert.equal(code, 0, stderr);
   assert.equal((await refusedUpgrade(session.connectUrl)).status, 401);

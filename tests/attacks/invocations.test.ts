@@ -111,7 +111,7 @@ test('a session or an invocation of another application does not exist', async (
 
 /** A key with grants in an application of its own. */
 async function otherKey(): Promise<{ key: string; applicationId: string }> {
-  const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
+  const made = await server.operate('tokens', 'create', '--name', 'other', '--json');
   const { token }: { token: string } = JSON.parse(made.stdout);
   const { id } = (await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } }))
     .body;

@@ -23,7 +23,7 @@ const statusesOf = async (count: number, key: () => string): Promise<Map<number,
 };
 
 test('refuses a flood with one key, and serves another key of the same application', async () => {
-  const made = await server.berth('keys', 'create', '--json', '--application', server.applicationId);
+  const made = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const { key }: { key: string } = JSON.parse(made.stdout);
   const flood = statusesOf(FLOOD, () => key);
   const others: number[] = [];

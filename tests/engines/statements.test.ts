@@ -32,7 +32,7 @@ const server = await startServer({
   env: { BERTH_SLOTS: '3', BERTH_WARM: '0', DATABASE_URL: counter.url, ...RATES, ...upstream.settings },
 });
 await liftLimits(server);
-const granted = await server.berth('credits', 'grant', '-', '1000', '--reason', 'for the test');
+const granted = await server.operate('credits', 'grant', '-', '1000', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 
 /** The statements of the round with the fewest. */

@@ -62,7 +62,7 @@ const { key } = await keyWith(server, {
   ],
 });
 
-const granted = await server.berth('credits', 'grant', '-', '1', '--reason', 'for the test');
+const granted = await server.operate('credits', 'grant', '-', '1', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 const credits = async (): Promise<Credits> =>
   (await server.api<Credits>('GET', `/v1/applications/${server.applicationId}/credits`, { key: token })).body;

@@ -125,7 +125,7 @@ export class Witness {
 
 /** Another application with a key, and a token that is restricted to a third one. */
 export async function openAccounts(server: TestServer): Promise<Accounts> {
-  const { stdout } = await server.berth('tokens', 'create', '--json');
+  const { stdout } = await server.operate('tokens', 'create', '--json');
   const owner: string = JSON.parse(stdout).token;
   const made = async <Body>(path: string, body: object): Promise<Body> => {
     const answer = await server.api<Body>('POST', path, { key: owner, body });

@@ -67,7 +67,7 @@ export const persistent = (id: string): { browserSettings: { context: { id: stri
 
 /** A key of another application than the first. */
 export async function otherApplication(server: TestServer): Promise<string> {
-  const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+  const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
   const path = `/v1/applications/${made.body.id}/agent-keys`;

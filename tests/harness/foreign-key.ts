@@ -2,7 +2,7 @@
 import type { TestServer } from './server.ts';
 
 export async function foreignKey(server: TestServer, fields: object = {}): Promise<string> {
-  const { stdout } = await server.berth('tokens', 'create', '--json');
+  const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
     body: { name: `Other ${crypto.randomUUID()}` },

@@ -5,7 +5,7 @@ import type { TestServer } from './server.ts';
 
 /** A token with every scope, created in the server's data folder. */
 export async function ownerToken(server: TestServer): Promise<string> {
-  const { code, stdout, stderr } = await server.berth('tokens', 'create', '--name', 'owner', '--json');
+  const { code, stdout, stderr } = await server.operate('tokens', 'create', '--name', 'owner', '--json');
   assert.equal(code, 0, stderr);
   const made: { token: string } = JSON.parse(stdout);
   return made.token;

@@ -57,7 +57,7 @@ export class Person {
 
 /** The secret of a link that `berth accounts link` prints. */
 export async function setUpToken(server: TestServer, ...options: string[]): Promise<string> {
-  const { code, stdout, stderr } = await server.berth('accounts', 'link', '--json', ...options);
+  const { code, stdout, stderr } = await server.operate('accounts', 'link', '--json', ...options);
   assert.equal(code, 0, stderr);
   const { url }: { url: string } = JSON.parse(stdout);
   return new URL(url).hash.slice('#setup='.length);
@@ -65,7 +65,7 @@ export async function setUpToken(server: TestServer, ...options: string[]): Prom
 
 /** The newest code that was mailed to the address. */
 export async function mailedCode(server: TestServer, to: string): Promise<string> {
-  const { stdout } = await server.berth('outbox', '--json');
+  const { stdout } = await server.operate('outbox', '--json');
   const mails: ReadonlyArray<{ to: string; text: string }> = JSON.parse(stdout);
   const code = /Your code is (\d{6})/.exec(mails.find(mail => mail.to === to)?.text ?? '')?.[1];
   assert.ok(code, `no code was mailed to ${to}: ${stdout}`);

@@ -65,6 +65,13 @@ export interface ApiOptions {
   readonly key?: string | null;
 }
 
+/** What a command did. */
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 /** A session as returned by create to a key that may connect. */
 export type CreatedSession = Session & { readonly connectUrl: string; readonly signingKey: string };
 
@@ -295,8 +302,17 @@ export class TestServer {
     });
   }
 
+  /**
+   * As `berth`, for commands on the data folder of a test that is not about the command: in the process of the test, which
+   * saves the start of another one.
+   */
+  operate(...args: string[]): Promise<Ran> {
+    const { user, installed, within } = this.#options;
+    return user || installed || within ? this.berth(...args) : runHere(args, this.env);
+  }
+
   /** Runs `berth` with this server's settings, as its user. */
-  berth(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  berth(...args: string[]): Promise<Ran> {
     const { user, installed, within } = this.#options;
     return runBerth(args, this.env, user, '', installed?.command, within?.command);
   }
@@ -403,6 +419,23 @@ export class TestServer {
   }
 }
 
+async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+  const { runBerth } = await import('../../cli/run.ts');
+  const said = { stdout: '', stderr: '' };
+  const terminal = {
+    env,
+    print: (text: string) => {
+      said.stdout += text;
+    },
+    say: (text: string) => {
+      said.stderr += text;
+    },
+    input: async () => '',
+  };
+  const code = await soon(`berth ${args.join(' ')} to end`, runBerth(args, terminal), STOPPED_MS);
+  return { code, ...said };
+}
+
 export function runBerth(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -410,7 +443,7 @@ export function runBerth(
   input = '',
   command?: string,
   within: readonly string[] = [],
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
+): Promise<Ran> {
   const checkout = user?.checkout ?? CHECKOUT;
   const program = [user?.node ?? process.execPath, command ?? join(checkout, 'cli/berth.ts')];
   const [file = '', ...rest] = [...within, ...program, ...args];
