@@ -20,7 +20,7 @@ import type { LiveSession, LiveSessions } from '../domain/sessions/live.ts';
 import { invocationKey } from '../engines/artifacts/keys.ts';
 import { CLEAN_STEPS } from '../engines/driver/clean-job.ts';
 import { DriveFailed } from '../engines/driver/command.ts';
-import { TO_MARKDOWN } from '../engines/driver/markdown-job.ts';
+import { TO_MARKDOWN } from '../engines/driver/to-markdown.ts';
 import type { InvocationRow } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';

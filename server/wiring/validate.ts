@@ -1,5 +1,6 @@
 // Validates values against JSON Schemas of callers, in a worker thread.
-import { type SchemaIssue, VALIDATE } from '../engines/schemas/validate-job.ts';
+import { VALIDATE } from '../engines/schemas/jobs.ts';
+import type { SchemaIssue } from '../engines/schemas/validate-job.ts';
 import type { Workers } from '../kit/worker-pool.ts';
 
 export type Validate = (

@@ -3,7 +3,6 @@
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
-import type { Job } from '../../kit/worker-pool.ts';
 
 export interface MarkdownInput {
   readonly html: string;
@@ -12,18 +11,9 @@ export interface MarkdownInput {
   readonly isWhole: boolean;
 }
 
-/** Parsing and converting the largest document takes a few seconds. */
-const LIMIT_MS = 20_000;
 /** A shorter article is taken for a wrong guess. */
 const ARTICLE_CHARACTERS_MIN = 200;
 const ELEMENTS_MAX = 50_000;
-
-export const TO_MARKDOWN: Job<MarkdownInput, string> = {
-  name: 'convert a page to Markdown',
-  module: import.meta.url,
-  limitMs: LIMIT_MS,
-  isLong: true,
-};
 
 export function work({ html, url, isWhole }: MarkdownInput): string {
   const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' });

@@ -4,7 +4,6 @@ import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { withoutSecrets } from '../../kit/without-secrets.ts';
-import type { Job } from '../../kit/worker-pool.ts';
 import { matchesSchema } from './validate-job.ts';
 
 export interface AnswerInput {
@@ -20,16 +19,8 @@ export type AnswerOutput =
   | { readonly output: JsonObject; readonly digest: string; readonly isValid: boolean }
   | { readonly why: string };
 
-const LIMIT_MS = 10_000;
 const DEPTH_MAX = 64;
 const VALUES_MAX = 100_000;
-
-export const READ_ANSWER: Job<AnswerInput, AnswerOutput> = {
-  name: 'read an answer',
-  module: import.meta.url,
-  limitMs: LIMIT_MS,
-  isSolo: true,
-};
 
 class Unreadable extends Error {}
 

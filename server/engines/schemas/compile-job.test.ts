@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { WorkerPool, WorkFailed } from '../../kit/worker-pool.ts';
-import { COMPILE } from './compile-job.ts';
+import { COMPILE } from './jobs.ts';
 
 const workers = new WorkerPool();
 after(() => workers.close());

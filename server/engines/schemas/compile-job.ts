@@ -1,6 +1,5 @@
 // Compiles JSON Schemas in a worker thread, and tries their patterns on texts that are slow for patterns with nested repetition.
 import { isObject, type Json } from '../../kit/json.ts';
-import type { Job } from '../../kit/worker-pool.ts';
 import { matchesSchema } from './validate-job.ts';
 
 export interface CompileInput {
@@ -9,15 +8,6 @@ export interface CompileInput {
 
 /** What is wrong, with the path of the schema. */
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
-
-const LIMIT_MS = 1_500;
-
-export const COMPILE: Job<CompileInput, CompileOutput> = {
-  name: 'compile a schema',
-  module: import.meta.url,
-  limitMs: LIMIT_MS,
-  isSolo: true,
-};
 
 /** Patterns that take exponential time need seconds for these repetitions, and others microseconds. */
 const REPEATED = 44;

@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Job } from '../../kit/worker-pool.ts';
 
 export interface SchemaIssue {
   readonly path: string;
@@ -18,17 +17,9 @@ export interface ValidateInput {
 /** The issues of each schema, in order; empty if the value matches. `unusable`: a schema cannot be compiled. */
 export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
 
-const LIMIT_MS = 1_500;
 const COMPILED_MAX = 200;
 const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
-
-export const VALIDATE: Job<ValidateInput, ValidateOutput> = {
-  name: 'validate a value',
-  module: import.meta.url,
-  limitMs: LIMIT_MS,
-  isSolo: true,
-};
 
 /** By digest of the schema, least recently used first. */
 const compiled = new Map<string, ValidateFunction>();

@@ -1,0 +1,13 @@
+// The job that converts the HTML of a page to Markdown. Apart from its work, whose libraries only worker threads load.
+import type { Job } from '../../kit/worker-pool.ts';
+import type { MarkdownInput } from './markdown-job.ts';
+
+/** Parsing and converting the largest document takes a few seconds. */
+const LIMIT_MS = 20_000;
+
+export const TO_MARKDOWN: Job<MarkdownInput, string> = {
+  name: 'convert a page to Markdown',
+  module: new URL('markdown-job.ts', import.meta.url).href,
+  limitMs: LIMIT_MS,
+  isLong: true,
+};

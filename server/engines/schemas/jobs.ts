@@ -1,0 +1,32 @@
+// The jobs on schemas and on values that are compared with them. Apart from their work, whose libraries only worker threads load.
+import type { Job } from '../../kit/worker-pool.ts';
+import type { AnswerInput, AnswerOutput } from './answer-job.ts';
+import type { CompileInput, CompileOutput } from './compile-job.ts';
+import type { ValidateInput, ValidateOutput } from './validate-job.ts';
+
+const VALIDATE_LIMIT_MS = 1_500;
+const COMPILE_LIMIT_MS = 1_500;
+const READ_ANSWER_LIMIT_MS = 10_000;
+
+const moduleOf = (file: string): string => new URL(file, import.meta.url).href;
+
+export const VALIDATE: Job<ValidateInput, ValidateOutput> = {
+  name: 'validate a value',
+  module: moduleOf('validate-job.ts'),
+  limitMs: VALIDATE_LIMIT_MS,
+  isSolo: true,
+};
+
+export const COMPILE: Job<CompileInput, CompileOutput> = {
+  name: 'compile a schema',
+  module: moduleOf('compile-job.ts'),
+  limitMs: COMPILE_LIMIT_MS,
+  isSolo: true,
+};
+
+export const READ_ANSWER: Job<AnswerInput, AnswerOutput> = {
+  name: 'read an answer',
+  module: moduleOf('answer-job.ts'),
+  limitMs: READ_ANSWER_LIMIT_MS,
+  isSolo: true,
+};
