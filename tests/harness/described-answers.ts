@@ -34,6 +34,8 @@ interface Route {
 
 const SECOND_DOOR = '/v1/browsers/v1/';
 const ANY_TYPE = '*/*';
+/** The name of the document in references to its components. */
+const DOCUMENT = 'openapi';
 /** Headers of the connection, of any body, and for browsers. */
 const EVERYWHERE = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
@@ -50,14 +52,17 @@ const FORMATS = {
 
 export class DescribedAnswers {
   readonly #document: Document;
-  readonly #components: unknown;
   readonly #routes: readonly Route[];
-  readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false, formats: FORMATS });
+  readonly #ajv = new Ajv2020({
+    ...{ strict: false, validateSchema: false, logger: false, formats: FORMATS },
+    code: { optimize: false }, // takes longer than the few values of a server are validated faster
+  });
   readonly #validators = new Map<object, ValidateFunction>();
 
   constructor() {
     this.#document = openApiDocument() as unknown as Document; // It is ours.
-    this.#components = withoutMoreFields(this.#document.components);
+    // Once, and not with each schema, because all of it is read then.
+    this.#ajv.addSchema({ $id: DOCUMENT, components: closed(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
       // Fixed path segments precede parameters.
@@ -116,9 +121,7 @@ export class DescribedAnswers {
 
   /** Compiled at its first use. */
   #validator(schema: object): ValidateFunction {
-    const known =
-      this.#validators.get(schema) ??
-      this.#ajv.compile({ allOf: [withoutMoreFields(schema)], components: this.#components });
+    const known = this.#validators.get(schema) ?? this.#ajv.compile(closed(schema));
     this.#validators.set(schema, known);
     return known;
   }
@@ -133,12 +136,16 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${words}${path.endsWith('/json/version') ? '/?' : ''}$`);
 }
 
-/** The schemas of responses allow additional fields; here only the described ones are allowed. */
-function withoutMoreFields(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutMoreFields);
-  if (typeof value !== 'object' || value === null) return value;
-  const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutMoreFields(one)]));
+/** The schemas of responses allow additional fields; here only the described ones are allowed. References name the document. */
+function closed(schema: object): Record<string, unknown> {
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closedValue(name, one)]));
   const isClosed =
     inner.type === 'object' && inner.properties !== undefined && inner.additionalProperties === undefined;
   return isClosed ? { ...inner, additionalProperties: false } : inner;
+}
+
+function closedValue(name: string, value: unknown): unknown {
+  if (name === '$ref') return `${DOCUMENT}${value}`;
+  if (Array.isArray(value)) return value.map(one => closedValue('', one));
+  return typeof value === 'object' && value !== null ? closed(value) : value;
 }
