@@ -12,6 +12,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect, parseArgs } from 'node:util';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
+import { bundleServer } from './bundle-server.ts';
 import { memoryFolder } from './memory-folder.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -48,6 +49,8 @@ const { slow, watch, engine, name: namePattern } = values;
 // Slow tests write more than fits in memory.
 const temporary = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
 if (temporary !== undefined) process.env.TMPDIR = temporary;
+/** tests/harness/bundle.ts reads it. */
+const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
 /** tests/harness/engine.ts reads it in the test processes. */
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
@@ -56,6 +59,8 @@ interface Part {
   readonly name: string;
   readonly globs: readonly string[];
   readonly concurrency: number;
+  /** Starts servers, from a bundle; slow tests and `--watch` run the source. */
+  readonly isBundled?: true;
 }
 
 const PARTS: readonly Part[] = [
@@ -68,6 +73,7 @@ const PARTS: readonly Part[] = [
     name: 'acceptance, engines, attacks, faults, fuzz',
     globs: ['acceptance', 'engines', 'attacks', 'faults', 'fuzz'].map(folder => `tests/${folder}/**/*.test.ts`),
     concurrency: slow ? 1 : Math.min(FILES_AT_ONCE_MAX, availableParallelism() + 1),
+    isBundled: true,
   },
 ];
 
@@ -204,6 +210,7 @@ let files = 0;
 for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   const chosen = filesOf(part);
   files += chosen.length;
+  if (!slow && !watch && part.isBundled && chosen.length > 0) process.env[BUNDLE_VARIABLE] = await bundleServer();
   await runFiles(chosen, part.concurrency, tally);
 }
 if (slow && engine === undefined) {

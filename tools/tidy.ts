@@ -19,8 +19,8 @@ const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
 /** Of the vault only one file, which runs the operator's command that prints the master key. */
 const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
-/** The worker thread imports the module of the job that it is given. */
-const COMPUTES_IMPORTS = /^server\/kit\/worker-thread\.ts$/;
+/** The worker thread imports the module of the job that it is given, and tests import commands from a bundle. */
+const COMPUTES_IMPORTS = /^(?:server\/kit\/worker-thread|tests\/harness\/bundle)\.ts$/;
 
 const BANS: readonly Ban[] = [
   {

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { loadCommands, PROGRAM, WATCH_ANSWERS, WITH_CLOCK } from './bundle.ts';
 import { freePort } from './free-port.ts';
 import { ask, type HttpAnswer } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
@@ -30,7 +30,6 @@ const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /** A check for leftovers reads the files of every process of the machine. */
 const LEFT_EVERY_MS = 100;
-const WATCH_ANSWERS = pathToFileURL(join(import.meta.dirname, 'watch-answers.ts')).href;
 const UNDESCRIBED_SHOWN = 20;
 
 export interface ServerOptions {
@@ -86,6 +85,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   if (isPrepared) keepProbe(server.dataDir);
   return server;
 }
+
+/** The copy of another user is not bundled. */
+const programOf = (user: OrdinaryUser | undefined): string => (user ? join(user.checkout, 'cli/berth.ts') : PROGRAM);
 
 /** A test of the first start passes its own folder. */
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
@@ -363,11 +365,10 @@ export class TestServer {
 
   #spawn(): ChildProcess {
     const { clock, user, installed, isMeasured = false, within } = this.#options;
-    const checkout = user?.checkout ?? CHECKOUT;
     const args =
       clock === 'test'
-        ? [join(checkout, 'tests/harness/serve-with-clock.ts'), `--ahead=${this.#aheadMs}`]
-        : [installed?.command ?? join(checkout, 'cli/berth.ts'), 'serve'];
+        ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : WITH_CLOCK, `--ahead=${this.#aheadMs}`]
+        : [installed?.command ?? programOf(user), 'serve'];
     // The copy for another user has no development packages.
     const watched =
       user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
@@ -379,7 +380,7 @@ export class TestServer {
       ...args,
     ];
     const child = spawn(file, rest, {
-      cwd: checkout,
+      cwd: user?.checkout ?? CHECKOUT,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe', ...(clock === 'test' ? (['ipc'] as const) : [])],
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
@@ -420,7 +421,7 @@ export class TestServer {
 }
 
 async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
-  const { runBerth } = await import('../../cli/run.ts');
+  const { runBerth } = await loadCommands();
   const said = { stdout: '', stderr: '' };
   const terminal = {
     env,
@@ -444,11 +445,10 @@ export function runBerth(
   command?: string,
   within: readonly string[] = [],
 ): Promise<Ran> {
-  const checkout = user?.checkout ?? CHECKOUT;
-  const program = [user?.node ?? process.execPath, command ?? join(checkout, 'cli/berth.ts')];
+  const program = [user?.node ?? process.execPath, command ?? programOf(user)];
   const [file = '', ...rest] = [...within, ...program, ...args];
   const child = spawn(file, rest, {
-    cwd: checkout,
+    cwd: user?.checkout ?? CHECKOUT,
     env: { ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(user ? { uid: user.uid, gid: user.gid } : {}),
@@ -475,7 +475,7 @@ function endWithThisProcess(child: ChildProcess, env: Record<string, string>, wi
   exitWhenCutOff();
   const end = (): void => {
     child.kill('SIGKILL');
-    const [file = '', ...args] = [...within, process.execPath, join(CHECKOUT, 'cli/berth.ts'), 'stop'];
+    const [file = '', ...args] = [...within, process.execPath, PROGRAM, 'stop'];
     spawnSync(file, args, { env, timeout: STOPPED_MS });
   };
   process.once('exit', end);

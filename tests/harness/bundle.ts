@@ -1,0 +1,16 @@
+// What a test starts of the server: a bundle of it in a run of many files (tools/bundle-server.ts), otherwise the source.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const CHECKOUT = join(import.meta.dirname, '../..');
+const FOLDER = process.env.BERTH_TEST_BUNDLE;
+
+const placeOf = (name: string, source: string): string =>
+  FOLDER ? join(FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
+
+export const PROGRAM = placeOf('berth', 'cli/berth.ts');
+export const WITH_CLOCK = placeOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
+export const WATCH_ANSWERS = pathToFileURL(placeOf('watch-answers', 'tests/harness/watch-answers.ts')).href;
+const COMMANDS = pathToFileURL(placeOf('run', 'cli/run.ts')).href;
+
+export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS);

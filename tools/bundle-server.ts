@@ -1,0 +1,93 @@
+// Bundles the server for the suite, which starts it hundreds of times: most of a start is to find and load 2,400 modules. Each
+// file of ours and three libraries of many modules become a few files; all else stays in node_modules. A file still knows
+// where its source is, so it finds what lies beside it, and its worker threads run from the source.
+// A bundle is kept under the digest of its sources.
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const ROOT = dirname(import.meta.dirname);
+const KEPT = join(ROOT, '.berth/bundles');
+const SOURCES = [
+  '{server,cli,contract,sdk}/**/*.ts',
+  'tests/harness/*.ts',
+  'tools/bundle-server.ts',
+  'package-lock.json',
+];
+/** What a test runs: processes of the server and of commands, what is loaded into them, and commands in its own process. */
+const ENTRIES = {
+  berth: 'cli/berth.ts',
+  run: 'cli/run.ts',
+  'serve-with-clock': 'tests/harness/serve-with-clock.ts',
+  'watch-answers': 'tests/harness/watch-answers.ts',
+};
+const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
+/** The number of other bundles to keep, because another run may use one. */
+const OTHERS_KEPT = 2;
+/** It reads the query of its own address. */
+const KNOWS_ITS_ADDRESS = 'watch-answers.ts';
+
+/** Resolves with the folder of the bundle: a file `.mjs` for each entry. */
+export async function bundleServer(): Promise<string> {
+  const digest = digestOfSources();
+  const folder = join(KEPT, digest);
+  if (!existsSync(folder)) await bundle(folder);
+  removeOld(digest);
+  return folder;
+}
+
+async function bundle(folder: string): Promise<void> {
+  // Imported only here, because Vite takes long to load.
+  const { build } = await import('vite');
+  const aside = `${folder}.${process.pid}`;
+  mkdirSync(KEPT, { recursive: true });
+  await build({
+    root: ROOT,
+    configFile: false,
+    logLevel: 'error',
+    plugins: [{ name: 'places-of-sources', enforce: 'pre', transform: withPlaces }],
+    ssr: { noExternal: [BUNDLED_LIBRARIES], target: 'node' },
+    build: {
+      ssr: true,
+      target: 'node24',
+      minify: false,
+      outDir: aside,
+      emptyOutDir: true,
+      rolldownOptions: {
+        input: ENTRIES,
+        output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs', keepNames: true },
+      },
+    },
+  });
+  try {
+    renameSync(aside, folder);
+  } catch (error) {
+    // Another run has made it first.
+    if (!existsSync(folder)) throw error;
+    rmSync(aside, { recursive: true, force: true });
+  }
+}
+
+function removeOld(current: string): void {
+  const others = readdirSync(KEPT)
+    .filter(name => !name.startsWith(current))
+    .map(name => ({ path: join(KEPT, name), at: statSync(join(KEPT, name)).mtimeMs }))
+    .toSorted((one, other) => other.at - one.at);
+  for (const { path } of others.slice(OTHERS_KEPT)) rmSync(path, { recursive: true, force: true });
+}
+
+/** Writes the place of the source where a file asks for its own. */
+function withPlaces(code: string, path: string): string | undefined {
+  if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(KNOWS_ITS_ADDRESS))
+    return undefined;
+  return code
+    .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+    .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));
+}
+
+function digestOfSources(): string {
+  const hash = createHash('sha256');
+  for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
+  return hash.digest('hex').slice(0, 16);
+}
