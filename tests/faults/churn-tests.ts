@@ -1,5 +1,6 @@
 // The two churn tests, with a parameter for their length.
 import { test } from 'node:test';
+import type { Engine } from '../../contract/sessions.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -15,13 +16,17 @@ export interface ChurnTests {
   readonly counted: number;
   readonly restarting: number;
   readonly growthMibMax: number;
+  readonly engine: Engine;
 }
 
-export async function churnTests({ counted, restarting, growthMibMax }: ChurnTests): Promise<void> {
+export async function churnTests({ counted, restarting, growthMibMax, engine }: ChurnTests): Promise<void> {
   const pages = await openPages();
   const server = await startServer({
     pages,
-    env: { BERTH_SLOTS: '8', BERTH_WARM: `${WARM}`, BERTH_ADOPT_GRACE: '2', BERTH_DISCONNECT_GRACE: '0' },
+    env: {
+      ...{ BERTH_SLOTS: '8', BERTH_WARM: `${WARM}`, BERTH_ADOPT_GRACE: '2', BERTH_DISCONNECT_GRACE: '0' },
+      BERTH_ENGINE: engine,
+    },
   });
   await liftLimits(server);
   // Idle connections hold descriptors, which are counted at the beginning and the end.

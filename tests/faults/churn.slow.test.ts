@@ -1,4 +1,5 @@
 // As churn.test.ts, a thousand cycles and two hundred.
+import { TEST_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 
-await churnTests({ counted: 1000, restarting: 200, growthMibMax: 24 });
+await churnTests({ counted: 1000, restarting: 200, growthMibMax: 24, engine: TEST_ENGINE });

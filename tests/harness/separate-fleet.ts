@@ -9,6 +9,7 @@ import { inside, type Member, makeNetwork, type Network } from '../../tools/flee
 import { Programs } from '../../tools/fleet/programs.ts';
 import { type Relay, relay } from '../../tools/fleet/relay.ts';
 import { type Database, startDatabase, startStore } from '../../tools/fleet/shared-parts.ts';
+import { LIGHT_ENGINE } from './engine.ts';
 import type { Pages } from './pages.ts';
 import { startServer, type TestServer } from './server.ts';
 
@@ -90,6 +91,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const shared = {
     ...{ DATABASE_URL: database.url, ...store, BERTH_PUBLIC_URL: url },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
+    BERTH_ENGINE: LIGHT_ENGINE,
     BERTH_EGRESS_ALLOW: `${lb.address}/32:${pages.port}`,
     BERTH_EGRESS_HOSTS: `a.test=${lb.address},b.test=${lb.address}`,
     ...env,
