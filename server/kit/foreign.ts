@@ -13,7 +13,7 @@ export function parseJson(text: string | Buffer): unknown {
   }
 }
 
-/** The URL of a request line's target. For an invalid target, a URL whose path nothing is served at. */
+/** The URL of a request line's target. For an invalid target, a URL whose path leads to no route. */
 export function requestUrl(target = '/'): URL {
   const url = target.startsWith('/') ? URL.parse(`http://localhost${target}`) : URL.parse(target, 'http://localhost');
   return url ?? new URL('http://localhost//');

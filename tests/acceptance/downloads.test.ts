@@ -245,7 +245,7 @@ describe('downloads', () => {
     await server.release(id);
   });
 
-  it('that are incomplete when the browser ends are not listed, while complete ones are', async () => {
+  it('are listed only if they were complete when the browser ended', async () => {
     for (const end of ['release', 'kill'] as const) {
       const session = await server.createSession({ keepAlive: true });
       const browser = await chromium.connectOverCDP(session.connectUrl);

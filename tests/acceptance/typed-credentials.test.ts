@@ -151,7 +151,7 @@ test('refuses fields where nothing can be typed, and says why', async () => {
   }
 });
 
-test('refuses what says in no way, or in two ways, what is typed', async () => {
+test('refuses a fill step with no value to type, or with two, and a credential in another step', async () => {
   const selector = '#password';
   const cases = [
     [{ do: 'fill', selector }, 'input.steps.0.value'],

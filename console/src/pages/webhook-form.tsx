@@ -68,7 +68,7 @@ export function WebhookForm({
   );
 }
 
-/** The service refuses names that are no types, and says so. */
+/** The service answers 400 for a name that is not an event type. */
 const typesIn = (text: string): EventTypes =>
   text
     .split(',')

@@ -8,7 +8,7 @@ import { type Measured, measure } from './measure.ts';
 /** A fast writer can pass the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
 /** Less than it takes to write 100 MB. An idle Chromium uses a few milliseconds in two seconds. */
-const HARDLY_RUN_MS = 50;
+const IDLE_CPU_MS_MAX = 50;
 /** Room can also be taken with next to no processor time (fallocate). */
 const MEASURE_AT_LEAST_EVERY_MS = 10_000;
 /**
@@ -79,7 +79,7 @@ export class LimitWatch {
     const before = this.#measured;
     const atMs = this.#options.clock.monotonicMs();
     const usedMs = this.#options.cgroup.usedMs() ?? Number.POSITIVE_INFINITY;
-    if (before && usedMs - before.usedMs < HARDLY_RUN_MS && atMs - before.atMs < MEASURE_AT_LEAST_EVERY_MS)
+    if (before && usedMs - before.usedMs < IDLE_CPU_MS_MAX && atMs - before.atMs < MEASURE_AT_LEAST_EVERY_MS)
       return false;
     this.#measured = { atMs, usedMs };
     return true;
