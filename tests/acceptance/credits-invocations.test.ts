@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
@@ -20,7 +21,10 @@ const pages = await openPages({
   '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
   '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
 });
-const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '6' } });
+const server = await startServer({
+  pages,
+  env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '6', BERTH_ENGINE: LIGHT_ENGINE },
+});
 await liftLimits(server);
 const token = await ownerToken(server);
 const { id: keyId, key } = await keyWith(server, {

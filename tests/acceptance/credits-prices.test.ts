@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
@@ -29,7 +30,12 @@ const hosts = [upstream.host, closed.host, new URL(pages.url).host];
 const addresses = hosts.map(host => host.replace(':', '/32:')).join(',');
 const server = await startServer({
   pages,
-  env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '3', BERTH_EGRESS_ALLOW: addresses },
+  env: {
+    BERTH_RATE_BROWSER_SECOND: String(RATE),
+    BERTH_SLOTS: '3',
+    BERTH_EGRESS_ALLOW: addresses,
+    BERTH_ENGINE: LIGHT_ENGINE,
+  },
 });
 await liftLimits(server);
 const owner = await Owner.of(server);

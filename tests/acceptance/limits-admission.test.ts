@@ -6,6 +6,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
@@ -23,7 +24,7 @@ type Created = HttpAnswer<ErrorBody & Session>;
 const pages = await openPages({
   '/slow': () => {}, // never answers
 });
-const server = await startServer({ pages, env: { BERTH_SLOTS: '12', BERTH_WARM: '0' } });
+const server = await startServer({ pages, env: { BERTH_SLOTS: '12', BERTH_WARM: '0', BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 
 const create = (name: string, waitSeconds?: number, key = server.key): Promise<Created> =>
