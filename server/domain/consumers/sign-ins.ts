@@ -27,7 +27,8 @@ import { isRegistered } from './registered.ts';
 const MINUTE_MS = 60_000;
 const STARTS_OF_ADDRESS = { what: 'Sign-ins', max: 30, withinMs: MINUTE_MS, scope: 'address' } as const;
 /** Pages of ours that sign consumers in with a cookie. */
-const OWN_PAGES = /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
+const OWN_PAGES =
+  /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
 
 export interface SignInsParts {
   readonly store: Pick<Store, 'consumers' | 'consumerSignIns' | 'atomically'>;
