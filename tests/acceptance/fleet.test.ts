@@ -411,6 +411,7 @@ describe('consumers and Actions are the same at every host', async () => {
     const executed = await new ActionAgent(front, key).execute(action);
     const ended = await new ActionAgent(front, key).invocation(executed.body.id ?? assert.fail(executed.text));
     assert.equal(ended.body.status, 'succeeded', ended.text);
+    await Promise.all([one.settles(), two.settles()]);
   });
 
   it('a session that was refreshed or ended at one is over at all', async () => {
