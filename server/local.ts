@@ -16,6 +16,7 @@ import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
 import { consoleTokenRequest } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
+import { loneTallies } from './domain/limits/lone-tallies.ts';
 import { cleanEmail } from './domain/people/email.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
 import { newSetUpSecret } from './domain/people/set-up-links.ts';
@@ -109,7 +110,8 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const changed = (): void => {};
   const applications = new Applications({ store, clock, cursors, audit, changed });
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, changed });
-  const tokens = new Tokens({ store, clock, cursors, applications, audit, changed });
+  const tallies = loneTallies(clock);
+  const tokens = new Tokens({ store, clock, cursors, applications, audit, changed, tallies });
   const account = () => operatorAccount(store, clock);
   const { rates } = config.credit;
   const credits = new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock });

@@ -56,11 +56,11 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const tasks = new Tasks(clock, log);
   const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
   const foundation = await openFoundation(runtime, { config, secret, scope, prompt });
-  const { store, slots, audit } = foundation;
+  const { store, slots, audit, tallies } = foundation;
   await endFormerProcesses(runtime, config, store);
   const metrics = openMetrics();
   scope.own(watchLoop(metrics, log));
-  const identity = scope.own(await openIdentity(runtime, { store, secret, audit }));
+  const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const lives = new LiveSessions();
   // The one circle: the network ends sessions that have used up their bytes, and an end asks all watchers, the network too.

@@ -37,7 +37,7 @@ export async function openActions(
   { invocations, applications, mail, endUsers }: ActionsDeps,
 ) {
   const { clock } = runtime;
-  const { store, vault, secret, config, prompt, departures } = foundation;
+  const { store, vault, secret, config, prompt, departures, tallies } = foundation;
   const audit = new ActionAudit(foundation.audit);
   const content = new SealedContent(vault);
   const following = await Following.open('action_changed', { store, clock });
@@ -45,7 +45,7 @@ export async function openActions(
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
   const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
-  const decisions = new Decisions({ ...common, catalogue: invocations.catalogue, proofs, prompt });
+  const decisions = new Decisions({ ...common, tallies, catalogue: invocations.catalogue, proofs, prompt });
   const agent = new AgentActions({
     ...{ ...common, following, invocations: invocations.service },
     ...(endUsers ? { endUsers } : {}),

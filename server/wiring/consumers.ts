@@ -43,7 +43,7 @@ const textSeal = <Id extends string>(vault: Vault, kind: string) => ({
 
 export const openConsumers = (
   runtime: Runtime,
-  { store, vault, audit, config, secret, outbound }: Foundation,
+  { store, vault, audit, config, secret, outbound, tallies }: Foundation,
   deps: { readonly identity: Identity; readonly mail: Mail },
 ) =>
   open(runtime, {
@@ -51,7 +51,7 @@ export const openConsumers = (
     ...{ store, audit, webauthn: WEBAUTHN, publicUrl: config.publicUrl, secret },
     passwords: new Passwords(),
     openId: openIdParts(runtime, vault, outbound),
-    vault,
+    ...{ vault, tallies },
   });
 
 /** What consumers do with Actions, receipts and hand-offs, which are opened after their family. */

@@ -7,11 +7,11 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 export function openDevice({ clock }: Runtime, foundation: Foundation, identity: Identity) {
-  const { store, secret, config, departures, audit } = foundation;
+  const { store, secret, config, departures, audit, tallies } = foundation;
   const isThisMachine = machineAddresses(clock);
   const hasDeparture = (address: string, port: number): boolean => departures.has(address, port);
   return open({
-    ...{ store, clock, secret, audit, publicUrl: config.publicUrl },
+    ...{ store, clock, secret, audit, tallies, publicUrl: config.publicUrl },
     applications: identity.applications,
     forget: hash => identity.forget(hash),
     isFromSession: fromSession({ hasDeparture, isThisMachine }),

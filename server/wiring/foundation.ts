@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
 import type { Fleet } from '../domain/fleet/fleet.ts';
+import { SharedTallies } from '../domain/limits/shared-tally.ts';
 import type { SigningKeys } from '../domain/signing/signing-keys.ts';
 import { Departures } from '../engines/egress/departures.ts';
 import type { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
@@ -41,6 +42,8 @@ export interface Foundation extends Basics, KeptFiles {
   /** This host among others. */
   readonly fleet: Fleet;
   readonly audit: Audit;
+  /** Count attempts over all hosts. */
+  readonly tallies: SharedTallies;
   readonly vault: Vault;
   readonly signingKeys: SigningKeys;
   readonly slots: Slots;
@@ -56,7 +59,7 @@ export interface Foundation extends Basics, KeptFiles {
 
 export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
   const { config, secret, scope } = basics;
-  const { clock } = runtime;
+  const { clock, log } = runtime;
   const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
   // server. That of the first of several processes is locked by their supervisor.
@@ -71,11 +74,13 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
   const audit = new Audit(store, clock);
+  const tallies = new SharedTallies({ clock, log, rows: store.attempts, isAlone: () => fleet.isAlone });
   const signing = signingKeys(runtime, store, vault);
   return {
     ...basics,
     ...kept,
     audit,
+    tallies,
     vault,
     signingKeys: signing,
     store,

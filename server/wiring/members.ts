@@ -14,10 +14,10 @@ export interface MembersDeps {
 
 export function openMembers(
   { clock }: Runtime,
-  { store, secret, audit, config }: Foundation,
+  { store, secret, audit, config, tallies }: Foundation,
   { applications, mail }: MembersDeps,
 ) {
   const parts = { store, clock, audit, applications, cursors: new Cursors(secret, clock) };
-  const invitations = new Invitations({ ...parts, mail, publicUrl: config.publicUrl });
+  const invitations = new Invitations({ ...parts, mail, tallies, publicUrl: config.publicUrl });
   return { service: { members: new Members(parts), invitations }, tasks: invitations.tasks };
 }

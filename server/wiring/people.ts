@@ -26,12 +26,12 @@ export const WEBAUTHN = {
 
 export const openPeople = (
   runtime: Runtime,
-  { store, vault, audit, config }: Foundation,
+  { store, vault, audit, config, tallies }: Foundation,
   deps: { readonly identity: Identity } & Pick<PeopleDeps, 'mail' | 'invitedEmail'>,
 ) =>
   open(runtime, {
     ...deps,
-    ...{ store, audit, registration: config.registration, webauthn: WEBAUTHN, totp: { newSeed, stepOf } },
+    ...{ store, audit, tallies, registration: config.registration, webauthn: WEBAUTHN, totp: { newSeed, stepOf } },
     passwords: new Passwords(),
     seal: seedSeal(vault),
   });

@@ -37,7 +37,7 @@ const STORED_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
   const { host, clock, log } = runtime;
-  const { config, store, artifacts, links } = foundation;
+  const { config, store, artifacts, links, tallies } = foundation;
   const { recordings: rows, sessions, events } = store;
   const keys = keysIn(artifacts);
   const addresses = new Addresses({ artifacts, keys, links });
@@ -48,7 +48,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   const assembler = new Assembler({ rows, artifacts, keys, storage, ffmpeg, mp4Head, host, clock, log });
   return {
     service: new RecordingService({
-      ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock },
+      ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock, tallies },
       markWatched: session => recorder.markWatched(session),
       settled: session => recorder.settled(session),
       newestPicture: session => pictures.newestOf(session),

@@ -18,6 +18,7 @@ import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
+import { CLIENT, START } from '../harness/device.ts';
 import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
@@ -429,6 +430,34 @@ describe('consumers and Actions are the same at every host', async () => {
     assert.equal((await command(front, 'session.get', {}, token)).status, 200);
     assert.equal((await command(one, 'session.endAll', {}, token)).status, 204);
     await eventually('the session to be over at all hosts', isOver(token), all401);
+  });
+});
+
+describe('attempts are counted over all hosts', () => {
+  const statusesOf = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
+    const hosts = Array.from({ length: count }, (_, turn) => fleet.hosts[turn % fleet.hosts.length] ?? one);
+    const statuses = (await Promise.all(hosts.map(attempt))).map(({ status }) => status);
+    return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
+  };
+
+  it('failed sign-ins of an account, of which ten are tried, and successful ones that do not count', async () => {
+    const person = await Person.owner(one, 'grace@example.com');
+    const guess = (email: string) => (host: TestServer) => new Person(host).signIn(email, 'not the password');
+    assert.deepEqual(await statusesOf(15, guess('nobody@example.com')), { 401: 10, 429: 5 });
+    for (const host of fleet.hosts) {
+      const refused = await guess('nobody@example.com')(host);
+      assert.equal(refused.status, 429, refused.text);
+      assert.ok(Number(refused.headers['retry-after']) > 500, 'the time until the first attempt is forgotten');
+    }
+    const right = (host: TestServer) => new Person(host).signIn('grace@example.com');
+    assert.deepEqual(await statusesOf(12, right), { 200: 12 });
+    assert.equal((await person.get('/v1/account')).status, 200);
+  });
+
+  it('requests of an address', async () => {
+    const start = (host: TestServer) =>
+      host.api('POST', START, { key: null, body: { client_id: CLIENT } });
+    assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
 });
 

@@ -22,6 +22,7 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
+import { eventually } from '../harness/until.ts';
 import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const SECOND_MS = 1000;
@@ -204,6 +205,36 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       // What a host has taken and not used yet is missing; what was refilled meanwhile is added.
       assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
       assert.ok(asked <= 60, String(asked));
+    });
+
+    it('counts attempts of many hosts at once exactly, forgets them after the period, and takes back what succeeded', async () => {
+      const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
+      const limit = { max: 5, withinMs: 600_000 };
+      const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
+      const counted = many.flatMap(one => ('at' in one ? [one.at] : []));
+      assert.equal(counted.length, 5);
+      const waits = many.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
+      assert.ok(waits.every(ms => ms > 500_000 && ms <= 600_000), String(waits));
+      await store.attempts.takeBack(name, counted[2] ?? assert.fail());
+      const again = await Promise.all([1, 2].map(() => store.attempts.count(name, limit)));
+      assert.equal(again.filter(one => 'at' in one).length, 1);
+      assert.ok('at' in (await store.attempts.count({ ...name, tally: 'others' }, limit)));
+      const short = { max: 1, withinMs: 1 };
+      await eventually(
+        'the period to be over',
+        () => store.attempts.count(name, short),
+        one => 'at' in one,
+      );
+    });
+
+    it('keeps the attempts of the newest names only', async () => {
+      const names = Array.from({ length: 4 }, (_, index) => ({ tally: `kept ${index}`, digest: Buffer.alloc(32) }));
+      const limit = { max: 1, withinMs: 600_000 };
+      for (const name of names) await store.attempts.count(name, limit);
+      await store.attempts.sweep(2);
+      const refused: boolean[] = [];
+      for (const name of names.toReversed()) refused.push('waitMs' in (await store.attempts.count(name, limit)));
+      assert.deepEqual(refused, [true, true, false, false]);
     });
 
     describe('admission', () => {

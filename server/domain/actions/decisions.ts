@@ -9,7 +9,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Catalogue } from '../configured-operations/callable.ts';
 import { notFound, roleMissing } from '../faults.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { ActionAudit } from './action-audit.ts';
 import type { ApprovalProofs } from './approval-proof.ts';
 import type { Approver } from './approver.ts';
@@ -31,6 +31,7 @@ export interface DecisionsParts {
   readonly proofs: ApprovalProofs;
   readonly audit: ActionAudit;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   readonly secret: Secret;
   readonly publicUrl: string;
   /** Runs the task of this name soon. */
@@ -45,12 +46,12 @@ export interface Sight {
 
 export class Decisions {
   readonly #parts: DecisionsParts;
-  readonly #byEndUser: Tally;
+  readonly #byEndUser: SharedTally;
 
   constructor(parts: DecisionsParts) {
     this.#parts = parts;
-    const limit = { max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
-    this.#byEndUser = new Tally({ ...limit, what: 'Decisions' }, parts.clock);
+    const limit = { name: 'decisions', max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
+    this.#byEndUser = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
   /** What there is to decide. For who may not decide it, it is not found. */
@@ -79,7 +80,7 @@ export class Decisions {
   async decide(approver: Approver, jobId: string, request: DecideAction, origin: URL): Promise<ApplicationAction> {
     const { store, clock, audit, prompt } = this.#parts;
     const found = await this.#found(approver, jobId);
-    if (approver.kind === 'end_user') this.#byEndUser.take(nameOf(approver));
+    if (approver.kind === 'end_user') await this.#byEndUser.take(nameOf(approver));
     if (request.digest !== found.digest) throw digestMismatch(found);
     this.#assertUndecided(found);
     const record = await this.#record(approver, found, request, origin);

@@ -13,7 +13,7 @@ import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Tally, takeAll } from '../limits/tally.ts';
+import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
 import { cleanEmail } from '../people/email.ts';
 import { type Mail, TRIES_MAX } from '../people/email-codes.ts';
 import { signInFailed, wrongPassword } from '../people/faults.ts';
@@ -29,11 +29,29 @@ const CODES = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
 /** For one consumer and one address. */
-const FAILURES_OF_CONSUMER = { what: 'Failed sign-ins', max: 10, withinMs: 10 * MINUTE_MS, scope: 'account' } as const;
+const FAILURES_OF_CONSUMER = {
+  name: 'consumers.account',
+  what: 'Failed sign-ins',
+  max: 10,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'account',
+} as const;
 /** For one address and all consumers. */
-const FAILURES_OF_ADDRESS = { what: 'Failed sign-ins', max: 50, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+const FAILURES_OF_ADDRESS = {
+  name: 'consumers.address',
+  what: 'Failed sign-ins',
+  max: 50,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'address',
+} as const;
 /** Codes, challenges and pages that one address may request. */
-const REQUESTS_OF_ADDRESS = { what: 'Requests', max: 60, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+const REQUESTS_OF_ADDRESS = {
+  name: 'consumers.requests',
+  what: 'Requests',
+  max: 60,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'address',
+} as const;
 
 export interface HostedParts {
   readonly store: Pick<Store, 'consumers' | 'consumerTickets'>;
@@ -44,6 +62,7 @@ export interface HostedParts {
   readonly mail: Mail;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 /** The sign-in that a page belongs to. */
@@ -54,15 +73,15 @@ export interface Page {
 
 export class Hosted {
   readonly #parts: HostedParts;
-  readonly #ofConsumer: Tally;
-  readonly #ofAddress: Tally;
-  readonly #requests: Tally;
+  readonly #ofConsumer: SharedTally;
+  readonly #ofAddress: SharedTally;
+  readonly #requests: SharedTally;
 
   constructor(parts: HostedParts) {
     this.#parts = parts;
-    this.#ofConsumer = new Tally(FAILURES_OF_CONSUMER, parts.clock);
-    this.#ofAddress = new Tally(FAILURES_OF_ADDRESS, parts.clock);
-    this.#requests = new Tally(REQUESTS_OF_ADDRESS, parts.clock);
+    this.#ofConsumer = parts.tallies.of(FAILURES_OF_CONSUMER);
+    this.#ofAddress = parts.tallies.of(FAILURES_OF_ADDRESS);
+    this.#requests = parts.tallies.of(REQUESTS_OF_ADDRESS);
   }
 
   describe({ appId, signIn }: Page) {
@@ -87,7 +106,7 @@ export class Hosted {
 
   async sendCode(page: Page, given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
     const open = await this.#open(page, 'email_code');
-    this.#requests.take(source.ip);
+    await this.#requests.take(source.ip);
     return this.#send(open, cleanEmail(given.email), {});
   }
 
@@ -98,7 +117,7 @@ export class Hosted {
     source: RequestSource,
   ): Promise<{ ticket: string }> {
     const open = await this.#open(page, 'password');
-    this.#requests.take(source.ip);
+    await this.#requests.take(source.ip);
     const email = cleanEmail(given.email);
     const name = given.displayName === undefined ? {} : { displayName: cleanName(given.displayName) };
     return this.#send(open, email, { passwordHash: await this.#parts.passwords.hash(given.password), ...name });
@@ -119,7 +138,7 @@ export class Hosted {
 
   async passkeyOptions(page: Page, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
     const { application, row } = await this.#open(page, 'passkey');
-    this.#requests.take(source.ip);
+    await this.#requests.take(source.ip);
     return this.#parts.passkeys.challenge(application.id, origin, { signInId: row.id });
   }
 
@@ -230,13 +249,13 @@ export class Hosted {
     source: RequestSource,
     attempt: () => Promise<T>,
   ): Promise<T> {
-    const takeBack = takeAll(
-      [this.#ofConsumer, `${application.id}\n${name}\n${source.ip}`],
+    const takeBack = await takeAll(
       [this.#ofAddress, source.ip],
+      [this.#ofConsumer, `${application.id}\n${name}\n${source.ip}`],
     );
     try {
       const result = await attempt();
-      takeBack();
+      await takeBack();
       return result;
     } catch (error) {
       const actor = { kind: 'anonymous' } as const;

@@ -10,6 +10,7 @@ import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import { Cursors } from '../identity/cursors.ts';
 import type { Identity } from '../identity/identity.ts';
+import type { SharedTallies } from '../limits/shared-tally.ts';
 import type { Mail } from '../people/email-codes.ts';
 import { AgentMemory } from './agent-memory.ts';
 import { ConsumerPasskeys, type ConsumerPasskeysParts } from './consumer-passkeys.ts';
@@ -41,6 +42,7 @@ export interface ConsumersDeps {
   readonly openId: Pick<ProvidersParts, 'discover' | 'metadataIn' | 'seal'> &
     Pick<UpstreamParts, 'relyingParty' | 'tokenSeal'>;
   readonly vault: Pick<Vault, 'of' | 'destroy'>;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 export interface ConsumerServices {
@@ -59,14 +61,14 @@ export interface ConsumerServices {
 
 export function openConsumers(
   { clock }: Runtime,
-  { store, identity, audit, mail, passwords, webauthn, publicUrl, secret, openId, vault }: ConsumersDeps,
+  { store, identity, audit, mail, passwords, webauthn, publicUrl, secret, openId, vault, tallies }: ConsumersDeps,
 ): { readonly service: ConsumerServices; readonly tasks: readonly Task[] } {
   const callbackUrl = `${publicUrl}/v1/consumer/callback`;
   const { applications } = identity;
   const identities = new Identities({ store, applications, audit, clock, publicUrl });
   const changed = (hash: string): void => identity.forget(hash);
   const sessions = new ConsumerSessions({ store, identities, audit, clock, changed });
-  const signIns = new SignIns({ store, identities, audit, clock });
+  const signIns = new SignIns({ store, identities, audit, clock, tallies });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
   const sealed = new SealedMemory(vault);
   const destroyKey = (consumer: ConsumerId): Promise<void> => sealed.destroy(consumer);
@@ -85,7 +87,7 @@ export function openConsumers(
       ...{ identities, signIns, sessions },
       upstream: new Upstream({ ...openId, store, identities, signIns, audit, clock, secret, callbackUrl }),
       providers: new Providers({ ...openId, ...{ store, identities, applications, audit, clock, callbackUrl } }),
-      hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock }),
+      hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock, tallies }),
       own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
       ...{ profiles, memory },
       agentMemory: new AgentMemory({ store, memory, clock, publicUrl }),

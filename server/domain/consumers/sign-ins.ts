@@ -19,13 +19,19 @@ import type { Audit } from '../audit/audit.ts';
 import { invalidRequest, notFound } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { mint } from '../identity/credentials.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { providerOff } from './faults.ts';
 import { type Identities, methodsOf } from './identities.ts';
 import { isRegistered } from './registered.ts';
 
 const MINUTE_MS = 60_000;
-const STARTS_OF_ADDRESS = { what: 'Sign-ins', max: 30, withinMs: MINUTE_MS, scope: 'address' } as const;
+const STARTS_OF_ADDRESS = {
+  name: 'consumers.starts',
+  what: 'Sign-ins',
+  max: 30,
+  withinMs: MINUTE_MS,
+  scope: 'address',
+} as const;
 /** Pages of ours that sign consumers in with a cookie. */
 const OWN_PAGES =
   /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
@@ -35,6 +41,7 @@ export interface SignInsParts {
   readonly identities: Identities;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 /** An open sign-in, and what is known of its application. */
@@ -59,11 +66,11 @@ export type UpstreamStart = (
 
 export class SignIns {
   readonly #parts: SignInsParts;
-  readonly #starts: Tally;
+  readonly #starts: SharedTally;
 
   constructor(parts: SignInsParts) {
     this.#parts = parts;
-    this.#starts = new Tally(STARTS_OF_ADDRESS, parts.clock);
+    this.#starts = parts.tallies.of(STARTS_OF_ADDRESS);
   }
 
   /** `origin`: the origin of our page that asks, or the public one. */
@@ -75,7 +82,7 @@ export class SignIns {
     source: RequestSource,
     upstream: UpstreamStart,
   ): Promise<StartedConsumerSession> {
-    this.#starts.take(source.ip);
+    await this.#starts.take(source.ip);
     const { identities, store, clock } = this.#parts;
     const application = await identities.application(appId);
     const identity = await identities.of(application.id);

@@ -11,7 +11,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 import { sameNetwork } from '../identity/cidr.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
-import { Tally, takeAll } from '../limits/tally.ts';
+import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
 import { typedUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import type { IsFromSession, Peer } from './from-session.ts';
@@ -25,6 +25,7 @@ export interface ApprovalParts {
   readonly store: Pick<Store, 'device' | 'applications' | 'atomically'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   readonly secret: Secret;
   readonly isFromSession: IsFromSession;
   readonly audit: DeviceAudit;
@@ -32,14 +33,14 @@ export interface ApprovalParts {
 
 export class Approval {
   readonly #parts: ApprovalParts;
-  readonly #wrongByAccount: Tally;
-  readonly #wrongByAddress: Tally;
+  readonly #wrongByAccount: SharedTally;
+  readonly #wrongByAddress: SharedTally;
 
   constructor(parts: ApprovalParts) {
     this.#parts = parts;
     const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_MS } as const;
-    this.#wrongByAccount = new Tally({ ...limit, scope: 'account' }, parts.clock);
-    this.#wrongByAddress = new Tally({ ...limit, scope: 'address' }, parts.clock);
+    this.#wrongByAccount = parts.tallies.of({ ...limit, name: 'device.codes.account', scope: 'account' });
+    this.#wrongByAddress = parts.tallies.of({ ...limit, name: 'device.codes.address', scope: 'address' });
   }
 
   /** Returns the request. The first person who reads it claims it. */
@@ -83,10 +84,10 @@ export class Approval {
     userCode: string,
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
-    const takeBack = takeAll([this.#wrongByAccount, accountId], [this.#wrongByAddress, source.ip]);
+    const takeBack = await takeAll([this.#wrongByAddress, source.ip], [this.#wrongByAccount, accountId]);
     const found = await find(userCodeDigest(this.#parts.secret, typedUserCode(userCode)));
     if (!found) throw noSuchCode();
-    takeBack();
+    await takeBack();
     return found;
   }
 

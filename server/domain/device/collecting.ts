@@ -16,7 +16,7 @@ import { newId, type TokenId } from '../../kit/ids.ts';
 import { fault, invalidRequest, limitReached } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { verifies } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import { isTooSoon, slowerInterval, statusAt } from './state.ts';
@@ -29,6 +29,7 @@ const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 export interface CollectingParts {
   readonly store: Pick<Store, 'device' | 'tokens' | 'atomically'>;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   /** Drops a revoked token from the cache, by the hex of its hash. */
   readonly forget: (hash: string) => void;
   readonly audit: DeviceAudit;
@@ -39,17 +40,22 @@ type Verdict = Collection & { readonly answers?: ErrorCode; readonly minted?: Mi
 
 export class Collecting {
   readonly #parts: CollectingParts;
-  readonly #requests: Tally;
+  readonly #requests: SharedTally;
 
   constructor(parts: CollectingParts) {
     this.#parts = parts;
-    const limit = { what: 'Requests for tokens', max: REQUESTS_PER_MINUTE, withinMs: MINUTE_MS } as const;
-    this.#requests = new Tally({ ...limit, scope: 'address' }, parts.clock);
+    const limit = {
+      name: 'device.tokens',
+      what: 'Requests for tokens',
+      max: REQUESTS_PER_MINUTE,
+      withinMs: MINUTE_MS,
+    } as const;
+    this.#requests = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   async collect(request: CollectToken, source: RequestSource): Promise<CollectedToken> {
     const { store, clock, audit } = this.#parts;
-    this.#requests.take(source.ip);
+    await this.#requests.take(source.ip);
     const { deviceCode, clientId, verifier } = parametersOf(request);
     const hash = recogniseSecret('device_code', deviceCode);
     if (!hash) throw invalidGrant();

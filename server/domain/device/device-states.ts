@@ -7,7 +7,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import { fault, notFound } from '../faults.ts';
 import { Following } from '../following.ts';
 import type { RequestSource } from '../identity/caller.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
 import { lastInTime, stateAt, statusAt } from './state.ts';
 
@@ -17,18 +17,24 @@ const MINUTE_MS = 60_000;
 export interface DeviceStatesParts {
   readonly store: Pick<Store, 'listen'> & { readonly device: Pick<Store['device'], 'byDeviceCode' | 'readState'> };
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 export class DeviceStates implements Closeable {
   readonly #parts: DeviceStatesParts;
   readonly #following: Following;
-  readonly #reads: Tally;
+  readonly #reads: SharedTally;
 
   private constructor(parts: DeviceStatesParts, following: Following) {
     this.#parts = parts;
     this.#following = following;
-    const limit = { what: 'Reads of states', max: READS_PER_MINUTE, withinMs: MINUTE_MS } as const;
-    this.#reads = new Tally({ ...limit, scope: 'address' }, parts.clock);
+    const limit = {
+      name: 'device.reads',
+      what: 'Reads of states',
+      max: READS_PER_MINUTE,
+      withinMs: MINUTE_MS,
+    } as const;
+    this.#reads = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   static async open(parts: DeviceStatesParts): Promise<DeviceStates> {
@@ -46,7 +52,7 @@ export class DeviceStates implements Closeable {
     source: RequestSource,
     signal: AbortSignal,
   ): Promise<DeviceState> {
-    this.#reads.take(source.ip);
+    await this.#reads.take(source.ip);
     const { clock, store } = this.#parts;
     const row = await this.#find(id, authorization);
     const known = since ?? statusAt(row, clock.now());

@@ -15,7 +15,7 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { mint } from '../identity/credentials.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { newUserCode, shownUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 
@@ -29,6 +29,7 @@ const USER_AGENT_CHARACTERS_MAX = 200;
 export interface StartingParts {
   readonly store: Pick<Store, 'device'>;
   readonly clock: Clock;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   /** Of the installation. */
   readonly secret: Secret;
   /** The origin of the service. */
@@ -38,17 +39,22 @@ export interface StartingParts {
 
 export class Starting {
   readonly #parts: StartingParts;
-  readonly #starts: Tally;
+  readonly #starts: SharedTally;
 
   constructor(parts: StartingParts) {
     this.#parts = parts;
-    const limit = { what: 'Starts of device authorizations', max: STARTS_PER_MINUTE, withinMs: MINUTE_MS } as const;
-    this.#starts = new Tally({ ...limit, scope: 'address' }, parts.clock);
+    const limit = {
+      name: 'device.starts',
+      what: 'Starts of device authorizations',
+      max: STARTS_PER_MINUTE,
+      withinMs: MINUTE_MS,
+    } as const;
+    this.#starts = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   async start(request: StartDevice, source: RequestSource): Promise<StartedDevice> {
     const { clock, publicUrl, audit } = this.#parts;
-    this.#starts.take(source.ip);
+    await this.#starts.take(source.ip);
     assertChallenge(request);
     assertResource(request.resource, publicUrl);
     const now = clock.now();

@@ -6,6 +6,7 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import { CredentialNotices } from '../audit/credential-notices.ts';
+import type { SharedTallies } from '../limits/shared-tally.ts';
 import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
@@ -47,9 +48,13 @@ export interface IdentityDeps {
   /** The installation's secret: signs cursors. */
   readonly secret: Secret;
   readonly audit: Pick<Audit, 'record'>;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
-export async function openIdentity({ clock, log }: Runtime, { store, secret, audit }: IdentityDeps): Promise<Identity> {
+export async function openIdentity(
+  { clock, log }: Runtime,
+  { store, secret, audit, tallies }: IdentityDeps,
+): Promise<Identity> {
   const cursors = new Cursors(secret, clock);
   const callers = await Callers.open(store, clock, log, new CredentialNotices({ audit, clock, log }));
   const keyUses = new KeyUses({ store, clock, log });
@@ -70,7 +75,7 @@ export async function openIdentity({ clock, log }: Runtime, { store, secret, aud
     callers,
     applications,
     agentKeys: new AgentKeys({ store, clock, cursors, applications, audit, changed }),
-    tokens: new Tokens({ store, clock, cursors, applications, audit, changed }),
+    tokens: new Tokens({ store, clock, cursors, applications, audit, changed, tallies }),
     keyUses,
     forget: changed,
     tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],

@@ -18,7 +18,7 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Applications } from './applications.ts';
 import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
 import { covers } from './cidr.ts';
@@ -28,7 +28,7 @@ import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-const REVOCATIONS = { what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
+const REVOCATIONS = { name: 'revocations', what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
 
 /** A token may issue tokens, but none that can issue further tokens. */
 const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
@@ -41,15 +41,16 @@ export interface TokensParts {
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each revoked token. */
   readonly changed: (hash: string) => void;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 export class Tokens {
   readonly #parts: TokensParts;
-  readonly #revocations: Tally;
+  readonly #revocations: SharedTally;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
-    this.#revocations = new Tally(REVOCATIONS, parts.clock);
+    this.#revocations = parts.tallies.of(REVOCATIONS);
   }
 
   async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
@@ -129,7 +130,7 @@ export class Tokens {
 
   /** Revokes a token for whoever has it (RFC 7009). Does nothing to what is not a valid token. */
   async revokeSent(token: string, source: RequestSource): Promise<void> {
-    this.#revocations.take(source.ip);
+    await this.#revocations.take(source.ip);
     const credential = recognise(token);
     if (credential?.kind !== 'personal_token' && credential?.kind !== 'developer_token') return;
     const row = await this.#parts.store.tokens.byHash(credential.hash);

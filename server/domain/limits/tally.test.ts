@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import { Tally, takeAll } from './tally.ts';
+import { Tally } from './tally.ts';
 
 const tally = (clock: HandClock): Tally =>
   new Tally({ what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
@@ -31,15 +31,4 @@ test('an attempt that is taken back does not count', () => {
   both[0]?.();
   wrong.take('a');
   assert.throws(() => wrong.take('a'));
-});
-
-test('an attempt that one tally refuses is not counted by the others', () => {
-  const [account, address] = [tally(new HandClock()), tally(new HandClock())];
-  for (let attempt = 0; attempt < 2; attempt += 1) address.take('x');
-  for (let attempt = 0; attempt < 5; attempt += 1) assert.throws(() => takeAll([account, 'a'], [address, 'x']));
-  const takeBack = takeAll([account, 'a'], [address, 'y']);
-  account.take('a');
-  assert.throws(() => account.take('a'));
-  takeBack();
-  account.take('a');
 });

@@ -1,4 +1,4 @@
-// Limits the attempts of an address or an account within a period. Counted in this process.
+// Limits the attempts of an address, an account or an application within a period. Counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 
@@ -10,7 +10,7 @@ export interface TallyOptions {
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;
-  readonly scope: 'address' | 'account';
+  readonly scope: 'address' | 'account' | 'application';
 }
 
 export class Tally {
@@ -33,7 +33,7 @@ export class Tally {
     const now = this.#clock.monotonicMs();
     const recent = (this.#times.get(name) ?? []).filter(at => now - at < withinMs);
     const [oldest] = recent;
-    if (oldest !== undefined && recent.length >= max) throw this.#refused(withinMs - (now - oldest));
+    if (oldest !== undefined && recent.length >= max) throw tooManyAttempts(this.#options, withinMs - (now - oldest));
     this.#times.delete(name);
     this.#times.set(name, [...recent, now]);
     const [first] = this.#times.keys();
@@ -46,30 +46,12 @@ export class Tally {
     const at = times.indexOf(time);
     if (at >= 0) this.#times.set(name, times.toSpliced(at, 1));
   }
-
-  #refused(waitMs: number): Error {
-    const { what, max, withinMs, scope } = this.#options;
-    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-    return fault('rate_limited', `${what}: at most ${max} within ${withinMs / 1000} s are accepted.`, {
-      advice: `Wait ${retryAfterSeconds} s.`,
-      details: { limit: max, used: max, scope, retryAfterSeconds },
-    });
-  }
 }
 
-/**
- * Counts an attempt with each tally, or with none if one of them refuses. The returned function takes it back from all.
- */
-export function takeAll(...names: ReadonlyArray<readonly [Tally, string]>): () => void {
-  const undo: Array<() => void> = [];
-  const takeBack = (): void => {
-    for (const one of undo) one();
-  };
-  try {
-    for (const [tally, name] of names) undo.push(tally.take(name));
-    return takeBack;
-  } catch (error) {
-    takeBack();
-    throw error;
-  }
+export function tooManyAttempts({ what, max, withinMs, scope }: TallyOptions, waitMs: number): Error {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return fault('rate_limited', `${what}: at most ${max} within ${withinMs / 1000} s are accepted.`, {
+    advice: `Wait ${retryAfterSeconds} s.`,
+    details: { limit: max, used: max, scope, retryAfterSeconds },
+  });
 }

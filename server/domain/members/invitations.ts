@@ -25,7 +25,7 @@ import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { mint, recogniseSecret } from '../identity/credentials.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Mail } from '../mail/mail.ts';
 import { cleanEmail } from '../people/email.ts';
 import { acceptAddress, invitationMail } from './invitation-mail.ts';
@@ -36,7 +36,13 @@ const DAY_MS = 24 * HOUR_MS;
 /** An ended invitation is listed for this long, then removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 /** For one account, attempts to accept an invitation that it cannot accept. */
-const FAILURES = { what: 'Failed acceptances', max: 20, withinMs: 10 * 60_000, scope: 'account' } as const;
+const FAILURES = {
+  name: 'invitations.account',
+  what: 'Failed acceptances',
+  max: 20,
+  withinMs: 10 * 60_000,
+  scope: 'account',
+} as const;
 
 type InvitationAction = `invitation.${'created' | 'revoked' | 'accepted' | 'refused'}`;
 
@@ -48,16 +54,17 @@ export interface InvitationsParts {
   readonly audit: Pick<Audit, 'record'>;
   readonly mail: Pick<Mail, 'queue'>;
   readonly publicUrl: string;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 export class Invitations {
   readonly #parts: InvitationsParts;
-  readonly #failures: Tally;
+  readonly #failures: SharedTally;
   readonly tasks: readonly Task[];
 
   constructor(parts: InvitationsParts) {
     this.#parts = parts;
-    this.#failures = new Tally(FAILURES, parts.clock);
+    this.#failures = parts.tallies.of(FAILURES);
     this.tasks = [{ name: 'forget_invitations', everyMs: HOUR_MS, run: () => this.#forget() }];
   }
 
@@ -132,7 +139,7 @@ export class Invitations {
   /** For an account whose verified address was not invited, the invitation does not exist. */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
-    const takeBack = this.#failures.take(caller.accountId);
+    const takeBack = await this.#failures.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
     if (!row || !account) throw unknown();
@@ -143,7 +150,7 @@ export class Invitations {
       await this.#record('invitation.refused', caller, row, { reason });
       throw unknown();
     }
-    takeBack();
+    await takeBack();
     return { applicationId: row.applicationId, role };
   }
 

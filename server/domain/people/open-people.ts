@@ -6,6 +6,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Identity } from '../identity/identity.ts';
+import type { SharedTallies } from '../limits/shared-tally.ts';
 import { EmailCodes, type Mail } from './email-codes.ts';
 import { HumanSessions } from './human-sessions.ts';
 import { OwnAccount } from './own-account.ts';
@@ -21,6 +22,7 @@ export interface PeopleDeps {
   readonly store: Pick<Store, 'accounts' | 'humanSessions' | 'passkeys' | 'signInTickets' | 'atomically'>;
   readonly identity: Pick<Identity, 'forget'>;
   readonly audit: Pick<Audit, 'record'>;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   readonly registration: Registration;
   readonly mail: Mail;
   readonly passwords: Pick<Passwords, 'hash' | 'matches'>;
@@ -40,7 +42,7 @@ export function openPeople({ clock }: Runtime, deps: PeopleDeps): { service: Peo
   const { store, audit } = deps;
   const sessions = new HumanSessions({ store, clock, audit, changed: hash => deps.identity.forget(hash) });
   const parts = {
-    ...{ store, clock, audit, sessions, passwords: deps.passwords },
+    ...{ store, clock, audit, sessions, passwords: deps.passwords, tallies: deps.tallies },
     emailCodes: new EmailCodes({ store, clock, mail: deps.mail }),
     secondFactors: new SecondFactors({ store, clock, seal: deps.seal, totp: deps.totp }),
     passkeys: new Passkeys({ store, clock, webauthn: deps.webauthn }),

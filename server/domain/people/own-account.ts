@@ -14,14 +14,20 @@ import { byCaller } from '../audit/by-caller.ts';
 import { invalidRequest, notFound } from '../faults.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Tally } from '../limits/tally.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { EmailCodes } from './email-codes.ts';
 import { notReady, signInFailed, wrongPassword } from './faults.ts';
 import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
-const FAILURES_OF_ACCOUNT = { what: 'Failed proofs', max: 10, withinMs: 600_000, scope: 'account' } as const;
+const FAILURES_OF_ACCOUNT = {
+  name: 'proofs.account',
+  what: 'Failed proofs',
+  max: 10,
+  withinMs: 600_000,
+  scope: 'account',
+} as const;
 
 export interface OwnAccountParts {
   readonly store: Pick<Store, 'accounts' | 'passkeys'>;
@@ -32,15 +38,16 @@ export interface OwnAccountParts {
   readonly secondFactors: SecondFactors;
   readonly passkeys: Passkeys;
   readonly sessions: HumanSessions;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 export class OwnAccount {
   readonly #parts: OwnAccountParts;
-  readonly #failures: Tally;
+  readonly #failures: SharedTally;
 
   constructor(parts: OwnAccountParts) {
     this.#parts = parts;
-    this.#failures = new Tally(FAILURES_OF_ACCOUNT, parts.clock);
+    this.#failures = parts.tallies.of(FAILURES_OF_ACCOUNT);
   }
 
   async read({ accountId, via }: AccountCaller): Promise<CurrentAccount> {
@@ -73,9 +80,9 @@ export class OwnAccount {
 
   /** Returns the new cookie. */
   async stepUp(caller: HumanCaller, proof: StepUp, origin: URL): Promise<Secret> {
-    const takeBack = this.#failures.take(caller.accountId);
+    const takeBack = await this.#failures.take(caller.accountId);
     const acr = await this.#prove(caller.accountId, proof, origin);
-    takeBack();
+    await takeBack();
     const cookie = await this.#parts.sessions.renew(caller, acr);
     await this.#note('account.stepped_up', caller);
     if (proof.method === 'recovery_code') await this.#note('account.recovery_code_used', caller);
@@ -143,9 +150,9 @@ export class OwnAccount {
   /** Returns the recovery codes, and a new cookie if the code is the strongest proof that the account can give. */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
-    const takeBack = this.#failures.take(caller.accountId);
+    const takeBack = await this.#failures.take(caller.accountId);
     const recoveryCodes = await secondFactors.confirm(await this.#get(caller.accountId), code);
-    takeBack();
+    await takeBack();
     await sessions.refresh(caller.accountId);
     await this.#note('account.totp_enabled', caller);
     if (caller.via.strongestAcr === 'phr') return { recoveryCodes };

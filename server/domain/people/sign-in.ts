@@ -15,7 +15,7 @@ import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Tally, takeAll } from '../limits/tally.ts';
+import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
 import { cleanEmail } from './email.ts';
 import { type EmailCodes, TRIES_MAX } from './email-codes.ts';
 import { emailTaken, signInFailed, wrongPassword } from './faults.ts';
@@ -26,11 +26,29 @@ import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
 /** For one account and one address. */
-const FAILURES_OF_ACCOUNT = { what: 'Failed sign-ins', max: 10, withinMs: 10 * MINUTE_MS, scope: 'account' } as const;
+const FAILURES_OF_ACCOUNT = {
+  name: 'sign_in.account',
+  what: 'Failed sign-ins',
+  max: 10,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'account',
+} as const;
 /** For one address and all accounts. */
-const FAILURES_OF_ADDRESS = { what: 'Failed sign-ins', max: 50, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+const FAILURES_OF_ADDRESS = {
+  name: 'sign_in.address',
+  what: 'Failed sign-ins',
+  max: 50,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'address',
+} as const;
 /** Codes, challenges and registrations that one address may request. */
-const REQUESTS_OF_ADDRESS = { what: 'Requests', max: 60, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
+const REQUESTS_OF_ADDRESS = {
+  name: 'sign_in.requests',
+  what: 'Requests',
+  max: 60,
+  withinMs: 10 * MINUTE_MS,
+  scope: 'address',
+} as const;
 const SECOND_FACTOR_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
@@ -51,21 +69,22 @@ export interface SignInParts {
   readonly secondFactors: SecondFactors;
   readonly passkeys: Passkeys;
   readonly sessions: HumanSessions;
+  readonly tallies: Pick<SharedTallies, 'of'>;
   /** The address that an invitation was sent to, if it is still pending. */
   readonly invitedEmail: (secret: string) => Promise<string | undefined>;
 }
 
 export class SignIn {
   readonly #parts: SignInParts;
-  readonly #ofAccount: Tally;
-  readonly #ofAddress: Tally;
-  readonly #requests: Tally;
+  readonly #ofAccount: SharedTally;
+  readonly #ofAddress: SharedTally;
+  readonly #requests: SharedTally;
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
-    this.#ofAccount = new Tally(FAILURES_OF_ACCOUNT, parts.clock);
-    this.#ofAddress = new Tally(FAILURES_OF_ADDRESS, parts.clock);
-    this.#requests = new Tally(REQUESTS_OF_ADDRESS, parts.clock);
+    this.#ofAccount = parts.tallies.of(FAILURES_OF_ACCOUNT);
+    this.#ofAddress = parts.tallies.of(FAILURES_OF_ADDRESS);
+    this.#requests = parts.tallies.of(REQUESTS_OF_ADDRESS);
   }
 
   // ---- new accounts ------------------------------------------------------------------------------------------------
@@ -105,7 +124,7 @@ export class SignIn {
   ): Promise<SignInStep> {
     const { store, clock, passwords } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
-    this.#countRequest(source);
+    await this.#countRequest(source);
     await this.#assertMayRegister(email, request.invitation);
     const now = clock.now();
     const passwordHash = await passwords.hash(request.password);
@@ -140,7 +159,7 @@ export class SignIn {
 
   async requestEmailCode(given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
     const email = cleanEmail(given.email);
-    this.#countRequest(source);
+    await this.#countRequest(source);
     const account = await this.#parts.store.accounts.byEmail(email);
     return { ticket: await this.#parts.emailCodes.send(email, account?.id) };
   }
@@ -160,7 +179,7 @@ export class SignIn {
   }
 
   async requestPasskeyChallenge(origin: URL, source: RequestSource): Promise<PasskeyChallengeView> {
-    this.#countRequest(source);
+    await this.#countRequest(source);
     return this.#parts.passkeys.beginAuthentication(origin);
   }
 
@@ -229,10 +248,10 @@ export class SignIn {
    * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures.
    */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
-    const takeBack = takeAll([this.#ofAccount, `${name} ${source.ip}`], [this.#ofAddress, source.ip]);
+    const takeBack = await takeAll([this.#ofAddress, source.ip], [this.#ofAccount, `${name} ${source.ip}`]);
     try {
       const result = await attempt();
-      takeBack();
+      await takeBack();
       return result;
     } catch (error) {
       await this.#parts.audit.record({
@@ -253,7 +272,7 @@ export class SignIn {
     return this.#parts.audit.record({ action, accountId, actor, outcome: 'success', details, ...source });
   }
 
-  #countRequest({ ip }: RequestSource): void {
-    this.#requests.take(ip);
+  async #countRequest({ ip }: RequestSource): Promise<void> {
+    await this.#requests.take(ip);
   }
 }

@@ -11,7 +11,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { Rate } from '../limits/rate.ts';
+import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Addresses } from './addresses.ts';
 import type { Recordings } from './api.ts';
@@ -29,6 +29,7 @@ const STORE_MS = 5_000;
 const ENCODED_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLED_MS = 10_000;
+const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
 
 export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: RecordingRows;
@@ -46,6 +47,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly prompt: () => void;
   /** How long recordings are kept after the end of the session. */
   readonly keptMs: number;
+  readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
 interface Shown extends RecordedPageRow {
@@ -54,13 +56,23 @@ interface Shown extends RecordedPageRow {
 
 export class RecordingService implements Recordings {
   readonly #parts: RecordingsParts;
-  readonly #playlists: Rate;
-  readonly #assemblies: Rate;
+  readonly #playlists: SharedTally;
+  readonly #assemblies: SharedTally;
 
   constructor(parts: RecordingsParts) {
     this.#parts = parts;
-    this.#playlists = new Rate('Playlists', PLAYLISTS_PER_MINUTE, parts.clock);
-    this.#assemblies = new Rate('Recordings', ASSEMBLIES_PER_MINUTE, parts.clock);
+    this.#playlists = parts.tallies.of({
+      ...PER_MINUTE,
+      name: 'playlists',
+      what: 'Playlists',
+      max: PLAYLISTS_PER_MINUTE,
+    });
+    this.#assemblies = parts.tallies.of({
+      ...PER_MINUTE,
+      name: 'recordings',
+      what: 'Recordings',
+      max: ASSEMBLIES_PER_MINUTE,
+    });
   }
 
   async replays(caller: AgentCaller, sessionId: string): ReturnType<Recordings['replays']> {
@@ -91,7 +103,7 @@ export class RecordingService implements Recordings {
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
     if (!PAGE_ID.test(pageId))
       throw invalidRequest([{ path: 'pageId', message: 'must be the number of a page: 1 to 3 digits' }]);
-    this.#playlists.take(caller.applicationId);
+    await this.#playlists.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
     await this.#lookAt(session);
     const page = (await this.#watchable(session)).find(one => one.page === Number(pageId));
@@ -128,7 +140,7 @@ export class RecordingService implements Recordings {
   async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
     const session = await this.#session(caller, sessionId);
     const pages = await this.#ended(session);
-    this.#assemblies.take(caller.applicationId);
+    await this.#assemblies.take(caller.applicationId);
     await this.#assertStoreReachable(session, pages);
     const { rows, host, clock, prompt } = this.#parts;
     const requestedAt = clock.now();

@@ -20,6 +20,7 @@ import type { Atomic, Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { actions } from './tables/actions.ts';
 import { applications } from './tables/applications.ts';
+import { attempts } from './tables/attempts.ts';
 import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
 import { checkouts } from './tables/checkouts.ts';
@@ -206,6 +207,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     consumerTickets: consumerTickets(db),
     line: line(db),
     requestRates: requestRates(db),
+    attempts: attempts(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     egressDays: egressDays(db),

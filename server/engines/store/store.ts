@@ -3,6 +3,7 @@
 import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
 import type { ActionRows } from './rows/actions.ts';
+import type { AttemptRows } from './rows/attempts.ts';
 import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
 import type { CheckoutRows } from './rows/checkouts.ts';
@@ -77,6 +78,7 @@ export interface Store extends Closeable {
   readonly limits: LimitsRows;
   readonly line: LineRows;
   readonly requestRates: RequestRateRows;
+  readonly attempts: AttemptRows;
   readonly egressDays: EgressDays;
   readonly usage: UsageRows;
   readonly usageHours: UsageHours;

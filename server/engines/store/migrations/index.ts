@@ -45,6 +45,7 @@ import { up as inbox } from './0048-inbox.ts';
 import { up as handoffCallbacks } from './0049-handoff-callbacks.ts';
 import { up as consumerData } from './0050-consumer-data.ts';
 import { up as peopleAtSessions } from './0051-people-at-sessions.ts';
+import { up as attempts } from './0052-attempts.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -92,4 +93,5 @@ export const migrations: Record<string, Migration> = {
   '0049-handoff-callbacks': { up: handoffCallbacks },
   '0050-consumer-data': { up: consumerData },
   '0051-people-at-sessions': { up: peopleAtSessions },
+  '0052-attempts': { up: attempts },
 };

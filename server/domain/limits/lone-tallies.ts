@@ -1,0 +1,10 @@
+// Tallies of a process that no other host counts with.
+import type { Clock } from '../../kit/clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import { SharedTallies } from './shared-tally.ts';
+
+const unasked = (): Promise<never> => Promise.reject(new Error('there is no other host'));
+const NO_ROWS = { count: unasked, takeBack: unasked, sweep: unasked };
+
+export const loneTallies = (clock: Clock): SharedTallies =>
+  new SharedTallies({ clock, log: silentLog, rows: NO_ROWS, isAlone: () => true });

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { AttemptRows } from '../../engines/store/rows/attempts.ts';
+import { isFault } from '../../kit/fault.ts';
+import { silentLog } from '../../kit/log.ts';
+import { SharedTallies, type SharedTally, takeAll } from './shared-tally.ts';
+
+const LIMIT = { name: 'codes', what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' } as const;
+const REFUSED = { waitMs: 40_000 };
+
+const tallyOver = (count: AttemptRows['count'], { clock = new HandClock(), isAlone = false } = {}): SharedTally => {
+  const rows: AttemptRows = { count, takeBack: async () => {}, sweep: async () => {} };
+  return new SharedTallies({ clock, log: silentLog, rows, isAlone: () => isAlone }).of(LIMIT);
+};
+
+const refuses = (waitSeconds: number) => (error: unknown) =>
+  isFault(error, 'rate_limited') && error.details?.retryAfterSeconds === waitSeconds;
+
+test('a host that is alone, or whose database does not answer, counts for itself', async () => {
+  const away = async () => assert.fail('the database is away');
+  for (const tally of [tallyOver(away, { isAlone: true }), tallyOver(away)]) {
+    for (let attempt = 0; attempt < 2; attempt += 1) await tally.take('a');
+    await assert.rejects(tally.take('a'), refuses(60));
+  }
+});
+
+test('what the database refused is refused for a second without asking again, and does not count here', async () => {
+  const clock = new HandClock();
+  let asked = 0;
+  const answers = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];
+  const tally = tallyOver(async () => answers[asked++] ?? assert.fail(), { clock });
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    await assert.rejects(tally.take('a'), refuses(40));
+    await assert.rejects(tally.take('a'), refuses(40));
+    await clock.advance(1_000);
+  }
+  assert.equal(asked, 3);
+  for (let attempt = 0; attempt < 2; attempt += 1) await tally.take('a');
+  assert.equal(asked, 5);
+});
+
+test('an attempt that one tally refuses is not counted by the others', async () => {
+  const tallies = [1, 2].map(() => tallyOver(async () => ({ at: '1' }), { isAlone: true }));
+  const [account, address] = tallies;
+  assert.ok(account && address);
+  for (let attempt = 0; attempt < 2; attempt += 1) await address.take('x');
+  for (let attempt = 0; attempt < 5; attempt += 1) await assert.rejects(takeAll([account, 'a'], [address, 'x']));
+  const takeBack = await takeAll([account, 'a'], [address, 'y']);
+  await account.take('a');
+  await assert.rejects(account.take('a'));
+  await takeBack();
+  await account.take('a');
+});

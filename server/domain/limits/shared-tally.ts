@@ -1,0 +1,138 @@
+// Limits attempts over all hosts of a fleet. Each host counts what it sees in its memory, which refuses without asking anybody; what
+// that admits is counted in the database too. A host that is alone, or whose database does not answer, has its memory only.
+import { createHash } from 'node:crypto';
+import type { AttemptRows, CountedAttempt, CountedName } from '../../engines/store/rows/attempts.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import { Tally, type TallyOptions, tooManyAttempts } from './tally.ts';
+
+const ROWS_MAX = 100_000;
+const SWEEP_MS = 60_000;
+/** What the database refused is refused for as long without asking again. Short, because attempts that succeed are taken back. */
+const REFUSED_MS = 1_000;
+const REFUSED_MAX = 10_000;
+
+/** Takes an attempt back that was counted. */
+export type TakeBack = () => Promise<void>;
+
+export interface SharedTallyOptions extends TallyOptions {
+  /** Of the limit, in the database: `sign_in.address`. */
+  readonly name: string;
+}
+
+export interface SharedTalliesParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly rows: AttemptRows;
+  readonly isAlone: () => boolean;
+}
+
+export class SharedTallies {
+  readonly #parts: SharedTalliesParts;
+  #sweptMs: number;
+
+  constructor(parts: SharedTalliesParts) {
+    this.#parts = parts;
+    this.#sweptMs = parts.clock.monotonicMs();
+  }
+
+  of(options: SharedTallyOptions): SharedTally {
+    return new SharedTally(options, this.#parts.clock, {
+      count: name => this.#count(options, name),
+      takeBack: (name, at) => this.#parts.rows.takeBack(name, at).catch(error => this.#failed(error)),
+    });
+  }
+
+  /** Undefined: only this host counts. */
+  async #count(options: SharedTallyOptions, name: CountedName): Promise<CountedAttempt | undefined> {
+    const { rows, isAlone } = this.#parts;
+    if (isAlone()) return undefined;
+    try {
+      await this.#sweepSometimes();
+      return await rows.count(name, options);
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  async #sweepSometimes(): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    await this.#parts.rows.sweep(ROWS_MAX);
+  }
+
+  #failed(error: unknown): void {
+    this.#parts.log.warn('attempts.not_shared', { reason: reason(error) });
+  }
+}
+
+interface OfFleet {
+  count(name: CountedName): Promise<CountedAttempt | undefined>;
+  takeBack(name: CountedName, at: string): Promise<void>;
+}
+
+export class SharedTally {
+  readonly #options: SharedTallyOptions;
+  readonly #clock: Clock;
+  readonly #ofFleet: OfFleet;
+  readonly #here: Tally;
+  /** Refusals of the database, oldest first. */
+  readonly #refused = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
+
+  constructor(options: SharedTallyOptions, clock: Clock, ofFleet: OfFleet) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#ofFleet = ofFleet;
+    this.#here = new Tally(options, clock);
+  }
+
+  /** Counts an attempt before it is made, so that concurrent attempts count too. Throws `rate_limited`. */
+  async take(name: string): Promise<TakeBack> {
+    this.#assertNotRefused(name);
+    const takeBackHere = this.#here.take(name);
+    const counted = { tally: this.#options.name, digest: createHash('sha256').update(name).digest() };
+    const answer = await this.#ofFleet.count(counted);
+    if (answer && 'waitMs' in answer) {
+      takeBackHere();
+      this.#noteRefused(name, answer.waitMs);
+      throw tooManyAttempts(this.#options, answer.waitMs);
+    }
+    return async () => {
+      takeBackHere();
+      if (answer) await this.#ofFleet.takeBack(counted, answer.at);
+    };
+  }
+
+  #assertNotRefused(name: string): void {
+    const refused = this.#refused.get(name);
+    if (!refused) return;
+    const passedMs = this.#clock.monotonicMs() - refused.atMs;
+    if (passedMs < REFUSED_MS) throw tooManyAttempts(this.#options, refused.waitMs - passedMs);
+    this.#refused.delete(name);
+  }
+
+  #noteRefused(name: string, waitMs: number): void {
+    this.#refused.set(name, { atMs: this.#clock.monotonicMs(), waitMs });
+    const [oldest] = this.#refused.keys();
+    if (oldest !== undefined && this.#refused.size > REFUSED_MAX) this.#refused.delete(oldest);
+  }
+}
+
+/**
+ * Counts an attempt with each tally, or with none if one of them refuses. The returned function takes it back from all. The widest tally
+ * comes first, so that one who has used it up adds no rows to the others.
+ */
+export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
+  const undo: TakeBack[] = [];
+  const takeBack = async (): Promise<void> => {
+    for (const one of undo) await one();
+  };
+  try {
+    for (const [tally, name] of names) undo.push(await tally.take(name));
+    return takeBack;
+  } catch (error) {
+    await takeBack();
+    throw error;
+  }
+}

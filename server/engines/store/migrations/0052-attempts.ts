@@ -1,0 +1,15 @@
+// Attempts that hosts count together. They matter for minutes, so a crash of the database empties the table.
+import { type Kysely, sql } from 'kysely';
+
+const ATTEMPTS = `create unlogged table attempts (
+  tally text not null,
+  digest bytea not null,
+  times bigint[] not null,
+  is_counted boolean not null,
+  kept_until timestamptz not null,
+  primary key (tally, digest)
+)`;
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql.raw(ATTEMPTS).execute(db);
+}

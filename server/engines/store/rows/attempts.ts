@@ -1,0 +1,24 @@
+// Attempts of addresses, accounts and applications, counted over all hosts.
+
+export interface CountedName {
+  /** Of the limit: `sign_in.address`. */
+  readonly tally: string;
+  /** Digest of who attempts. */
+  readonly digest: Buffer;
+}
+
+export interface AttemptLimit {
+  readonly max: number;
+  readonly withinMs: number;
+}
+
+/** `at`: names the attempt that was counted. `waitMs`: how long until one is admitted. */
+export type CountedAttempt = { readonly at: string } | { readonly waitMs: number };
+
+export interface AttemptRows {
+  /** Counts an attempt, if fewer than `max` were counted within the period. */
+  count(name: CountedName, limit: AttemptLimit): Promise<CountedAttempt>;
+  takeBack(name: CountedName, at: string): Promise<void>;
+  /** Removes the rows whose period is over, and above `keep` rows those with the oldest latest attempt. */
+  sweep(keep: number): Promise<void>;
+}

@@ -1,0 +1,39 @@
+// Attempts within a period: a row has the times of those of one name, in microseconds of the clock of the database.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { AttemptRows } from '../rows/attempts.ts';
+
+interface Counted {
+  readonly isCounted: boolean;
+  readonly latest: string;
+  readonly waitMs: number;
+}
+
+const NOW = sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
+
+export const attempts = (db: Db): AttemptRows => ({
+  count: async ({ tally, digest }, { max, withinMs }) => {
+    const withinUs = sql`${withinMs * 1000}::bigint`;
+    const keptUntil = sql`clock_timestamp() + make_interval(secs => ${withinMs / 1000}::float8)`;
+    const { rows } = await sql<Counted>`
+      insert into attempts as kept (tally, digest, times, is_counted, kept_until)
+        values (${tally}, ${digest}, array[${NOW}], true, ${keptUntil})
+      on conflict (tally, digest) do update set (times, is_counted, kept_until) = (
+        select coalesce(array_agg(at order by at), '{}') || case when count(*) < ${max}::int then array[${NOW}] else '{}' end,
+          count(*) < ${max}::int, ${keptUntil}
+        from unnest(kept.times) as at where at > ${NOW} - ${withinUs})
+      returning is_counted, times[cardinality(times)]::text as latest,
+        ((times[cardinality(times) - ${max}::int + 1] + ${withinUs} - ${NOW}) / 1000.0)::float8 as wait_ms`.execute(db);
+    const [row] = rows;
+    if (!row) throw new Error('an upsert returned no row');
+    return row.isCounted ? { at: row.latest } : { waitMs: Math.max(1, Number(row.waitMs)) };
+  },
+
+  takeBack: async ({ tally, digest }, at) =>
+    void (await sql`update attempts set times = array_remove(times, ${at}::bigint)
+      where tally = ${tally} and digest = ${digest}`.execute(db)),
+
+  sweep: async keep =>
+    void (await sql`delete from attempts where kept_until <= clock_timestamp()
+      or kept_until <= (select kept_until from attempts order by kept_until desc offset ${keep} limit 1)`.execute(db)),
+});
