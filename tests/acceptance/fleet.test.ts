@@ -455,8 +455,7 @@ describe('attempts are counted over all hosts', () => {
   });
 
   it('requests of an address', async () => {
-    const start = (host: TestServer) =>
-      host.api('POST', START, { key: null, body: { client_id: CLIENT } });
+    const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
     assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
 });
@@ -522,6 +521,29 @@ describe('MCP through any host', () => {
     await called(second, 'browser_close');
     assert.equal((await third.callTool({ name: 'browser_snapshot', arguments: { sessionId } })).isError, true);
     for (const client of clients) await client.close();
+    await Promise.all([one.settles(), two.settles()]);
+  });
+
+  it('opens on another host if the one that was chosen has filled up meanwhile, and says so if no host has room', async () => {
+    const taken = await sessionOnOne();
+    const clients = await Promise.all([front, one, two].map(clientAt));
+    // All three choose the empty host, which has two slots.
+    const opened = await Promise.all(clients.map(client => called(client, 'browser_open')));
+    const ids = opened.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
+    assert.deepEqual(
+      [one, two].map(host => ids.filter(id => runsOn(host, { id })).length),
+      [1, 2],
+    );
+    for (const client of clients) {
+      const { isError, content } = await client.callTool({ name: 'browser_open', arguments: {} });
+      assert.equal(isError, true);
+      assert.match(JSON.stringify(content), /No slot is free/);
+    }
+    for (const [at, client] of clients.entries()) {
+      await called(client, 'browser_close', { sessionId: ids[at] });
+      await client.close();
+    }
+    await front.release(taken.id);
     await Promise.all([one.settles(), two.settles()]);
   });
 });

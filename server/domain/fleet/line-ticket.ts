@@ -3,12 +3,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Place } from '../../engines/store/rows/line.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
+import type { Refusal } from '../limits/refusals.ts';
 
 export const LINE_HEADER = 'x-berth-line';
 
 /** Without a place: it has not waited, and comes after all that wait. */
 export interface LineTicket extends Partial<Place> {
   readonly waitedMs: number;
+  /** No host admits it: an answer that is no error of HTTP says so. */
+  readonly refused?: Refusal;
 }
 
 const noted = new WeakMap<object, LineTicket>();

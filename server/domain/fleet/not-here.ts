@@ -9,14 +9,17 @@ export const NOT_HERE_HEADER = 'x-berth-room-elsewhere';
 
 const noted = new WeakMap<object, Refusal>();
 
-export function notHere(refused: Refusal, error: Error = refusalFault(refused)): Error {
-  noted.set(error, refused);
-  return error;
+export const notHere = (refused: Refusal, error: Error = refusalFault(refused)): Error => noteRefused(refused, error);
+
+/** Says of a result, too, that it describes this refusal. */
+export function noteRefused<T extends object>(refused: Refusal, what: T): T {
+  noted.set(what, refused);
+  return what;
 }
 
-/** The refusal of an error that was made by `notHere`. */
-export const refusedHere = (error: unknown): Refusal | undefined =>
-  typeof error === 'object' && error !== null ? noted.get(error) : undefined;
+/** The refusal of an error or a result. */
+export const refusedHere = (what: unknown): Refusal | undefined =>
+  typeof what === 'object' && what !== null ? noted.get(what) : undefined;
 
 export const refusalText = (refused: Refusal): string => JSON.stringify(refused);
 

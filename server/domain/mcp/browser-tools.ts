@@ -13,10 +13,10 @@ import type { SessionId } from '../../kit/ids.ts';
 import { until, WaitExpired } from '../../kit/wait.ts';
 import { fault, invalidRequest, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
+import type { CreateOptions, SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { commandOf, type HandOverTool, type PageTool } from './commands.ts';
 import type { HandOvers } from './hand-overs.ts';
-import type { PersonAnswer, ToolResult } from './tool-result.ts';
+import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result.ts';
 
 /** Names the agent key that opened a session with a tool. */
 const OPENED_BY = 'mcpKey';
@@ -45,6 +45,9 @@ export interface BrowserToolsParts {
   readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
 }
 
+/** `line`: in a fleet, of a request that another host may answer if this one has no room. */
+export type ToolOptions = Pick<CreateOptions, 'signal' | 'line'>;
+
 export class BrowserTools {
   readonly #parts: BrowserToolsParts;
 
@@ -53,10 +56,10 @@ export class BrowserTools {
   }
 
   /** The input was validated for this tool. A failure is returned as a result that describes it for the model. */
-  async call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+  async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
     return this.#shownRefusals(() => {
       assertScope(caller, name);
-      return this.#call(caller, name, input, signal);
+      return this.#call(caller, name, input, options);
     });
   }
 
@@ -80,16 +83,16 @@ export class BrowserTools {
     try {
       return await work();
     } catch (error) {
-      if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
+      if (isFault(error) && error.code !== 'internal') return refusedResult(error);
       if (this.#parts.isDriveFailed(error)) return { text: error.message, isError: true };
       throw error;
     }
   }
 
-  async #call(caller: AgentCaller, name: BrowserToolName, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+  async #call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
     switch (name) {
       case 'browser_open':
-        return this.#open(caller, input as BrowserToolInput<'browser_open'>, signal);
+        return this.#open(caller, input as BrowserToolInput<'browser_open'>, options);
       case 'browser_sessions':
         return { text: listed(await this.#opened(caller)) };
       case 'browser_close':
@@ -97,15 +100,15 @@ export class BrowserTools {
       case 'browser_hand_over':
       case 'browser_hand_over_wait':
       case 'browser_hand_over_cancel':
-        return this.#handOver(caller, name, input, signal);
+        return this.#handOver(caller, name, input, options.signal);
       default:
         return this.#drive(caller, name, input);
     }
   }
 
-  async #open(caller: AgentCaller, input: BrowserToolInput<'browser_open'>, signal: AbortSignal): Promise<ToolResult> {
+  async #open(caller: AgentCaller, input: BrowserToolInput<'browser_open'>, options: ToolOptions): Promise<ToolResult> {
     const request = this.#parts.requestOf(input, { ...input.metadata, [OPENED_BY]: caller.keyId });
-    const { session, warnings } = await this.#parts.sessions.create(caller, request, { signal });
+    const { session, warnings } = await this.#parts.sessions.create(caller, request, options);
     const id = session.id as SessionId;
     const command: Command =
       input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);

@@ -14,7 +14,7 @@ import type { Handoffs } from '../handoffs/handoffs.ts';
 import { handoffPage } from '../handoffs/view.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations } from '../invocations/invocations.ts';
-import type { Pending, PersonAnswer, ToolImage, ToolResult } from './tool-result.ts';
+import { type Pending, type PersonAnswer, refusedResult, type ToolImage, type ToolResult } from './tool-result.ts';
 
 /** Longer than most calls take. */
 const CALL_WAIT_SECONDS = 55;
@@ -224,7 +224,7 @@ async function refusalsShown(work: () => Promise<ToolResult>): Promise<ToolResul
   try {
     return await work();
   } catch (error) {
-    if (isFault(error) && error.code !== 'internal') return { text: error.message, isError: true };
+    if (isFault(error) && error.code !== 'internal') return refusedResult(error);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 // What a tool answers with.
+import { noteRefused, refusedHere } from '../fleet/not-here.ts';
 
 export interface ToolImage {
   readonly bytes: Uint8Array;
@@ -28,6 +29,13 @@ export interface ToolResult {
   readonly addresses?: Readonly<Record<string, string>>;
   /** A client that can open addresses is asked to; `text` is for those that cannot. */
   readonly person?: AskedPerson;
+}
+
+/** A refusal is a result that describes it for the model. In a fleet it may say that another host may do it. */
+export function refusedResult(error: Error): ToolResult {
+  const result: ToolResult = { text: error.message, isError: true };
+  const refused = refusedHere(error);
+  return refused ? noteRefused(refused, result) : result;
 }
 
 /** What the client did with the address. */

@@ -8,7 +8,10 @@ import { BROWSER_TOOLS, type BrowserToolName, isBrowserTool, RESULT_TOOL } from 
 import type { Issue } from '../../../contract/common.ts';
 import type { AgentOperation } from '../../../contract/invocations.ts';
 import { notFound } from '../../domain/faults.ts';
+import type { LineTicket } from '../../domain/fleet/line-ticket.ts';
+import { notHere, refusedHere } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
+import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import type { BrowserTools } from '../../domain/mcp/browser-tools.ts';
 import type { OperationTools } from '../../domain/mcp/operation-tools.ts';
 import type { Pending, ToolResult } from '../../domain/mcp/tool-result.ts';
@@ -34,16 +37,20 @@ export interface McpParts {
 }
 
 export const mcpHandlers = (parts: McpParts) => ({
-  callMcp: async ({ caller, params, body, headers, signal }: In<'callMcp'>): Promise<Answer> => {
+  callMcp: async ({ caller, params, body, headers, options }: In<'callMcp'>): Promise<Answer> => {
     if (params.appId !== caller.applicationId) throw notFound('Application', params.appId);
     const { createMcpHandler } = await library();
     const opensAddresses = String(Object(headers)['mcp-session-id'] ?? '').startsWith(URL_SESSION);
-    const handler = createMcpHandler(() => serverFor(parts, { caller, opensAddresses, signal }), {
+    const { signal, line } = options;
+    const exchange: Exchange = { caller, opensAddresses, signal, ...(line ? { line } : {}) };
+    const handler = createMcpHandler(() => serverFor(parts, exchange), {
       ...{ keepAliveMs: 0, maxSubscriptions: 1 },
       onerror: error => parts.log.debug('mcp.refused', { reason: error.message }),
     });
     try {
-      return await answered(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
+      const answer = await answered(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
+      if (exchange.refused) throw notHere(exchange.refused);
+      return answer;
     } finally {
       await handler.close();
     }
@@ -86,9 +93,13 @@ interface Exchange {
   /** A client of 2025 that said at its start that it opens addresses. */
   readonly opensAddresses: boolean;
   readonly signal: AbortSignal;
+  readonly line?: LineTicket;
+  /** Set when another host may do what the message asks for. */
+  refused?: Refusal;
 }
 
-async function serverFor(parts: McpParts, { caller, opensAddresses, signal }: Exchange): Promise<Server> {
+async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
+  const { caller, opensAddresses, signal, line } = exchange;
   const { tools, operations, stateKey, version } = parts;
   const mcp = await library();
   const about = { name: 'berth', title: 'Berth', version };
@@ -111,6 +122,8 @@ async function serverFor(parts: McpParts, { caller, opensAddresses, signal }: Ex
     const call = { name, input: input as JsonObject, meta: _meta };
     const state = ctx.mcpReq.requestState<RequestState>();
     const result = state?.tool === name ? await resumed(state.pending) : await called(call);
+    const elsewhere = line && refusedHere(result);
+    if (elsewhere) exchange.refused = elsewhere;
     const { person } = result;
     if (!person) return shown(result);
     if (isUrlMode(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
@@ -134,6 +147,7 @@ async function serverFor(parts: McpParts, { caller, opensAddresses, signal }: Ex
   return server;
 
   async function called({ name, input, meta }: ToolCall): Promise<ToolResult> {
+    if (line?.refused) return { text: refusalFault(line.refused).message, isError: true };
     if (!isBrowserTool(name)) {
       const granted = await operations.granted(caller);
       if (name === RESULT_TOOL.name && granted.some(mayNeedPerson)) {
@@ -146,7 +160,7 @@ async function serverFor(parts: McpParts, { caller, opensAddresses, signal }: Ex
     if (!isBrowserTool(name) || !drives)
       throw new mcp.ProtocolError(mcp.ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
     const issues = CHECKS[name](input);
-    return issues.length > 0 ? refused(issues) : tools.call(caller, name, input, signal);
+    return issues.length > 0 ? refused(issues) : tools.call(caller, name, input, { signal, ...(line ? { line } : {}) });
   }
 }
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NAMED, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
-import { NOT_HERE_HEADER, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
+import { NOT_HERE_HEADER, notHere, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
@@ -139,7 +139,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
       const passed = await forwarding.pass(host, request.raw, options);
       if (passed === 'answered') return { got: undefined };
       if (passed === 'unreached') continue;
-      last = { ...passed, error: refusalFault(passed.refused) };
+      last = { ...passed, error: notHere(passed.refused) };
     }
     if ('got' in last || last.refused.why !== 'host') return last;
   }
@@ -183,7 +183,7 @@ export async function mcpAnswered<T>(
   const { forwarding, onlySession } = parts;
   if (forwarding.isAlone || caller?.kind !== 'agentKey') return answer();
   const place = mcpPlace(request.body);
-  if (place === 'placed') return placed('callMcp', request, reply, caller, parts, answer);
+  if (place === 'placed') return mcpPlaced(request, reply, caller, parts, answer);
   if (place === 'here' || forwardedFrom(request.raw)) return answer();
   const only = place === 'only_session' ? await onlySession(caller) : undefined;
   const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
@@ -193,6 +193,24 @@ export async function mcpAnswered<T>(
   const body = Buffer.from(JSON.stringify(request.body));
   await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
   return undefined;
+}
+
+/** If no host admits it, the client gets the result of a tool that says so. */
+async function mcpPlaced<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller,
+  parts: ToOwnerParts,
+  answer: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await placed('callMcp', request, reply, caller, parts, answer);
+  } catch (error) {
+    const refused = refusedHere(error);
+    if (!refused || forwardedFrom(request.raw)) throw error;
+    noteTicket(request.raw, { waitedMs: 0, refused });
+    return answer();
+  }
 }
 
 function taken(reply: FastifyReply) {
