@@ -38,6 +38,16 @@ test('every bad value is named in one error', () => {
   ]);
 });
 
+test('TLS between hosts needs an https address with a port of its own', () => {
+  const files = { BERTH_TLS_PEER_CERT: 'cert.pem', BERTH_TLS_PEER_KEY: 'key.pem' };
+  const expected = /^BERTH_PEER_URL is ".*"; expected an https address of this host, at another port than BERTH_LISTEN/;
+  for (const url of [undefined, 'http://10.0.0.11:8443', 'https://10.0.0.11:8080'])
+    assert.match(complaintsOf({ ...files, ...(url ? { BERTH_PEER_URL: url } : {}) }).join(), expected);
+  assert.deepEqual(complaintsOf({ ...files, BERTH_PEER_URL: 'https://10.0.0.11:8443' }), []);
+  const { peerTls } = readConfig({ BERTH_TLS_PEER_CA: '/ca.pem' });
+  assert.deepEqual(peerTls, { caFile: '/ca.pem' });
+});
+
 test('a variable that is not a setting is refused with the nearest name', () => {
   assert.deepEqual(complaintsOf({ BERTH_SLOT: '4', BERTH_EGRES_ALLOW: '10.0.0.0/8' }), [
     'BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS. Correct the name, or unset it.',

@@ -99,7 +99,14 @@ export interface Config {
   /** An extension that no session used for this many days is deleted. */
   readonly extensionDays: number;
   /** Paths of certificate and key (PEM) for the session's own connect address, if the public URL is https. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly tls?: CertificateFiles;
+  /** Between hosts: paths of what this host shows to others, and of the authorities (PEM) that it trusts instead of the usual ones. */
+  readonly peerTls: Partial<CertificateFiles> & { readonly caFile?: string };
+}
+
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
 }
 
 /** The first process has the number 1. */
@@ -160,7 +167,7 @@ export function readConfig(variables: Variables): Config {
   const databaseUrl = readDatabaseUrl(env);
   const secret = readSecret(env);
   const masterKey = readMasterKey(env);
-  const tls = readTls(env);
+  const tls = readTls(env, 'BERTH_TLS');
   const s3 = readS3(env);
   const otlp = readOtlp(env);
   const smtp = readSmtp(env);
@@ -173,6 +180,7 @@ export function readConfig(variables: Variables): Config {
   const hostUrl = readOrigin(env, 'BERTH_HOST_URL');
   const peerUrl = readOrigin(env, 'BERTH_PEER_URL');
   const dataDir = resolve(env.text('BERTH_DATA_DIR') ?? './data');
+  const peerTls = readPeerTls(env, listen, peerUrl);
   const config: Config = {
     listen,
     ...(operatorListen ? { operatorListen } : {}),
@@ -240,6 +248,7 @@ export function readConfig(variables: Variables): Config {
     ...(smtp ? { smtp } : {}),
     ...(s3 ? { s3 } : {}),
     ...(tls ? { tls } : {}),
+    peerTls,
     ...(otlp ? { otlp } : {}),
   };
   const numbered = readProcess(env);
@@ -407,14 +416,27 @@ function readMasterKey(env: Environment): Config['masterKey'] {
   return { given: new Secret(given) };
 }
 
-function readTls(env: Environment): Config['tls'] {
-  const certFile = env.text('BERTH_TLS_CERT');
-  const keyFile = env.text('BERTH_TLS_KEY');
+function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): CertificateFiles | undefined {
+  const [cert, key] = [`${prefix}_CERT`, `${prefix}_KEY`] as const;
+  const certFile = env.text(cert);
+  const keyFile = env.text(key);
   if (certFile && keyFile) return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
-  if (certFile) env.refuse('BERTH_TLS_KEY', '', 'the key file that belongs to BERTH_TLS_CERT');
-  if (keyFile) env.refuse('BERTH_TLS_CERT', '', 'the certificate file that belongs to BERTH_TLS_KEY');
+  if (certFile) env.refuse(key, '', `the key file that belongs to ${cert}`);
+  if (keyFile) env.refuse(cert, '', `the certificate file that belongs to ${key}`);
   return undefined;
 }
+
+/** Other hosts reach this one at a port of its own then, because what listens at BERTH_LISTEN speaks no TLS. */
+function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
+  const shown = readTls(env, 'BERTH_TLS_PEER');
+  const caFile = readPath(env, 'BERTH_TLS_PEER_CA');
+  const isOther = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
+  if (shown && !isOther)
+    env.refuse('BERTH_PEER_URL', peerUrl ?? '', 'an https address of this host, at another port than BERTH_LISTEN');
+  return { ...shown, ...(caFile === undefined ? {} : { caFile }) };
+}
+
+const HTTPS_PORT = 443;
 
 /** S3 is used if a bucket is configured. */
 function readS3(env: Environment): S3Config | undefined {

@@ -22,7 +22,7 @@ export interface ForwardingDeps {
 
 export function openForwarding(
   { host, clock, log }: Runtime,
-  { config, secret, scope, store, fleet }: Foundation,
+  { config, secret, scope, store, fleet, peerTls }: Foundation,
   { lives, isStarting, admission, refused }: ForwardingDeps,
 ): Forwarding {
   if (!fleet.hasLease) return noForwarding(host);
@@ -31,6 +31,7 @@ export function openForwarding(
   const owners = new Owners({ fleet, host, rows: store.hosts, isHere });
   const forwarder = new Forwarder({
     ...{ tokens, trustedProxies: config.trustedProxies, clock, log },
+    authorities: () => peerTls.authorities,
     isLiving: ({ id }) => fleet.isLiving(id),
   });
   scope.own(forwarder);

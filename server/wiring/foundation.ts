@@ -21,6 +21,7 @@ import { WorkerPool } from '../kit/worker-pool.ts';
 import { openFleet } from './fleet.ts';
 import { type KeptFiles, openKeptFiles } from './kept-files.ts';
 import { openOutbound } from './outbound.ts';
+import { PeerTls } from './peer-tls.ts';
 import { openDatabase } from './runtime.ts';
 import { slotOptions } from './slots.ts';
 import { openVault, signingKeys } from './vault.ts';
@@ -41,6 +42,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
   /** This host among others. */
   readonly fleet: Fleet;
+  readonly peerTls: PeerTls;
   readonly audit: Audit;
   /** Count attempts over all hosts. */
   readonly tallies: SharedTallies;
@@ -60,6 +62,7 @@ export interface Foundation extends Basics, KeptFiles {
 export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
   const { config, secret, scope } = basics;
   const { clock, log } = runtime;
+  const peerTls = new PeerTls(config.peerTls, log);
   const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
   // server. That of the first of several processes is locked by their supervisor.
@@ -79,6 +82,8 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   return {
     ...basics,
     ...kept,
+    tasks: [...kept.tasks, ...peerTls.tasks],
+    peerTls,
     audit,
     tallies,
     vault,

@@ -120,18 +120,24 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
   return withPeerListener(foundation, http);
 }
 
-async function withPeerListener({ config, scope }: Foundation, http: Http): Promise<Http> {
-  const at = peerAddress(config);
-  if (at) scope.own(await listenForPeers(http.server, at));
+async function withPeerListener({ config, scope, peerTls }: Foundation, http: Http): Promise<Http> {
+  const { shown } = peerTls;
+  const at = peerAddress(config, shown !== undefined);
+  if (!at) return http;
+  const listener = scope.own(await listenForPeers(http.server, at, 'port' in at ? shown : undefined));
+  peerTls.onRenewed(renewed => listener.renew(renewed));
   return http;
 }
 
-/** Of one of several processes, beside the address that they share. */
-function peerAddress({ process, peerUrl, listen: { host } }: Config): PeerAddress | undefined {
-  if (!process) return undefined;
+/** Of a host with TLS, and of one of several processes, beside the address that they share. */
+function peerAddress({ process, peerUrl, listen: { host } }: Config, isTls: boolean): PeerAddress | undefined {
+  if (!process && !isTls) return undefined;
   if (peerUrl.startsWith('unix:')) return { socket: peerUrl.slice('unix:'.length) };
-  return { host, port: Number(new URL(peerUrl).port) };
+  const { protocol, port } = new URL(peerUrl);
+  return { host, port: Number(port || PORTS[protocol]) };
 }
+
+const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 const consumersOf = (
   runtime: Runtime,

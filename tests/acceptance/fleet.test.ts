@@ -15,6 +15,7 @@ import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
+import { makeAuthority } from '../harness/authority.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
@@ -29,6 +30,7 @@ import { onPage } from '../harness/logged-in.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
+import { openPeerWay } from '../harness/peer-way.ts';
 import { Person } from '../harness/person.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
@@ -53,7 +55,12 @@ const shop = await openUpstream();
 shop.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 /** What sessions and operations may reach. */
 const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
-const fleet = await startFleet({ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed } });
+/** The second host speaks TLS to the others, the first and the front do not. */
+const way = await openPeerWay();
+const fleet = await startFleet({
+  ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed, ...way.shared } },
+  second: way.own,
+});
 const [one, two, front] = fleet.hosts;
 assert.ok(front);
 const token = await ownerToken(one);
@@ -61,20 +68,22 @@ const token = await ownerToken(one);
 /** Whether the browser of the session runs on this host, as its log says. */
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 
-/** A session that runs on `one`. Others that were created on the way are released. */
-async function sessionOnOne(body: object = {}, key = one.key): Promise<CreatedSession> {
+/** A session that runs on this host. Others that were created on the way are released. */
+async function sessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
   const created: CreatedSession[] = [];
   try {
     for (let attempt = 0; attempt < 4; attempt += 1) {
-      const session = await one.createSession({ keepAlive: true, ...body }, key);
-      if (runsOn(one, session)) return session;
+      const session = await host.createSession({ keepAlive: true, ...body }, key);
+      if (runsOn(host, session)) return session;
       created.push(session);
     }
-    throw new Error('no session was placed on the first host');
+    throw new Error('no session was placed on this host');
   } finally {
     for (const { id } of created) await one.release(id);
   }
 }
+
+const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
 
 describe('a session is created through any host', () => {
   it('on the host with the most room, also through a front without slots', async () => {
@@ -298,6 +307,40 @@ describe('what a host has is reached through the others', () => {
       const url = `${one.url.replace('http', 'ws')}${SESSIONS}/${randomUUID()}/connect?signingKey=no`;
       assert.equal((await refusedUpgrade(url, headers)).status, 403);
     }
+  });
+});
+
+describe('TLS between hosts', () => {
+  it('hides what is passed on from somebody in between', async () => {
+    const session = await sessionOn(two);
+    const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
+    assert.equal(debug.status, 200, debug.text);
+    await onPage(at(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
+    const passed = way.passed().toString('latin1');
+    assert.ok(passed.length > 10_000, `${passed.length} bytes`);
+    for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
+      assert.ok(!passed.includes(secret), secret);
+    await two.release(session.id);
+  });
+
+  it('sends nothing to somebody who answers in the place of a host, with any certificate but that of the host', async () => {
+    const session = await sessionOn(two);
+    const path = `${SESSIONS}/${session.id}/debug`;
+    const impostors = {
+      'of another authority': makeAuthority('Hosts of the test').issue(way.address),
+      'of the authority for another name': way.issue('127.0.0.3'),
+      'of the authority that has expired': way.issue(way.address, { from: -3, to: -1 }),
+    };
+    for (const [what, certificate] of Object.entries(impostors))
+      await way.impersonate(certificate, async impostor => {
+        const refused = await one.api<ErrorBody>('GET', path);
+        assert.deepEqual([refused.status, refused.body.code], [503, 'host_unreachable'], `${what}: ${refused.text}`);
+        assert.equal((await refusedUpgrade(at(front, session.connectUrl))).status, 503, what);
+        assert.ok(impostor.connections() > 0, what);
+        assert.equal(impostor.received(), '', what);
+      });
+    assert.equal((await one.api('GET', path)).status, 200);
+    await one.release(session.id);
   });
 });
 

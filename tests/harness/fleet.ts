@@ -44,9 +44,16 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** One for each host. */
   readonly slots?: readonly number[];
+  /** Settings of the second host alone. */
+  readonly second?: Readonly<Record<string, string>>;
 }
 
-export async function startFleet({ pages, env = {}, slots = [3, 3] }: FleetOptions = {}): Promise<TestFleet> {
+export async function startFleet({
+  pages,
+  env = {},
+  slots = [3, 3],
+  second: ofSecond = {},
+}: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
   const hosts: TestServer[] = [];
   // The hosts first, which need the database to end.
@@ -67,7 +74,7 @@ export async function startFleet({ pages, env = {}, slots = [3, 3] }: FleetOptio
     hosts.push(
       await startServer({
         ...options,
-        env: { ...shared, ...(hosts.length === 0 ? { DATABASE_URL: link.url } : {}), BERTH_SLOTS: String(one) },
+        env: { ...shared, ...([{ DATABASE_URL: link.url }, ofSecond][hosts.length] ?? {}), BERTH_SLOTS: String(one) },
       }),
     );
   }

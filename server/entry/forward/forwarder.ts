@@ -11,6 +11,7 @@ import { Agent as HttpsAgent, request as overHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { TLSSocket } from 'node:tls';
 import { fault } from '../../domain/faults.ts';
 import type { PassOptions, PassOutcome, Peer } from '../../domain/fleet/forwarding.ts';
 import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
@@ -39,6 +40,8 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly tokens: HostTokens;
   readonly trustedProxies: readonly string[];
+  /** PEM. Undefined: those that Node trusts. */
+  readonly authorities: () => string | undefined;
   /** Whether the host still lives, so that it is worth trying again. */
   readonly isLiving: (host: Peer) => boolean;
 }
@@ -162,8 +165,11 @@ export class Forwarder implements Closeable {
       const asked = this.#begin(to, request, headers, isKept);
       const problem = await connected(asked);
       if (!problem) return asked;
+      const isUntrusted = showsWrongCertificate(asked);
       asked.destroy();
-      if (clock.monotonicMs() >= untilMs || request.socket.destroyed || !isLiving(to)) throw unreachable(to, problem);
+      if (isUntrusted) this.#parts.log.warn('fleet.certificate_refused', { hostId: to.id, reason: reason(problem) });
+      if (isUntrusted || clock.monotonicMs() >= untilMs || request.socket.destroyed || !isLiving(to))
+        throw unreachable(to, problem);
       await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
     }
   }
@@ -174,14 +180,15 @@ export class Forwarder implements Closeable {
     headers: Record<string, string | string[]>,
     isKept: boolean,
   ): ClientRequest {
-    const { tokens, trustedProxies } = this.#parts;
+    const { tokens, trustedProxies, authorities } = this.#parts;
     const { ip, peer } = clientOf(request, trustedProxies);
     const { method = 'GET', url: path = '/' } = request;
     const from = { ip, address: peer.address, ...(peer.port === undefined ? {} : { port: peer.port }) };
     const url = new URL(to.url);
     const isTls = url.protocol === 'https:';
+    const ca = isTls ? authorities() : undefined;
     const options = {
-      ...{ method, path, ...addressOf(url) },
+      ...{ method, path, ...addressOf(url), ...(ca === undefined ? {} : { ca }) },
       headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(to.id, { method, path }, from) },
       agent: isKept ? (isTls ? this.#https : this.#http) : false,
     } as const;
@@ -217,6 +224,10 @@ function connected(asked: ClientRequest): Promise<unknown> {
     asked.off('error', resolve);
   });
 }
+
+/** Nothing was sent then, and trying again would not help. */
+const showsWrongCertificate = ({ socket }: ClientRequest): boolean =>
+  socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
 function answerOf(asked: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

@@ -1,22 +1,43 @@
-// Where other hosts reach one of several processes of a machine, beside the address that all of them share: a Unix socket, or a port of its
-// own. Connections are handed to the HTTP server.
+// Where other hosts reach this one beside its public address: a port with TLS, and for one of several processes of a machine a Unix socket
+// or a port of its own. Connections are handed to the HTTP server.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import { createServer, type ListenOptions, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { Fault } from '../../kit/fault.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 /** sockaddr_un holds 107 bytes. */
 const SOCKET_PATH_MAX_BYTES = 100;
+/** Both ends are hosts of a fleet. */
+const TLS = { noDelay: true, minVersion: 'TLSv1.3', handshakeTimeout: 5_000 } as const;
 
 export type PeerAddress = { readonly socket: string } | { readonly host: string; readonly port: number };
 
-export async function listenForPeers(http: Server, at: PeerAddress): Promise<Closeable> {
+export interface PeerCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface PeerListener extends Closeable {
+  /** Shows another certificate to hosts that connect from now on. */
+  renew(certificate: PeerCertificate): void;
+}
+
+/** `certificate`: connections are TLS. */
+export async function listenForPeers(
+  http: Server,
+  at: PeerAddress,
+  certificate: PeerCertificate | undefined,
+): Promise<PeerListener> {
   const sockets = new Set<Socket>();
-  const listener = createServer({ noDelay: true }, socket => {
+  const serve = (socket: Socket): void => void http.emit('connection', socket);
+  const secure = certificate && createTlsServer({ ...TLS, ...certificate }, serve);
+  const listener: NetServer = secure ?? createServer({ noDelay: true }, serve);
+  // Also those whose handshake is not over.
+  listener.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    http.emit('connection', socket);
   });
   if ('socket' in at) await makeWay(at.socket);
   // Not shared by the processes, as their public address is.
@@ -31,7 +52,7 @@ export async function listenForPeers(http: Server, at: PeerAddress): Promise<Clo
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  return { close };
+  return { close, renew: renewed => secure?.setSecureContext({ ...TLS, ...renewed }) };
 }
 
 /** Removes the socket of a process that was killed. The lock of the folder says that none runs. */

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, get } from 'node:http';
+import { test } from 'node:test';
+import { connect } from 'node:tls';
+import { makeAuthority } from '../../../tests/harness/authority.ts';
+import { freePort } from '../../../tests/harness/free-port.ts';
+import { listenForPeers } from './peer-listener.ts';
+
+const NAME = '127.0.0.1';
+
+test('serves over TLS only, and shows a renewed certificate to new connections', async () => {
+  const authority = makeAuthority('Hosts');
+  const http = createServer((_, response) => response.end('served'));
+  const port = await freePort();
+  const listener = await listenForPeers(http, { host: NAME, port }, authority.issue(NAME));
+  const shown = async (): Promise<string> => {
+    const socket = connect({ host: NAME, port, ca: authority.pem });
+    await once(socket, 'secureConnect');
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.write(`GET / HTTP/1.1\r\nhost: ${NAME}\r\n\r\n`);
+    const [answer] = await once(socket, 'data');
+    assert.match(String(answer), /served/);
+    socket.destroy();
+    return fingerprint256;
+  };
+  try {
+    const first = await shown();
+    assert.equal(await shown(), first);
+    listener.renew(authority.issue(NAME));
+    assert.notEqual(await shown(), first);
+    await assert.rejects(once(get({ host: NAME, port }), 'response'), /socket hang up|ECONNRESET/);
+  } finally {
+    await listener.close();
+  }
+});

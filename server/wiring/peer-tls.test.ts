@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { makeAuthority } from '../../tests/harness/authority.ts';
+import { BadConfig } from '../kit/environment.ts';
+import { silentLog } from '../kit/log.ts';
+import { PeerTls, type ShownCertificate } from './peer-tls.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-peer-tls-'));
+after(() => rmSync(folder, { recursive: true }));
+const authority = makeAuthority('Hosts');
+const [certFile, keyFile, caFile] = ['cert.pem', 'key.pem', 'ca.pem'].map(name => join(folder, name));
+assert.ok(certFile && keyFile && caFile);
+const files = { certFile, keyFile, caFile };
+
+function write(signed: ShownCertificate): ShownCertificate {
+  writeFileSync(files.certFile, signed.cert);
+  writeFileSync(files.keyFile, signed.key);
+  return signed;
+}
+
+test('reads files that were replaced again, and keeps what it has while they cannot be used', async () => {
+  writeFileSync(caFile, authority.pem);
+  const first = write(authority.issue('127.0.0.1'));
+  const tls = new PeerTls(files, silentLog);
+  assert.deepEqual([tls.shown, tls.authorities], [first, authority.pem]);
+  const renewed: ShownCertificate[] = [];
+  tls.onRenewed(shown => renewed.push(shown));
+  const look = () => tls.tasks[0]?.run();
+  assert.deepEqual(await look(), { renewed: 0 });
+  write({ ...authority.issue('127.0.0.1'), key: first.key });
+  assert.deepEqual(await look(), { renewed: 0 });
+  assert.deepEqual(tls.shown, first);
+  const second = write(authority.issue('127.0.0.1'));
+  assert.deepEqual(await look(), { renewed: 1 });
+  assert.deepEqual(renewed, [second]);
+});
+
+test('files that cannot be used are refused at the start, by the name of the setting', () => {
+  write({ ...authority.issue('127.0.0.1'), key: authority.issue('127.0.0.1').key });
+  const named = (name: string) => (error: unknown) => error instanceof BadConfig && error.message.startsWith(name);
+  assert.throws(() => new PeerTls(files, silentLog), named('BERTH_TLS_PEER_CERT is'));
+  writeFileSync(caFile, '-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n');
+  assert.throws(() => new PeerTls({ caFile }, silentLog), named('BERTH_TLS_PEER_CA is'));
+  assert.throws(() => new PeerTls({ caFile: join(folder, 'none') }, silentLog), named('BERTH_TLS_PEER_CA is'));
+  assert.deepEqual(new PeerTls({}, silentLog).tasks, []);
+});

@@ -1,0 +1,91 @@
+// TLS between hosts: the certificate that this host shows to others, and the authorities whose certificates it trusts. Files that were
+// replaced are read again, because certificates expire while sessions run.
+import { createSecureContext } from 'node:tls';
+import type { Config } from '../config.ts';
+import { badValue } from '../kit/environment.ts';
+import { reason } from '../kit/fault.ts';
+import type { Log } from '../kit/log.ts';
+import type { Task } from '../kit/task.ts';
+import { readOperatorFile } from './operator-file.ts';
+
+const LOOK_MS = 60_000;
+
+export interface ShownCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export class PeerTls {
+  readonly #config: Config['peerTls'];
+  readonly #log: Log;
+  #shown: ShownCertificate | undefined;
+  #authorities: string | undefined;
+  #onRenewed: (shown: ShownCertificate) => void = () => {};
+  readonly tasks: readonly Task[];
+
+  /** Throws BadConfig for a file that cannot be used. */
+  constructor(config: Config['peerTls'], log: Log) {
+    this.#config = config;
+    this.#log = log;
+    this.#read();
+    const isUsed = config.certFile !== undefined || config.caFile !== undefined;
+    this.tasks = isUsed ? [{ name: 'renew_peer_certificate', everyMs: LOOK_MS, run: async () => this.#renew() }] : [];
+  }
+
+  /** Absent: this host accepts no TLS itself. */
+  get shown(): ShownCertificate | undefined {
+    return this.#shown;
+  }
+
+  /** Absent: those that Node trusts. */
+  get authorities(): string | undefined {
+    return this.#authorities;
+  }
+
+  onRenewed(listener: (shown: ShownCertificate) => void): void {
+    this.#onRenewed = listener;
+  }
+
+  #renew(): { renewed: number } {
+    const before = this.#shown;
+    try {
+      this.#read();
+    } catch (error) {
+      this.#log.warn('fleet.certificate_unusable', { reason: reason(error) });
+      return { renewed: 0 };
+    }
+    if (!this.#shown || (before?.cert === this.#shown.cert && before.key === this.#shown.key)) return { renewed: 0 };
+    this.#onRenewed(this.#shown);
+    return { renewed: 1 };
+  }
+
+  #read(): void {
+    const { certFile, keyFile, caFile } = this.#config;
+    const authorities = caFile === undefined ? undefined : readOperatorFile('BERTH_TLS_PEER_CA', caFile);
+    if (authorities !== undefined) assertUsable({ ca: authorities }, 'BERTH_TLS_PEER_CA', caFile, 'certificates (PEM)');
+    const shown =
+      certFile !== undefined && keyFile !== undefined
+        ? {
+            cert: readOperatorFile('BERTH_TLS_PEER_CERT', certFile),
+            key: readOperatorFile('BERTH_TLS_PEER_KEY', keyFile),
+          }
+        : undefined;
+    if (shown)
+      assertUsable(shown, 'BERTH_TLS_PEER_CERT', certFile, 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY');
+    this.#authorities = authorities;
+    this.#shown = shown;
+  }
+}
+
+function assertUsable(
+  given: Parameters<typeof createSecureContext>[0],
+  name: string,
+  file = '',
+  expected: string,
+): void {
+  try {
+    createSecureContext(given);
+  } catch {
+    throw badValue(name, file, expected);
+  }
+}

@@ -1,0 +1,112 @@
+// The way from other hosts to one host of a fleet, which speaks TLS: a relay in between that records what passes, and that can be replaced by
+// somebody who answers in the place of the host.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { type Authority, makeAuthority, type Signed } from './authority.ts';
+import { freePort } from './free-port.ts';
+
+/** Where other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
+const ADDRESS = '127.0.0.2';
+const RECORDED_MAX = 4 * 1024 ** 2;
+
+export interface Impostor {
+  /** What clients sent after the handshake. */
+  readonly received: () => string;
+  readonly connections: () => number;
+}
+
+export interface PeerWay {
+  readonly address: string;
+  /** Settings of all hosts: the authority that they trust. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** Settings of the host at the end. */
+  readonly own: Readonly<Record<string, string>>;
+  /** A certificate of the authority that the hosts trust. */
+  readonly issue: Authority['issue'];
+  /** The bytes that passed. */
+  passed(): Buffer;
+  /** Somebody with this certificate answers instead, while `during` runs. */
+  impersonate(certificate: Signed, during: (impostor: Impostor) => Promise<void>): Promise<void>;
+}
+
+export async function openPeerWay(): Promise<PeerWay> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-peer-'));
+  const authority = makeAuthority('Hosts of the test');
+  const signed = authority.issue(ADDRESS);
+  const file = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const chunks: Buffer[] = [];
+  const sockets = new Set<Socket>();
+  let bytes = 0;
+  let impostor: Server | undefined;
+  const port = await freePort();
+  const relay = createServer(socket => {
+    const to = impostor?.address() ?? { address: '127.0.0.1', port };
+    if (typeof to === 'string') return void socket.destroy();
+    const through = connect(to.port, to.address);
+    for (const [one, other] of [
+      [socket, through],
+      [through, socket],
+    ] as const) {
+      sockets.add(one);
+      one.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes <= RECORDED_MAX) chunks.push(chunk);
+      });
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.once('close', () => sockets.delete(one));
+    }
+  });
+  relay.listen(port, ADDRESS);
+  await once(relay, 'listening');
+  const dropAll = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  after(() => {
+    dropAll();
+    relay.close();
+    rmSync(folder, { recursive: true });
+  });
+  return {
+    address: ADDRESS,
+    shared: { BERTH_TLS_PEER_CA: file('ca.pem', authority.pem) },
+    own: {
+      BERTH_PEER_URL: `https://${ADDRESS}:${port}`,
+      BERTH_TLS_PEER_CERT: file('cert.pem', signed.cert),
+      BERTH_TLS_PEER_KEY: file('key.pem', signed.key),
+    },
+    issue: (...asked) => authority.issue(...asked),
+    passed: () => Buffer.concat(chunks),
+    impersonate: async (certificate, during) => {
+      const received: Buffer[] = [];
+      let connections = 0;
+      const server = createTlsServer({ ...certificate }, socket => {
+        socket.on('data', (chunk: Buffer) => received.push(chunk));
+        socket.on('error', () => {});
+      });
+      server.on('connection', () => {
+        connections += 1;
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      impostor = server;
+      dropAll();
+      try {
+        await during({ received: () => Buffer.concat(received).toString('latin1'), connections: () => connections });
+      } finally {
+        impostor = undefined;
+        dropAll();
+        server.close();
+      }
+    },
+  };
+}
