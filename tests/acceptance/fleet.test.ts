@@ -19,6 +19,7 @@ import { makeAuthority } from '../harness/authority.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
+import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
 import { CLIENT, START } from '../harness/device.ts';
 import { at, startFleet, statement } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
@@ -240,6 +241,25 @@ describe('what a host has is reached through the others', () => {
     assert.ok(film);
     for (const host of fleet.hosts)
       await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+  });
+
+  it('a context: saved by one host, loaded by another, and held by one session at a time', async () => {
+    const context = await createContext(front);
+    const saving = await sessionOnOne(persistent(context.id));
+    await onPage(at(two, saving.connectUrl), async page => {
+      await page.goto(`${pages.a}/files`);
+      await page.evaluate("localStorage.setItem('kept', 'yes')");
+    });
+    const second = await two.api<ErrorBody>('POST', SESSIONS, { body: persistent(context.id) });
+    assert.deepEqual([second.status, second.body.code], [409, 'context_in_use'], second.text);
+    await two.release(saving.id);
+    await reachesVersion(front, context.id, 1);
+    const loading = await sessionOn(two, { browserSettings: { context: { id: context.id } } });
+    await onPage(at(one, loading.connectUrl), async page => {
+      await page.goto(`${pages.a}/files`);
+      assert.equal(await page.evaluate("localStorage.getItem('kept')"), 'yes');
+    });
+    await one.release(loading.id);
   });
 
   it('a hand-off: requested, read, claimed, worked in and completed through any host', async () => {

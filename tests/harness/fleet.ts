@@ -44,6 +44,8 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** One for each host. */
   readonly slots?: readonly number[];
+  /** The program of the first host, instead of the checkout. Read at each of its starts. */
+  readonly installed?: { command?: string };
   /** Settings of the second host alone. */
   readonly second?: Readonly<Record<string, string>>;
 }
@@ -52,6 +54,7 @@ export async function startFleet({
   pages,
   env = {},
   slots = [3, 3],
+  installed,
   second: ofSecond = {},
 }: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
@@ -70,7 +73,8 @@ export async function startFleet({
   const link = await linkTo(database.url.reveal(), scope);
   for (const one of slots) {
     const key = hosts[0]?.key;
-    const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }) };
+    const ofFirst = installed && hosts.length === 0 ? { installed, isMeasured: true } : {};
+    const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }), ...ofFirst };
     hosts.push(
       await startServer({
         ...options,
