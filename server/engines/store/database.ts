@@ -10,6 +10,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
+  sql,
   type TransactionSettings,
 } from 'kysely';
 import pg from 'pg';
@@ -26,6 +27,13 @@ export type Db = Kysely<Tables>;
 /** In the open transaction, or else in one of its own. */
 export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
   db.isTransaction ? work(db) : db.transaction().execute(work);
+
+const KEPT = '/* kept plan */';
+/**
+ * In the text of a statement: each connection parses it once and keeps its plan. Only for statements with a constant text that name their
+ * columns, because a migration of another host may add some.
+ */
+export const KEPT_PLAN = sql.raw<never>(KEPT);
 
 export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };
 
@@ -162,13 +170,13 @@ class PoolConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const result = await this.send(query.sql, [...query.parameters]);
+    const result = await this.send(query.sql, [...query.parameters], planNameOf(query.sql));
     return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) };
   }
 
-  async send(text: string, values: unknown[] = []): Promise<pg.QueryResult> {
+  async send(text: string, values: unknown[] = [], name?: string): Promise<pg.QueryResult> {
     try {
-      return await this.#client.query(text, values);
+      return await this.#client.query(name === undefined ? { text, values } : { name, text, values });
     } catch (error) {
       if (isStatementError(error)) throw error;
       this.discard();
@@ -187,6 +195,15 @@ class PoolConnection implements DatabaseConnection {
   release(): void {
     this.#client.release(this.#broken);
   }
+}
+
+const planNames = new Map<string, string>();
+
+function planNameOf(text: string): string | undefined {
+  if (!text.includes(KEPT)) return undefined;
+  const name = planNames.get(text) ?? `kept_${planNames.size}`;
+  planNames.set(text, name);
+  return name;
 }
 
 /** Shutdown, crash, starting, too many connections, connection failure: not about the statement. */

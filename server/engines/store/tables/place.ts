@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
-import type { Db } from '../database.ts';
+import { type Db, KEPT_PLAN } from '../database.ts';
 import type { IdempotencyRun } from '../rows/idempotency.ts';
 import type { Place } from '../rows/line.ts';
 import type { ApplicationUse, PlaceOptions } from '../rows/place.ts';
@@ -57,6 +57,7 @@ async function applicationUse(
   const { configured } = await trx
     .selectFrom('applicationLimits')
     .select('configured')
+    .modifyFront(KEPT_PLAN)
     .where('applicationId', '=', application)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
@@ -74,7 +75,7 @@ interface Counts {
 /** Sessions that have not ended, sessions that were created after a time, and the bytes of the day. */
 export async function countOf(db: Db, application: ApplicationId, since: Date, now: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
-    select
+    select ${KEPT_PLAN}
       (select count(*) from sessions
         where application_id = ${application} and status in ('PENDING', 'RUNNING')) as living,
       coalesce((select bytes from egress_days
@@ -108,6 +109,7 @@ async function slotsOf(trx: Db, row: NewSession, at: Partial<Place> | undefined)
   const { slots, draining, state, ahead, behind } = await trx
     .selectFrom('hosts')
     .select(['slots', 'draining', 'state'])
+    .modifyFront(KEPT_PLAN)
     .select((line?.ahead ?? sql<number>`0`).as('ahead'))
     .select((line?.behind ?? sql<null>`null`).as('behind'))
     .where('id', '=', row.hostId)
@@ -116,8 +118,9 @@ async function slotsOf(trx: Db, row: NewSession, at: Partial<Place> | undefined)
   const { used } = await trx
     .selectFrom('sessions')
     .select(({ fn }) => fn.countAll<number>().as('used'))
+    .modifyFront(KEPT_PLAN)
     .where('hostId', '=', row.hostId)
-    .where('status', 'in', ['PENDING', 'RUNNING'])
+    .where(sql<boolean>`status in ('PENDING', 'RUNNING')`)
     .executeTakeFirstOrThrow();
   if (draining || !(state === 'up' || state === 'alone')) return { slots: 0, used };
   return { slots, used: Math.min(slots, used + ahead), ...(behind ? { behind } : {}) };
