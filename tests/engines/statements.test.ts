@@ -14,8 +14,8 @@ import { startForeignServer } from './store-fixtures.ts';
 
 const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
-/** Of the transaction that places a session: begin, limits, counts, host, its sessions, the row with its hold and event, commit. */
-const PLACE_MAX = 7;
+/** Of the transaction that places a session: begin, limits, counts with the host, the row with its hold and event, commit. */
+const PLACE_MAX = 5;
 /** The operation and the grants at once, the row, the dispatch, the signing key, the end with its receipt. */
 /** One of them, after the end was written, wakes readers of the event feed. */
 const INVOKE_MAX = 7;

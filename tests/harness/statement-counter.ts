@@ -5,6 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 const HEADER_BYTES = 5;
 const QUERY = 'Q'.charCodeAt(0);
 const PARSE = 'P'.charCodeAt(0);
+const BIND = 'B'.charCodeAt(0);
 
 export interface Statement {
   /** Of the connection that it was sent on. */
@@ -69,6 +70,8 @@ export async function countStatements(url: string): Promise<StatementCounter> {
 function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
   let left = Buffer.alloc(0);
   let hasStarted = false;
+  /** The texts of statements by their names. A plan that is kept is parsed once, and bound each time. */
+  const parsed = new Map<string, string>();
   return chunk => {
     left = Buffer.concat([left, chunk]);
     for (;;) {
@@ -81,9 +84,11 @@ function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
       const content = left.subarray(HEADER_BYTES, bytes).toString('latin1');
       left = left.subarray(bytes);
       hasStarted = true;
-      // A query has its text; a statement with parameters has its name, then its text.
-      if (type === QUERY) onStatement(content.split('\0')[0] ?? '');
-      if (type === PARSE) onStatement(content.split('\0')[1] ?? '');
+      // A query has its text; a statement with parameters has its name, then its text; its execution has a portal, then that name.
+      const [first = '', second = ''] = content.split('\0', 2);
+      if (type === QUERY) onStatement(first);
+      if (type === PARSE) parsed.set(first, second);
+      if (type === BIND) onStatement(parsed.get(second) ?? '');
     }
   };
 }
