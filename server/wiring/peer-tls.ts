@@ -1,5 +1,6 @@
 // TLS between hosts: the certificate that this host shows to others, and the authorities whose certificates it trusts. Files that were
 // replaced are read again, because certificates expire while sessions run.
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config.ts';
 import { badValue } from '../kit/environment.ts';
@@ -62,7 +63,8 @@ export class PeerTls {
   #read(): void {
     const { certFile, keyFile, caFile } = this.#config;
     const authorities = caFile === undefined ? undefined : readOperatorFile('BERTH_TLS_PEER_CA', caFile);
-    if (authorities !== undefined) assertUsable({ ca: authorities }, 'BERTH_TLS_PEER_CA', caFile, 'certificates (PEM)');
+    if (authorities !== undefined)
+      assertUsable(() => readAll(authorities), 'BERTH_TLS_PEER_CA', caFile, 'certificates (PEM)');
     const shown =
       certFile !== undefined && keyFile !== undefined
         ? {
@@ -70,21 +72,25 @@ export class PeerTls {
             key: readOperatorFile('BERTH_TLS_PEER_KEY', keyFile),
           }
         : undefined;
-    if (shown)
-      assertUsable(shown, 'BERTH_TLS_PEER_CERT', certFile, 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY');
+    if (shown) assertUsable(() => createSecureContext(shown), 'BERTH_TLS_PEER_CERT', certFile, OF_KEY);
     this.#authorities = authorities;
     this.#shown = shown;
   }
 }
 
-function assertUsable(
-  given: Parameters<typeof createSecureContext>[0],
-  name: string,
-  file = '',
-  expected: string,
-): void {
+const OF_KEY = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** A secure context ignores what is no certificate. */
+function readAll(pem: string): void {
+  const found = pem.match(CERTIFICATE);
+  if (!found) throw new Error('there is no certificate');
+  for (const one of found) new X509Certificate(one);
+}
+
+function assertUsable(use: () => unknown, name: string, file = '', expected: string): void {
   try {
-    createSecureContext(given);
+    use();
   } catch {
     throw badValue(name, file, expected);
   }
