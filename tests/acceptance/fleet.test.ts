@@ -243,15 +243,13 @@ describe('what a host has is reached through the others', () => {
       await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   });
 
-  it('a context: saved by one host, loaded by another, and held by one session at a time', async () => {
+  it('a context: saved by one host, loaded by another', async () => {
     const context = await createContext(front);
     const saving = await sessionOnOne(persistent(context.id));
     await onPage(at(two, saving.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.evaluate("localStorage.setItem('kept', 'yes')");
     });
-    const second = await two.api<ErrorBody>('POST', SESSIONS, { body: persistent(context.id) });
-    assert.deepEqual([second.status, second.body.code], [409, 'context_in_use'], second.text);
     await two.release(saving.id);
     await reachesVersion(front, context.id, 1);
     const loading = await sessionOn(two, { browserSettings: { context: { id: context.id } } });
@@ -512,8 +510,9 @@ describe('attempts are counted over all hosts', () => {
       assert.equal(refused.status, 429, refused.text);
       assert.ok(Number(refused.headers['retry-after']) > 500, 'the time until the first attempt is forgotten');
     }
-    const right = (host: TestServer) => new Person(host).signIn('grace@example.com');
-    assert.deepEqual(await statusesOf(12, right), { 200: 12 });
+    for (let turn = 0; turn < 4; turn += 1)
+      for (const host of fleet.hosts)
+        assert.equal((await new Person(host).signIn('grace@example.com')).status, 200, 'what succeeded is taken back');
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 

@@ -22,7 +22,7 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
 /** Undefined: whoever sent the request does not keep its place, so this host does. */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
-  return typeof text === 'string' ? parsed(text) : noted.get(request.headers);
+  return noted.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);
 }
 
 export const ticketText = ({ waitedMs, turn, place }: LineTicket): string =>

@@ -195,7 +195,7 @@ export async function mcpAnswered<T>(
   return undefined;
 }
 
-/** If no host admits it, the client gets the result of a tool that says so. */
+/** If no host admits it, the client gets the result of a tool that says so. So does the host that passed it on, which then asks another. */
 async function mcpPlaced<T>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -207,7 +207,7 @@ async function mcpPlaced<T>(
     return await placed('callMcp', request, reply, caller, parts, answer);
   } catch (error) {
     const refused = refusedHere(error);
-    if (!refused || forwardedFrom(request.raw)) throw error;
+    if (!refused) throw error;
     noteTicket(request.raw, { waitedMs: 0, refused });
     return answer();
   }
