@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import type { Credits } from '../../contract/credits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { createContext, persistent } from '../harness/contexts.ts';
 import { at } from '../harness/fleet.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
-import { liftLimits } from '../harness/limits.ts';
+import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { REGIONS, startSeparateFleet } from '../harness/separate-fleet.ts';
@@ -24,6 +25,11 @@ const LOST_WITHIN_MS = 120_000;
 /** Stands for the store being away for a minute: longer than a part of a recording, and than a host needs to be taken as lost. */
 const AWAY_MS = (LEASE_S + 1) * 1000;
 const SESSIONS = '/v1/browsers/sessions';
+/** Microcredits. */
+const RATE = 1000;
+const GRANTED = 1000 * 1_000_000;
+/** More than this file creates. */
+const LISTED = 100;
 
 const pages = await openPages({
   '/moving': `<!doctype html><style>div{width:300px;height:300px}</style><div></div><script>
@@ -33,10 +39,12 @@ const pages = await openPages({
 const fleet = await startSeparateFleet({
   pages,
   slots: [11, 4, 4],
-  env: { BERTH_HOST_LEASE: String(LEASE_S), BERTH_ADOPT_GRACE: '600' },
+  env: { BERTH_HOST_LEASE: String(LEASE_S), BERTH_ADOPT_GRACE: '600', BERTH_RATE_BROWSER_SECOND: String(RATE) },
 });
 const [one, two, three] = fleet.hosts;
 await liftLimits(three);
+const token = await ownerToken(three);
+assert.equal((await three.berth('credits', 'grant', '-', '1000', '--reason', 'for the test')).code, 0);
 
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 const regionOf = (host: TestServer): string => REGIONS[fleet.hosts.indexOf(host)] ?? '';
@@ -97,12 +105,27 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
   }
 }
 
+/** Every session was charged for its life, to the second, and nothing is held any more. */
+async function assertCharged(): Promise<void> {
+  const { balance } = await eventually(
+    'nothing to be held',
+    async () =>
+      (await three.api<Credits>('GET', `/v1/applications/${three.applicationId}/credits`, { key: token })).body,
+    ({ reserved, reservations }) => reserved === 0 && reservations.length === 0,
+  );
+  const { body: sessions } = await three.api<Session[]>('GET', `${SESSIONS}?limit=${LISTED}`);
+  assert.ok(sessions.length < LISTED);
+  const lives = sessions.map(({ startedAt, endedAt }) => Date.parse(endedAt ?? '') - Date.parse(startedAt ?? ''));
+  const charged = lives.reduce((sum, ms) => sum + Math.ceil(ms / 1000) * RATE, 0);
+  assert.equal(GRANTED - balance, charged);
+}
+
 async function assertNothingRuns(): Promise<void> {
   const open = await three.api<Session[]>('GET', `${SESSIONS}?status=RUNNING,PENDING`);
   assert.deepEqual(open.body, []);
 }
 
-test('a host killed with ten sessions, and one whose database is cut off: both are lost, films and seats stay usable', async t => {
+test('a host killed with ten sessions, and one whose database is cut off: both are lost, films, seats and credit stay usable', async t => {
   const context = await createContext(three);
   const saving = await sessionOn(one, persistent(context.id));
   const filmed = await sessionOn(one);
@@ -143,6 +166,7 @@ test('a host killed with ten sessions, and one whose database is cut off: both a
   assert.ok(await answersFor({ connectUrl: at(two, kept.connectUrl) }));
   await two.release(kept.id);
   await assertNothingRuns();
+  await assertCharged();
 });
 
 test('a host cut off and one paused at once: both are lost, and end their browsers before they take sessions again', async t => {
