@@ -64,7 +64,7 @@ async function inTurns(rounds: number, base: () => Promise<number>, ours: () => 
   return comparison(without, with_);
 }
 
-async function startSession(server: TestServer, body: object): Promise<number> {
+export async function startSession(server: TestServer, body: object): Promise<number> {
   const began = performance.now();
   const session = await server.createSession({ keepAlive: true, ...body });
   await firstAnswer(session.connectUrl);
@@ -92,11 +92,15 @@ async function firstAnswer(url: string): Promise<void> {
 }
 
 /** A context with as much random data in the IndexedDB of one site as a mail program stores. */
-export async function fill(server: TestServer, site: string): Promise<{ id: string; sizeBytes: number }> {
+export async function fill(
+  server: TestServer,
+  site: string,
+  records = RECORDS,
+): Promise<{ id: string; sizeBytes: number }> {
   const { body: context } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id: context.id, persist: true } };
   const session = await server.createSession({ keepAlive: true, browserSettings });
-  await keepData(session.connectUrl, site);
+  await keepData(session.connectUrl, site, records);
   await server.release(session.id);
   const look = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
   const { sizeBytes } = await eventually('the context to be saved', look, ({ version }) => version === 1, SAVED_MS);
@@ -116,26 +120,26 @@ async function fillByHand(folder: string, site: string): Promise<string> {
   return profile;
 }
 
-async function keepData(url: string, site: string): Promise<void> {
+async function keepData(url: string, site: string, records = RECORDS): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   await connection.visit(site, page);
   const { exceptionDetails } = await connection.send(
     'Runtime.evaluate',
-    { expression: KEEP, awaitPromise: true },
+    { expression: keeping(records), awaitPromise: true },
     page,
   );
   if (exceptionDetails) throw new Error(`the page could not keep its data: ${JSON.stringify(exceptionDetails)}`);
   connection.close();
 }
 
-const KEEP = `new Promise((resolve, reject) => {
+const keeping = (records: number): string => `new Promise((resolve, reject) => {
   const open = indexedDB.open('bench', 1);
   open.onupgradeneeded = () => open.result.createObjectStore('records');
   open.onerror = () => reject(open.error);
   open.onsuccess = () => {
     const work = open.result.transaction('records', 'readwrite');
-    for (let at = 0; at < ${RECORDS}; at++)
+    for (let at = 0; at < ${records}; at++)
       work.objectStore('records').put(crypto.getRandomValues(new Uint8Array(${RECORD_BYTES})), at);
     work.oncomplete = () => resolve();
     work.onerror = () => reject(work.error);

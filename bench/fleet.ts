@@ -1,9 +1,10 @@
 // `npm run bench:fleet`: what several hosts over one PostgreSQL do: placements a second, the cost of a front, the list of sessions among a
-// million rows, and the hop to the owner of a session. Each beside a baseline of the same run. Judge a noisy machine by the ratios.
+// million rows, the hop to the owner of a session, and what it costs that contexts are in a bucket. Each beside a baseline of the same run. Judge a noisy machine by the ratios.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -17,7 +18,9 @@ import { liftLimits } from '../tests/harness/limits.ts';
 import { startS3 } from '../tests/harness/s3.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
+import { fill, startSession } from './contexts.ts';
 import type { Round } from './fleet-placer.ts';
+import { openSite } from './log-site.ts';
 import { inWords, thisMachine } from './machine.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
@@ -29,9 +32,11 @@ const PLACEMENTS = 150;
 const BATCH = 50_000;
 const LISTED = 100;
 const FEW_ROWS = 1_000;
+/** Of 16 KiB: about 16 MB. */
+const CONTEXT_RECORDS = 1_000;
 const SESSIONS = '/v1/browsers/sessions';
 
-const PARTS = ['placements', 'creates', 'hop', 'list'] as const;
+const PARTS = ['placements', 'creates', 'hop', 'list', 'contexts'] as const;
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -39,8 +44,17 @@ const { values } = parseArgs({
   },
 });
 const wanted = (part: (typeof PARTS)[number]): boolean => values.part.includes(part);
-const FULL = { rounds: 11, creates: 31, lists: 101, rows: 1_000_000, blocks: 11, calls: 400, megabytes: 64 };
-const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, calls: 200, megabytes: 16 };
+const FULL = {
+  rounds: 11,
+  creates: 31,
+  lists: 101,
+  rows: 1_000_000,
+  blocks: 11,
+  calls: 400,
+  megabytes: 64,
+  contexts: 15,
+};
+const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, calls: 200, megabytes: 16, contexts: 5 };
 const extent = values.quick ? QUICK : FULL;
 
 interface Figure {
@@ -244,6 +258,32 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
   };
 }
 
+/** What a host that had the archive of a context would save: its store is the disk, that of the other is a bucket. */
+async function contexts(): Promise<Figure> {
+  const site = await openSite();
+  scope.defer(() => site.close());
+  const store = await startS3();
+  scope.defer(() => store.close());
+  const started = async (own: Readonly<Record<string, string>>) => {
+    const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...own };
+    const server = new TestServer({ env, isMeasured: true }, await freePort());
+    await server.start();
+    scope.defer(() => server.close());
+    await liftLimits(server);
+    const { id, sizeBytes } = await fill(server, `${site.url}/idle`, CONTEXT_RECORDS);
+    const start = () => startSession(server, { browserSettings: { context: { id } } });
+    return { start, sizeBytes };
+  };
+  const [disk, bucket] = [await started({}), await started(store.env)];
+  const measured = await inTurns(extent.contexts, disk.start, bucket.start);
+  const moreMs = measured.ours.median - measured.base.median;
+  const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
+  return {
+    ...{ what: `Start with a context of ${size} from a bucket, beside the disk, p50 (${moreMs.toFixed(0)} ms more)` },
+    ...{ unit: 'ms', comparison: measured, asked: '', isMet: true },
+  };
+}
+
 /** Bytes that the process has read and written, as the kernel counts its calls. */
 function movedBy(pid: number): number {
   const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
@@ -261,7 +301,7 @@ async function measure(): Promise<void> {
   process.stdout.write('| | baseline | median | ratio (min–max) | asked for |\n| --- | ---: | ---: | ---: | --- |\n');
   const notes: string[] = [];
   if (wanted('placements')) process.stdout.write(row(await placements()));
-  if (values.part.some(part => part !== 'placements')) {
+  if (wanted('creates') || wanted('hop') || wanted('list')) {
     const { owner, front } = await startHosts();
     if (wanted('creates')) process.stdout.write(row(await creates(owner, front)));
     if (wanted('hop')) {
@@ -275,7 +315,8 @@ async function measure(): Promise<void> {
       notes.push(`A row of a session takes ${bytesOfRow.toFixed(0)} bytes with its indexes.`);
     }
   }
-  process.stdout.write(`\n${notes.join(' ')}\n`);
+  if (wanted('contexts')) process.stdout.write(row(await contexts()));
+  process.stdout.write(`\nLoad at the end ${(loadavg()[0] ?? 0).toFixed(2)}. ${notes.join(' ')}\n`);
 }
 
 try {
