@@ -53,7 +53,7 @@ export interface ServerOptions {
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
   /** Runs in a network namespace: the start of the commands that run there, and where the test reaches what listens there. */
-  readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl: string };
+  readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl?: string };
 }
 
 export interface ApiOptions {
@@ -76,6 +76,10 @@ export type CreatedSession = Session & { readonly connectUrl: string; readonly s
 
 /** Starts a server. After the test or the file, stops it and fails if anything is left. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  if (process.env.BERTH_TEST_FRONTS) {
+    const { mayHaveFronts, startBehindFronts } = await import('./behind-fronts.ts');
+    if (mayHaveFronts(options)) return startBehindFronts(options);
+  }
   const server = new TestServer(options, await freePort());
   after(() => server.close());
   options.user?.endings.push(() => server.close());

@@ -1,0 +1,96 @@
+// A server of a test as the host with the browsers of a fleet: BERTH_TEST_FRONTS=2 starts two fronts beside it, over one PostgreSQL and one
+// bucket, and gives each new connection of the test to the next of the three. So tests of one server run against a fleet unchanged.
+import { randomBytes } from 'node:crypto';
+import { connect, createServer, type Socket } from 'node:net';
+import { after } from 'node:test';
+import { Scope } from '../../server/kit/scope.ts';
+import { startForeignServer } from '../engines/store-fixtures.ts';
+import { freePort } from './free-port.ts';
+import { startS3 } from './s3.ts';
+import { type ServerOptions, TestServer } from './server.ts';
+
+export const FRONTS = Number(process.env.BERTH_TEST_FRONTS ?? 0);
+
+/** Whether a test leaves open how its server is started. A moved clock would take the lease of its host. */
+export const mayHaveFronts = ({
+  dataDir,
+  user,
+  env = {},
+  clock,
+  isMeasured,
+  installed,
+  within,
+}: ServerOptions): boolean =>
+  FRONTS > 0 &&
+  ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
+  clock !== 'test' &&
+  !isMeasured;
+
+export async function startBehindFronts(options: ServerOptions): Promise<TestServer> {
+  const scope = new Scope();
+  const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
+  scope.defer(() => store.close());
+  const ports: number[] = [];
+  const url = await openTurns(ports, scope);
+  const shared = {
+    ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
+    ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), BERTH_PUBLIC_URL: url },
+    ...{ ...store.env, ...options.env },
+  };
+  const start = async (own: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
+    const port = await freePort();
+    const env = { ...shared, ...own, BERTH_LISTEN: `127.0.0.1:${port}` };
+    const server = new TestServer(
+      { ...options, env, within: { command: [], url }, ...(key === undefined ? {} : { key }) },
+      port,
+    );
+    after(() => server.close());
+    ports.push(port);
+    await server.start();
+    return server;
+  };
+  const server = await start({});
+  for (let front = 0; front < FRONTS; front += 1) await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, server.key);
+  // The last, because hosts need the database to end.
+  after(() => scope.close());
+  return server;
+}
+
+/** Each new connection goes to the next port. One that refuses, because its host restarts, is passed over. */
+async function openTurns(ports: readonly number[], scope: Scope): Promise<string> {
+  const sockets = new Set<Socket>();
+  let turn = 0;
+  const join = (socket: Socket, triesLeft: number): void => {
+    const through = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
+    through.once('error', () => {
+      if (through.bytesRead === 0 && !through.readyState.startsWith('open') && triesLeft > 0)
+        join(socket, triesLeft - 1);
+      else socket.destroy();
+    });
+    through.once('connect', () => {
+      for (const [one, other] of [
+        [socket, through],
+        [through, socket],
+      ] as const) {
+        sockets.add(one);
+        one.pipe(other);
+        one.once('close', () => {
+          sockets.delete(one);
+          other.destroy();
+        });
+      }
+    });
+  };
+  const turns = createServer({ pauseOnConnect: true }, socket => {
+    socket.on('error', () => {});
+    join(socket, ports.length);
+  });
+  await new Promise<void>(resolve => turns.listen(0, '127.0.0.1', resolve));
+  scope.defer(() => {
+    for (const socket of sockets) socket.destroy();
+    turns.close();
+  });
+  const address = turns.address();
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  return `http://127.0.0.1:${address.port}`;
+}
