@@ -1,13 +1,14 @@
 // An upgrade from an older program: sessions that a checkout of the day before started go on in this one, with the database
-// that it wrote. A clone without history fails, because it has no older program.
+// that it wrote; and a fleet whose hosts are upgraded one after the other. A clone without history fails, because it has no older program.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
+import { at, startFleet } from '../harness/fleet.ts';
 import { run, temporaryFolder } from '../harness/install-release.ts';
 import { openPages } from '../harness/pages.ts';
-import { CHECKOUT, startServer } from '../harness/server.ts';
+import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts';
 
 const DAY_SECONDS = 86_400;
 
@@ -16,6 +17,13 @@ function commitOfTheDayBefore(): string | undefined {
   const now = Number(run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
   const id = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();
   return id === '' ? undefined : id;
+}
+
+/** The commit before the newest change of the schema, which is the version before for a database. */
+function commitOfTheSchemaBefore(): string {
+  const migrations = ['--', 'server/engines/store/migrations/index.ts'];
+  const newest = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();
+  return run('git', ['-C', CHECKOUT, 'rev-parse', `${newest}^`]).trim();
 }
 
 /** The files of the commit with their own packages. */
@@ -61,4 +69,37 @@ test('sessions of the program of the day before go on in this one', async () => 
   const another = await server.createSession({ keepAlive: true });
   await server.release(another.id);
   await server.settles();
+});
+
+test('hosts of two versions work side by side, and the older one is upgraded with its sessions running', async () => {
+  const folder = temporaryFolder();
+  const pages = await openPages();
+  const installed: { command?: string } = { command: unpack(commitOfTheSchemaBefore(), join(folder, 'before')) };
+  const fleet = await startFleet({ pages, installed, env: { BERTH_ADOPT_GRACE: '600', BERTH_HOST_RESTART: '600' } });
+  const [older, newer] = fleet.hosts;
+  const sessions: CreatedSession[] = [];
+  for (const host of [older, newer, newer, older]) sessions.push(await host.createSession({ keepAlive: true }));
+  for (const host of fleet.hosts) assert.ok(sessions.some(({ id }) => host.boxOf(id) !== undefined));
+  for (const host of fleet.hosts)
+    for (const { id, connectUrl } of sessions) {
+      assert.equal((await host.read(id)).status, 'RUNNING');
+      const client = await CdpClient.connect(at(host, connectUrl));
+      await client.evaluate('globalThis.kept = 7', await client.attachToPage());
+      await client.close();
+      const debug = await host.api('GET', `/v1/browsers/sessions/${id}/debug`);
+      assert.equal(debug.status, 200, debug.text);
+    }
+
+  assert.equal(await older.kill('SIGTERM'), 0);
+  delete installed.command;
+  await older.start();
+  for (const host of fleet.hosts)
+    for (const { id, connectUrl } of sessions) {
+      assert.equal((await host.read(id)).status, 'RUNNING');
+      const client = await CdpClient.connect(at(host, connectUrl));
+      assert.equal(await client.evaluate('globalThis.kept', await client.attachToPage()), 7);
+      await client.close();
+    }
+  for (const { id } of sessions) assert.equal((await newer.release(id)).status, 'COMPLETED');
+  await Promise.all([older.settles(), newer.settles()]);
 });
