@@ -69,6 +69,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     checkExpectation: "Fastify's own, as for every other request",
     connection: 'keeps the socket and looks at nothing',
   },
+  'server/entry/forward/peer-listener.ts': { connection: 'keeps the socket and looks at nothing' },
   'server/entry/cdp/relay.ts': { data: 'counts bytes and looks at none' },
   'server/entry/http/json-body.ts': { 'JSON.parse': 'says what is wrong with a body; Fastify awaits it' },
   'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },

@@ -214,7 +214,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       const counted = many.flatMap(one => ('at' in one ? [one.at] : []));
       assert.equal(counted.length, 5);
       const waits = many.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
-      assert.ok(waits.every(ms => ms > 500_000 && ms <= 600_000), String(waits));
+      assert.ok(
+        waits.every(ms => ms > 500_000 && ms <= 600_000),
+        String(waits),
+      );
       await store.attempts.takeBack(name, counted[2] ?? assert.fail());
       const again = await Promise.all([1, 2].map(() => store.attempts.count(name, limit)));
       assert.equal(again.filter(one => 'at' in one).length, 1);

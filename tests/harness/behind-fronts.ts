@@ -7,26 +7,46 @@ import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { freePort } from './free-port.ts';
 import { startS3 } from './s3.ts';
-import { type ServerOptions, TestServer } from './server.ts';
 
 export const FRONTS = Number(process.env.BERTH_TEST_FRONTS ?? 0);
 
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What is looked at of the options of a server. */
+interface Wanted {
+  readonly env?: Env;
+  readonly clock?: 'real' | 'test';
+  readonly isMeasured?: boolean;
+  readonly dataDir?: unknown;
+  readonly user?: unknown;
+  readonly installed?: unknown;
+  readonly within?: unknown;
+}
+
+interface Startable {
+  readonly key: string;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a server gets here that the test did not ask for. */
+interface Given {
+  readonly env: Env;
+  readonly within: { readonly command: readonly string[]; readonly url: string };
+  readonly key?: string;
+}
+
 /** Whether a test leaves open how its server is started. A moved clock would take the lease of its host. */
-export const mayHaveFronts = ({
-  dataDir,
-  user,
-  env = {},
-  clock,
-  isMeasured,
-  installed,
-  within,
-}: ServerOptions): boolean =>
+export const mayHaveFronts = ({ dataDir, user, env = {}, clock, isMeasured, installed, within }: Wanted): boolean =>
   FRONTS > 0 &&
   ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
   clock !== 'test' &&
   !isMeasured;
 
-export async function startBehindFronts(options: ServerOptions): Promise<TestServer> {
+export async function startBehindFronts<Server extends Startable>(
+  wanted: Env | undefined,
+  make: (given: Given, port: number) => Server,
+): Promise<Server> {
   const scope = new Scope();
   const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
   scope.defer(() => store.close());
@@ -35,15 +55,12 @@ export async function startBehindFronts(options: ServerOptions): Promise<TestSer
   const shared = {
     ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
     ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), BERTH_PUBLIC_URL: url },
-    ...{ ...store.env, ...options.env },
+    ...{ ...store.env, ...wanted },
   };
-  const start = async (own: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
+  const start = async (own: Env, key?: string): Promise<Server> => {
     const port = await freePort();
     const env = { ...shared, ...own, BERTH_LISTEN: `127.0.0.1:${port}` };
-    const server = new TestServer(
-      { ...options, env, within: { command: [], url }, ...(key === undefined ? {} : { key }) },
-      port,
-    );
+    const server = make({ env, within: { command: [], url }, ...(key === undefined ? {} : { key }) }, port);
     after(() => server.close());
     ports.push(port);
     await server.start();

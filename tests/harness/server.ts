@@ -78,7 +78,8 @@ export type CreatedSession = Session & { readonly connectUrl: string; readonly s
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   if (process.env.BERTH_TEST_FRONTS) {
     const { mayHaveFronts, startBehindFronts } = await import('./behind-fronts.ts');
-    if (mayHaveFronts(options)) return startBehindFronts(options);
+    if (mayHaveFronts(options))
+      return startBehindFronts(options.env, (given, port) => new TestServer({ ...options, ...given }, port));
   }
   const server = new TestServer(options, await freePort());
   after(() => server.close());
