@@ -260,7 +260,9 @@ test('a consumer finds what waits, takes control at a phone, keeps it over a rel
   let isFirst = true;
   for (const look of SIZES) {
     const { id, browser, page: agents } = await agentOnCode();
-    const terms = { claimableBy, reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
+    // The agent may read the page, so that it is loaded again once the browser has what was typed.
+    const asked = { reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
+    const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
     const watched = await openWatched(look, base);
@@ -286,6 +288,7 @@ test('a consumer finds what waits, takes control at a phone, keeps it over a rel
     await page.getByRole('button', { name: 'Take control' }).click();
     await inControl(screen(page));
     await typeInto(page, '123');
+    await eventually('the text', async () => (await agents.inputValue('#code')) === '123');
     await page.reload();
     await inControl(screen(page));
     await typeInto(page, '456');
