@@ -111,7 +111,7 @@ test('a session or an invocation of another application does not exist', async (
 
 /** A key with grants in an application of its own. */
 async function otherKey(): Promise<{ key: string; applicationId: string }> {
-  const made = await server.operate('tokens', 'create', '--name', 'other', '--json');
+  const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
   const { token }: { token: string } = JSON.parse(made.stdout);
   const { id } = (await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } }))
     .body;
@@ -266,4 +266,22 @@ test('a receipt of another installation is refused, and this one does not know i
   const { jti } = verifyReceipt(receipt, { keys, issuer: elsewhere.url, audience: elsewhere.applicationId });
   const status = await server.api('GET', `/v1/receipts/${jti}/status`, { key: null });
   assert.deepEqual(status.body, { status: 'unknown' });
+});
+
+// Last: the key set of before is what the tests above know.
+test('a receipt is verified without a network after the signing key was rotated, and a newer one is not by the set of before', async () => {
+  const content = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  const { receipt: before = '' } = await content();
+  const rotated = await server.berth('keys', 'rotate-signing');
+  assert.equal(rotated.code, 0, rotated.stderr);
+  const both = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
+  const { receipt: later = '' } = await content();
+  for (const receipt of [before, later]) {
+    const { status, stderr } = verifiedOffline(receipt, both);
+    assert.equal(status, 0, stderr);
+  }
+  assert.equal(verifiedOffline(before, jwks).status, 0);
+  const unknown = verifiedOffline(later, jwks);
+  assert.equal(unknown.status, 1);
+  assert.match(unknown.stderr, /a key that the key set does not have/);
 });
