@@ -127,9 +127,23 @@ export function sureButton(text: string, sure: string, work: () => Promise<void>
   return box;
 }
 
-const TIMES = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const TODAY = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const THIS_YEAR = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+});
+const EVER = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-export const timeOf = (text: string): HTMLTimeElement => make('time', { dateTime: text }, TIMES.format(new Date(text)));
+/** Without the date if it is today, and without the year if it is this year. */
+export function timeOf(text: string): HTMLTimeElement {
+  const time = new Date(text);
+  const now = new Date();
+  const isThisYear = time.getFullYear() === now.getFullYear();
+  const format = time.toDateString() === now.toDateString() ? TODAY : isThisYear ? THIS_YEAR : EVER;
+  return make('time', { dateTime: text }, format.format(time));
+}
 
 /** Lists without entries say so. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
