@@ -146,7 +146,8 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
     'sign_in_failed',
   );
   const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
-  assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 401).length, 10);
+  // Ten are tried. A busy machine answers some of them with 503, because too many passwords wait to be checked.
+  assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });
 
