@@ -134,7 +134,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
     tried.add(host === 'here' ? forwarding.host : host.id);
     if (host === 'here') last = await answerHere(asked, ticket);
     else {
-      const body = Buffer.from(JSON.stringify(request.body ?? {}));
+      const body = bodyOf(request);
       const options = { body, requestId: request.id, begin: () => taken(reply), ticket };
       const passed = await forwarding.pass(host, request.raw, options);
       if (passed === 'answered') return { got: undefined };
@@ -145,6 +145,10 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
   }
   return last ?? answerHere(asked, ticket);
 }
+
+/** A request without a body has no type of one either, so it is passed on without one. */
+const bodyOf = ({ body }: FastifyRequest): Buffer =>
+  body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
 /** Errors that say more than that the create is not admitted are thrown. */
 async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
