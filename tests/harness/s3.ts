@@ -31,9 +31,9 @@ const BUCKET = 'berth-test';
 /** The only credentials that s3rver accepts. */
 const KEY = 'S3RVER';
 
-/** Where the server of a test stores files: BERTH_TEST_STORE=s3 runs the tests with a bucket. Closed after the file. */
+/** Where the server of a test stores files: BERTH_TEST_STORE=s3 runs the tests with a bucket, as a fleet needs it. Closed after the file. */
 export async function chosenStore(): Promise<S3Store | undefined> {
-  if (process.env.BERTH_TEST_STORE !== 's3') return undefined;
+  if (process.env.BERTH_TEST_STORE !== 's3' && !process.env.BERTH_TEST_FRONTS) return undefined;
   const store = await startS3();
   after(() => store.close());
   return store;
