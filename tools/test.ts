@@ -3,14 +3,16 @@
 // `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
 // file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. `--unit` runs the unit
 // tests alone. `--engine headless-shell` gives sessions this engine; `--slow` does so in a second round for the suites of
-// tools/both-engines.ts. `-t NAME` runs the tests whose name matches this regular expression, `--watch` runs a file again when it, or
-// what it imports, has changed. Other words choose files by a part of their path.
+// tools/both-engines.ts, and in a third one behind fronts of a fleet for those of tools/behind-fronts.ts. `-t NAME` runs the tests
+// whose name matches this regular expression, `--watch` runs a file again when it, or what it imports, has changed. Other words choose
+// files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect, parseArgs } from 'node:util';
+import { BEHIND_FRONTS } from './behind-fronts.ts';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
 import { bundleServer } from './bundle-server.ts';
 import { memoryFolder } from './memory-folder.ts';
@@ -53,6 +55,8 @@ if (temporary !== undefined) process.env.TMPDIR = temporary;
 const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
 /** tests/harness/engine.ts reads it in the test processes. */
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
+/** tests/harness/behind-fronts.ts reads it. */
+const FRONTS_VARIABLE = 'BERTH_TEST_FRONTS';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
 interface Part {
@@ -214,10 +218,15 @@ for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   await runFiles(chosen, part.concurrency, tally);
 }
 if (slow && engine === undefined) {
-  process.env[ENGINE_VARIABLE] = 'headless-shell';
-  const chosen = PARTS.flatMap(filesOf).filter(path => ON_BOTH_ENGINES.some(word => path.includes(word)));
-  files += chosen.length;
-  await runFiles(chosen, 1, tally);
+  const again = async (names: readonly string[], variable: string, value: string): Promise<void> => {
+    process.env[variable] = value;
+    const chosen = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
+    files += chosen.length;
+    await runFiles(chosen, 1, tally);
+    delete process.env[variable];
+  };
+  await again(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
+  await again(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
 }
 const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
 
