@@ -22,7 +22,7 @@ interface Watched extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
   readonly id: SessionId;
   readonly browser: {
     readonly changedPage: ChangedPage | undefined;
-    titleOf(targetId: string): Promise<string | undefined>;
+    titleOf(page: ChangedPage): Promise<string | undefined>;
   };
 }
 
@@ -110,7 +110,7 @@ function isDue(reading: Reading): boolean {
 async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
-  const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page.targetId));
+  const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
   // A page may write into its title and its address what a person types.
   const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);

@@ -259,9 +259,9 @@ export class Browser implements Closeable {
     return this.#control.changedPage;
   }
 
-  /** The present title of a page, untrusted and unbounded. Undefined if there is no such page. */
-  async titleOf(targetId: string): Promise<string | undefined> {
-    return (await this.#control.pageInfos()).find(({ id }) => id === targetId)?.title;
+  /** The present title of a page, untrusted and unbounded. Undefined if there is no such page, or it shows another address by now. */
+  async titleOf({ targetId, url }: ChangedPage): Promise<string | undefined> {
+    return (await this.#control.pageInfos()).find(info => info.id === targetId && info.url === url)?.title;
   }
 
   async listPages(): Promise<readonly PageInfo[]> {
