@@ -22,20 +22,10 @@ import {
   PutMemory,
   WithdrawConsent,
 } from '../consumer-memory.ts';
-import { ConsumerParams } from '../consumers.ts';
 import type { Operation } from '../operation.ts';
+import { COMMANDS, OF_CONSUMER } from './of-consumer.ts';
 
-const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
-const OF_CONSUMER = {
-  tag: 'Consumers',
-  method: 'POST',
-  credential: 'consumer',
-  forOrigins: true,
-  mount: 'native',
-  unknownFields: 'refuse',
-  params: ConsumerParams,
-} as const;
 
 export const CONSUMER_DATA_OPERATIONS = {
   // ---- memory

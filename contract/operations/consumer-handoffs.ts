@@ -1,20 +1,10 @@
 // Commands of consumers about hand-offs that name them.
 import { ConsumerHandoff, ConsumerHandoffPage, ListConsumerHandoffs, NameHandoff } from '../consumer-handoffs.ts';
-import { ConsumerParams } from '../consumers.ts';
 import { ClaimedHandoff } from '../handoffs.ts';
 import type { Operation } from '../operation.ts';
+import { COMMANDS, OF_CONSUMER } from './of-consumer.ts';
 
-const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
-const OF_CONSUMER = {
-  tag: 'Consumers',
-  method: 'POST',
-  credential: 'consumer',
-  forOrigins: true,
-  mount: 'native',
-  unknownFields: 'refuse',
-  params: ConsumerParams,
-} as const;
 
 export const CONSUMER_HANDOFF_OPERATIONS = {
   listConsumerHandoffs: {

@@ -32,8 +32,8 @@ import {
 } from '../consumers.ts';
 import type { Operation } from '../operation.ts';
 import { EmailCodeSent, PasskeyChallenge } from '../sign-in.ts';
+import { COMMANDS, OF_CONSUMER } from './of-consumer.ts';
 
-const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 const DIGEST = `sha256:${'4b'.repeat(32)}`;
 const DECIDE_ERRORS = [
@@ -48,16 +48,6 @@ const DECIDE_ERRORS = [
 ] as const;
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-/** Commands of consumers who are signed in. */
-const OF_CONSUMER = {
-  tag: 'Consumers',
-  method: 'POST',
-  credential: 'consumer',
-  forOrigins: true,
-  mount: 'native',
-  unknownFields: 'refuse',
-  params: ConsumerParams,
-} as const;
 /** Commands before there is a session. */
 const BEFORE = { ...OF_CONSUMER, credential: 'public', isWrite: true } as const;
 /** Commands of our own sign-in page. */
