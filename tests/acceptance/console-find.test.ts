@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
 import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, signedIn, type Watched } from '../harness/console.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -29,6 +30,18 @@ async function visit(session: CreatedSession, ...urls: readonly string[]): Promi
     await page?.waitForTimeout(1_000);
   }
   await browser.close();
+}
+
+/** Opens each address in a tab of its own, which hides the one before. Pages of Playwright count as visible all the time. */
+async function openTabs(session: CreatedSession, ...urls: readonly string[]): Promise<void> {
+  const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
+  for (const [at, url] of urls.entries()) {
+    const page = at === 0 ? (await browser.pages())[0] : await browser.newPage();
+    await page?.goto(url, { waitUntil: 'networkidle0' });
+    // Each is in front for a second of the recording.
+    await new Promise(resolve => setTimeout(resolve, 1_000));
+  }
+  await browser.disconnect();
 }
 
 const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
@@ -115,8 +128,14 @@ test('selected sessions are released together, and the others run on', () =>
     await watched.assertSound();
     await page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
-    await page.getByText('2 sessions selected').waitFor({ state: 'detached' });
-    for (const { id } of [first, second]) assert.equal((await server.read(id)).endReason, 'released');
+    await page.getByRole('region', { name: 'Selected sessions' }).waitFor({ state: 'detached' });
+    for (const { id } of [first, second]) {
+      const endReason = async () => (await server.read(id)).endReason;
+      assert.equal(
+        await eventually('the end of a selected session', endReason, reason => reason !== undefined),
+        'released',
+      );
+    }
     assert.equal((await server.read(kept.id)).status, 'RUNNING');
     await page.getByRole('checkbox', { name: 'Select the 1 running sessions of the list' }).check();
     await page.getByText('1 session selected').waitFor();
@@ -158,7 +177,7 @@ test('one timeline leads through the replays of all pages, and a copied link ope
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
-    await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
+    await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
     await at(watched, session.id, 'tab=replay');
     const slider = page.getByRole('slider', { name: 'Time' });
@@ -172,6 +191,11 @@ test('one timeline leads through the replays of all pages, and a copied link ope
     const value = async (): Promise<number> => Number(await slider.inputValue());
     await eventually('the time when the second page was opened', value, seconds => seconds > 0.2);
     const opened = await value();
+    // Until then the player is still on its way to the beginning of this page.
+    const isReady = (): Promise<boolean> =>
+      page.locator('video').evaluate(video => !Reflect.get(video, 'seeking') && Reflect.get(video, 'readyState') > 2);
+    await eventually('a player that can play', isReady);
+    await page.evaluate('new Promise(requestAnimationFrame)');
     await page.locator('video').evaluate((video, seconds) => Reflect.set(video, 'currentTime', seconds), MOMENT);
     await eventually('the moment on the timeline', value, seconds => Math.abs(seconds - opened - MOMENT) < 0.3);
     await page.getByRole('button', { name: 'Copy link at this time' }).click();
