@@ -13,8 +13,11 @@ const WATCHED_FPS = 15;
 /** For a page that changes all the time: enough for a recording, and each start costs. */
 const PULSED_FPS = 2.5;
 const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
-/** Frames that Chromium sends before it waits for an acknowledgement. One is cheapest. */
-const IN_FLIGHT = 1;
+/**
+ * Frames that Chromium sends before it waits for an acknowledgement. It drops a change that is painted while it waits. With one,
+ * a change that followed another at once was lost if the acknowledgement was late; two cost no more (measured).
+ */
+const IN_FLIGHT = 2;
 /**
  * With viewers: quick successive changes are shown without restarting the screencast. Each restart costs a frame (on a busy
  * machine, a change between two restarts was shown 300 ms late).
@@ -29,8 +32,8 @@ const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again; it doubles each time. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
-/** Shorter than the time between two painted changes. */
-const IMMEDIATE_MS = 12;
+/** Time in which an acknowledgement surely arrives. */
+const ARRIVES_MS = 20;
 /** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
 const STREAK_MIN = 4;
 const STREAK_MAX = 256;
@@ -186,7 +189,7 @@ export class Capture implements Closeable {
     if (!this.#running) return this.#start();
     if (start !== this.#starts) return;
     const gapMs = this.#acknowledge(run) - paintedMs;
-    if (result === 'overmasked' || gapMs > IMMEDIATE_MS)
+    if (result === 'overmasked' || gapMs > -ARRIVES_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
 
@@ -208,10 +211,9 @@ export class Capture implements Closeable {
 
   /** Returns the paint time by our clock, and sets when the next frame is due. */
   #recordArrival(frame: CapturedFrame): number {
-    const beforeMs = this.#frameMs;
     this.#frameMs = this.#options.clock.monotonicMs();
-    // With viewers the rate is an average: after a pause some frames may follow quickly.
-    this.#dueMs = this.#isWatched ? Math.max(this.#frameMs, this.#dueMs + this.#periodMs) : beforeMs + this.#periodMs;
+    // The rate is an average: after a pause some frames may follow quickly.
+    this.#dueMs = Math.max(this.#frameMs, this.#dueMs + this.#periodMs);
     return this.#frameMs - this.#lateMs(frame);
   }
 
