@@ -87,7 +87,8 @@ function withPlaces(code: string, path: string): string | undefined {
 }
 
 function digestOfSources(): string {
-  const hash = createHash('sha256');
+  // The bundle names its sources by their whole paths.
+  const hash = createHash('sha256').update(ROOT);
   for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);
 }
