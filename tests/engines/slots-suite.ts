@@ -33,6 +33,7 @@ import {
 /** 1/100 s since the machine was started, the unit of /proc/PID/stat. */
 const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
 
+const FONT_CACHE = '/var/cache/fontconfig';
 const MIB = 1024 ** 2;
 const GONE_WITHIN_MS = 60_000;
 const SCHEDULED_WITHIN_MS = 30_000;
@@ -339,6 +340,7 @@ export function slotsSuite(form: Form): void {
           'session',
           'tmp',
           'usr',
+          ...(existsSync(FONT_CACHE) ? ['var'] : []),
           program,
         ]);
         assert.deepEqual(root, [...expected].sort());
@@ -356,7 +358,7 @@ export function slotsSuite(form: Form): void {
         assert.ok(Array.isArray(pids) && pids.every(pid => pid < 100), `pids of this machine are seen: ${pids}`);
         assert.equal(await tell(box, "return require('os').hostname()"), 'session');
         const environment = await tell(box, 'return Object.keys(process.env).sort()');
-        assert.deepEqual(environment, ['HOME', 'LANG', 'PATH', 'PWD', 'TMPDIR']);
+        assert.deepEqual(environment, ['HOME', 'LANG', 'PATH', 'PWD', 'TMPDIR', 'TZ']);
         for (const path of [
           '/etc/passwd',
           '/etc/shadow',
@@ -369,6 +371,16 @@ export function slotsSuite(form: Form): void {
           dataDir,
         ])
           assert.equal(await tell(box, `return require('fs').existsSync(${JSON.stringify(path)})`), false, path);
+        await leavesNothing(box);
+      });
+
+      test('names a time zone and shows the cache of fonts, which each start would look for otherwise', async () => {
+        const box = await startGuest(slots);
+        assert.equal(await tell(box, 'return process.env.TZ'), 'UTC');
+        const names = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
+        const cached = existsSync(FONT_CACHE) ? readdirSync(FONT_CACHE).sort() : [];
+        assert.deepEqual(await tell(box, names), cached);
+        await assert.rejects(tell(box, `require('fs').writeFileSync('${FONT_CACHE}/x', 'x')`), /EROFS|EACCES|ENOENT/);
         await leavesNothing(box);
       });
 
