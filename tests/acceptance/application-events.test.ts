@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -20,7 +21,7 @@ const receiver = await Receiver.open();
 const upstream = await openUpstream();
 const allowed = [`127.0.0.1/32:${receiver.port}`, `127.0.0.1/32:${upstream.port}`].join(',');
 const env = { ...receiver.settings, BERTH_EGRESS_ALLOW: allowed };
-const server = await startServer({ clock: 'test', env });
+const server = await startServer({ clock: 'test', env: { ...env, BERTH_ENGINE: LIGHT_ENGINE } });
 const owner = await Owner.of(server);
 const { id: keyId, key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
 

@@ -11,13 +11,14 @@ import {
   PHONE_DARK,
   signedIn,
 } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
-const server = await startServer();
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
 

@@ -12,6 +12,7 @@ import {
   PHONE_DARK,
   signedIn,
 } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
 import { inventPast } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
@@ -19,7 +20,7 @@ import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
 const pages = await openPages();
-const server = await startServer({ pages });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 const overview = `${server.url}/console/a/${server.applicationId}`;
 

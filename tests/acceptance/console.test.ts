@@ -4,6 +4,7 @@ import { chromium, type Locator } from 'playwright-core';
 import { type AgentKey, BROWSER_SCOPES } from '../../contract/agent-keys.ts';
 import { boxOf, kill } from '../faults/victims.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -11,7 +12,7 @@ import { eventually } from '../harness/until.ts';
 
 await consoleIsBuilt();
 const pages = await openPages();
-const server = await startServer({ pages });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 const link = consoleLink(server);
 

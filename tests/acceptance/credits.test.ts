@@ -6,6 +6,7 @@ import { chromium } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { otherPerson } from '../harness/other-person.ts';
@@ -25,7 +26,7 @@ const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' 
 const server = await startServer({
   clock: 'test',
   pages,
-  env: { ...RATES, BERTH_REGISTRATION: 'open' },
+  env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_REGISTRATION: 'open' },
 });
 const token = await ownerToken(server);
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
@@ -112,7 +113,10 @@ test('use is captured each minute and the hold is extended, while network bytes 
 });
 
 test('a session whose hold cannot be extended gets a minute of notice, and then ends as credit_exhausted', async () => {
-  const poor = await startServer({ clock: 'test', env: { ...RATES, BERTH_CREDIT_LOW: '40000' } });
+  const poor = await startServer({
+    clock: 'test',
+    env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
+  });
   const path = `/v1/applications/${poor.applicationId}/credits`;
   const key = await ownerToken(poor);
   await grant(HOLD + 30_000, poor);

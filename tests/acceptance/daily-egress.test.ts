@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -14,7 +15,7 @@ const DAY_S = 24 * 3600;
 const COUNT_MS = 5_000;
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
-const server = await startServer({ clock: 'test', pages });
+const server = await startServer({ clock: 'test', pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 const opened: Browser[] = [];
 after(() => Promise.all(opened.map(browser => browser.close().catch(() => {}))));

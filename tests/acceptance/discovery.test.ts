@@ -10,13 +10,14 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { AgentOperation, AgentOperationList } from '../../contract/invocations.ts';
 import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
-const server = await startServer({ env: upstream.settings });
+const server = await startServer({ env: { ...upstream.settings, BERTH_ENGINE: LIGHT_ENGINE } });
 const owner = await Owner.of(server);
 await owner.publish('orders.cancel', cancelOrder(upstream));
 await owner.publish('orders.look', { ...cancelOrder(upstream), title: 'Look at an order', effect: 'read' });

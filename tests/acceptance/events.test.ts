@@ -4,12 +4,16 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' } });
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' },
+});
 
 const EVENTS = '/v1/browsers/events';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';

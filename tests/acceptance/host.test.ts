@@ -5,6 +5,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Host, HostExamination } from '../../contract/host.ts';
 import type { HostList, HostSessions } from '../../contract/hosts.ts';
 import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, PHONE_DARK, signedIn } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { otherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
@@ -16,7 +17,7 @@ const HOSTS = '/v1/operator/hosts';
 const MINUTE_MS = 60_000;
 
 await consoleIsBuilt();
-const server = await startServer({ clock: 'test', env: { BERTH_REGISTRATION: 'open' } });
+const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_REGISTRATION: 'open' } });
 const token = await ownerToken(server);
 const link = consoleLink(server);
 

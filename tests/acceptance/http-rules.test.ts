@@ -12,12 +12,13 @@ import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { TOKEN_SCOPES } from '../../contract/tokens.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer();
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
 
 const SESSIONS = '/v1/browsers/sessions';

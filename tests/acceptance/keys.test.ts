@@ -6,10 +6,11 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ clock: 'test' });
+const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
 // Expires later than the tokens that are issued here, because a token cannot outlive its issuer.
 const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);

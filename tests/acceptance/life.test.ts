@@ -4,6 +4,7 @@ import puppeteer from 'puppeteer-core';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
@@ -14,7 +15,10 @@ const GRACE_MS = 20 * SECOND;
 /** The interval of pings. A client that answers one is considered alive. */
 const PING_MS = 30 * SECOND;
 
-const server = await startServer({ clock: 'test', env: { BERTH_DISCONNECT_GRACE: `${GRACE_MS / SECOND}` } });
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_DISCONNECT_GRACE: `${GRACE_MS / SECOND}` },
+});
 
 const assertRuns = async (id: string): Promise<void> => assert.equal((await server.read(id)).status, 'RUNNING');
 

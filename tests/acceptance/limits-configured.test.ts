@@ -4,13 +4,17 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SECOND = 1000;
 
-const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '4', BERTH_WARM: '1' } });
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4', BERTH_WARM: '1' },
+});
 const token = await ownerToken(server);
 const path = `/v1/applications/${server.applicationId}/limits`;
 

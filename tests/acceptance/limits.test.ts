@@ -6,6 +6,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -15,7 +16,7 @@ const MIB = 1024 ** 2;
 const CLIENTS_MAX = 20;
 const CONTEXTS_MAX = 50;
 
-const server = await startServer({ env: { BERTH_SLOTS: '1' } });
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '1' } });
 
 /** Runs the work with a session that is released afterwards. */
 async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {

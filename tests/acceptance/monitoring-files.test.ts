@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import Type from 'typebox';
 import Value from 'typebox/value';
 import { parse } from 'yaml';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -83,7 +84,7 @@ const expressions = [
   ...rules.map(({ expr }) => expr),
 ];
 
-const server = await startServer();
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 test('every metric of a panel or an alert is in the metrics of a running server', async () => {
   await server.release((await server.createSession()).id);

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../contract/operations.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 
 const DOCUMENT = readFileSync(join(CHECKOUT, 'docs/not-offered.md'), 'utf8');
 const ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-const server = await startServer();
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 /** The rows of the first table: a method, a path, and whether it stands for all below it. */
 const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(

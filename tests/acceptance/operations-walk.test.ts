@@ -10,6 +10,7 @@ import { propertiesOf } from '../../contract/openapi.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -20,7 +21,7 @@ import { fits, rightValue, wrongValues } from '../harness/wrong-values.ts';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-const server = await startServer();
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Well formed, and of no lease. */

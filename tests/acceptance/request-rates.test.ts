@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -11,7 +12,12 @@ const AT_ONCE = 20;
 
 const server = await startServer({
   clock: 'test',
-  env: { BERTH_SLOTS: '1', BERTH_READS_PER_MINUTE: undefined, BERTH_WRITES_PER_MINUTE: undefined },
+  env: {
+    BERTH_ENGINE: LIGHT_ENGINE,
+    BERTH_SLOTS: '1',
+    BERTH_READS_PER_MINUTE: undefined,
+    BERTH_WRITES_PER_MINUTE: undefined,
+  },
 });
 
 const read = () => server.api('GET', '/v1/browsers/contexts');

@@ -4,10 +4,11 @@ import { test } from 'node:test';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
 import type { ErrorBody } from '../../contract/common.ts';
 import { type Asked, countingProxy } from '../harness/counting-proxy.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ env: { BERTH_SLOTS: '2' } });
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
 const proxy = await countingProxy(server.url);
 
 const clientAt = (path: string): Browserbase => new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
@@ -199,7 +200,7 @@ test("the two calls of Stagehand start a session with the caller's key and end i
 });
 
 test('without the compatibility mount, its paths do not exist', async () => {
-  const native = await startServer({ env: { BERTH_COMPAT: 'off' } });
+  const native = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_COMPAT: 'off' } });
   for (const path of ['/v1/sessions', '/v1/browsers/v1/sessions', '/v1/projects']) {
     const { status, body } = await native.api<ErrorBody>('GET', path);
     assert.deepEqual([status, body.code], [404, 'route_not_found'], path);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -14,6 +15,7 @@ const FAILED = 2;
 const receiver = await startOtlpReceiver();
 const server = await startServer({
   env: {
+    BERTH_ENGINE: LIGHT_ENGINE,
     BERTH_SLOTS: '4',
     BERTH_WARM: '1',
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -139,7 +141,12 @@ test('spans are sent to the configured address with the configured headers, and 
 
 test('an unavailable collector loses only spans', async () => {
   const lonely = await startServer({
-    env: { BERTH_SLOTS: '2', BERTH_WARM: '0', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
+    env: {
+      BERTH_ENGINE: LIGHT_ENGINE,
+      BERTH_SLOTS: '2',
+      BERTH_WARM: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+    },
   });
   const session = await lonely.createSession();
   await lonely.release(session.id);

@@ -6,6 +6,7 @@ import { chromium } from 'playwright-core';
 import type { Session, SessionUsage } from '../../contract/sessions.ts';
 import type { ApplicationUsage } from '../../contract/usage.ts';
 import { boxOf, kill } from '../faults/victims.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -14,7 +15,7 @@ import { eventually } from '../harness/until.ts';
 const SAVE_MS = 10_000;
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
-const server = await startServer({ clock: 'test', pages });
+const server = await startServer({ clock: 'test', pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 const usageOf = async (id: string): Promise<SessionUsage> => {
   const { usage } = (await server.read(id)) as Session;

@@ -6,6 +6,7 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Webhook, WebhookDelivery, WebhookDeliveryWithMessage, WebhookPage } from '../../contract/webhooks.ts';
 import { verifyWebhook } from '../../sdk/index.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
@@ -28,7 +29,7 @@ const HOUR_MS = 3_600_000;
 const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
 
 const receiver = await Receiver.open();
-const server = await startServer({ clock: 'test', env: receiver.settings });
+const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 
 const read = async (id: string): Promise<Webhook> =>

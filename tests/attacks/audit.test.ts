@@ -10,11 +10,12 @@ import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { sign } from '../../server/engines/vault/signing.ts';
 import { Secret } from '../../server/kit/secret.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ clock: 'test' });
+const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 
 interface Verdict {

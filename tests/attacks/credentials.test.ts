@@ -8,12 +8,16 @@ import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8, 10.9.0.0/16' } });
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_TRUSTED_PROXIES: '127.0.0.0/8, 10.9.0.0/16' },
+});
 
 const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
@@ -17,7 +18,7 @@ const pages = await openPages({
     for (let i = 0; i < 5000; i++) document.body.appendChild(document.createElement('button')).textContent = 'x'.repeat(100);</script>`,
   '/names': `<!doctype html><title>${'T'.repeat(5000)}\u202e</title><button aria-label="\ud800 odd">Odd</button>`,
 });
-const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4' } });
 const endpoint = (application = server.applicationId) => `${server.url}/v1/agent/applications/${application}/mcp`;
 
 async function agent(key = server.key) {

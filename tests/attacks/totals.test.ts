@@ -8,13 +8,17 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const MIB = 1024 ** 2;
 const SESSION_UPLOAD_BYTES = 3_000_000;
-const server = await startServer({ clock: 'test', env: { BERTH_SESSION_UPLOADS: String(SESSION_UPLOAD_BYTES) } });
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SESSION_UPLOADS: String(SESSION_UPLOAD_BYTES) },
+});
 
 async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {
   const session = await server.createSession({ keepAlive: true });

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
 import { Owner } from '../harness/configured.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -29,7 +30,14 @@ const counter = await countStatements(database.url.reveal());
 scope.defer(() => counter.close());
 const upstream = await openUpstream();
 const server = await startServer({
-  env: { BERTH_SLOTS: '3', BERTH_WARM: '0', DATABASE_URL: counter.url, ...RATES, ...upstream.settings },
+  env: {
+    BERTH_ENGINE: LIGHT_ENGINE,
+    BERTH_SLOTS: '3',
+    BERTH_WARM: '0',
+    DATABASE_URL: counter.url,
+    ...RATES,
+    ...upstream.settings,
+  },
 });
 await liftLimits(server);
 const granted = await server.operate('credits', 'grant', '-', '1000', '--reason', 'for the test');

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 
 const AT_ONCE = 3;
-const server = await startServer({ env: { BERTH_ADOPT_GRACE: '60', BERTH_SLOTS: '12' } });
+const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_ADOPT_GRACE: '60', BERTH_SLOTS: '12' } });
 await liftLimits(server);
 afterEach(() => releaseAll(server));
 

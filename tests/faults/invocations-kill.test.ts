@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
@@ -15,7 +16,10 @@ const SLOW_MS = 3_000;
 const pages = await openPages({
   '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
 });
-const server = await startServer({ pages, env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' } });
+const server = await startServer({
+  pages,
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' },
+});
 await liftLimits(server);
 const { key } = await keyWith(server);
 const input = { url: `${pages.url}/slow`, as: 'text' };

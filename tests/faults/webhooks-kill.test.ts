@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { Webhook } from '../../contract/webhooks.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -16,7 +17,7 @@ const RESERVED_MS = 61_000;
 const AFTER_SECOND_ATTEMPT_MS = 301_000;
 
 const receiver = await Receiver.open();
-const server = await startServer({ clock: 'test', env: receiver.settings });
+const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
 await liftLimits(server);
 const token = await ownerToken(server);
 

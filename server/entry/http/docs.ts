@@ -17,10 +17,10 @@ const NOT_FOUND = '404.html';
 
 export function serveDocs(app: FastifyInstance, version: string, site: WebFiles | undefined): void {
   serveSite(app, site);
-  const yaml = readFileSync(OPENAPI_YAML, 'utf8');
+  const yaml = once(() => readFileSync(OPENAPI_YAML, 'utf8'));
   for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
     serveText(app, url, 'application/yaml; charset=utf-8', yaml);
-  const json = JSON.stringify(openApiDocument(version));
+  const json = once(() => JSON.stringify(openApiDocument(version)));
   serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
 }
 
@@ -40,9 +40,26 @@ function serveSite(app: FastifyInstance, site: WebFiles | undefined): void {
     });
 }
 
-function serveText(app: FastifyInstance, url: string, type: string, text: string): void {
-  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+interface Text {
+  readonly text: string;
+  readonly etag: string;
+}
+
+/** Made at the first request, because most servers are never asked for it. */
+function once(make: () => string): () => Text {
+  let made: Text | undefined;
+  return () => {
+    if (made === undefined) {
+      const text = make();
+      made = { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
+    }
+    return made;
+  };
+}
+
+function serveText(app: FastifyInstance, url: string, type: string, of: () => Text): void {
   app.get(url, async (request, reply) => {
+    const { text, etag } = of();
     reply.headers({ etag, 'cache-control': 'no-cache' });
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     return reply.type(type).send(text);

@@ -1,5 +1,6 @@
-// Serves built web files (console, docs site, live view), which are read into memory once and found by exact path, so that no
-// path can leave the folder. Sends the compressed variant that the caller accepts.
+// Serves built web files (console, docs site, live view). Their names are listed once and found by exact path, so that no path
+// can leave the folder. A file is read when it is first asked for, because all of them are 11 MB, and then stays in memory.
+// Sends the compressed variant that the caller accepts.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
@@ -26,7 +27,9 @@ interface WebFile {
 }
 
 export class WebFiles {
-  readonly #files: ReadonlyMap<string, WebFile>;
+  readonly #root: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #files = new Map<string, WebFile>();
 
   /** `folder` contains builds; its file `current` names the one to serve. */
   static read(folder: string, part: 'console' | 'docs' | 'live-view' | 'consumer'): WebFiles | undefined {
@@ -38,20 +41,21 @@ export class WebFiles {
 
   /** All files with a known type in the folder. */
   static of(root: string): WebFiles {
-    return new WebFiles(filesIn(root));
+    return new WebFiles(root);
   }
 
-  private constructor(files: ReadonlyMap<string, WebFile>) {
-    this.#files = files;
+  private constructor(root: string) {
+    this.#root = root;
+    this.#names = namesIn(root);
   }
 
   has(path: string): boolean {
-    return this.#files.has(path);
+    return this.#names.has(path) && typeOf(path) !== undefined;
   }
 
   /** Sends a file. With `immutable`, browsers may cache it forever, because its name contains its digest. */
   send(path: string, request: FastifyRequest, reply: FastifyReply, immutable: boolean): FastifyReply {
-    const file = this.#files.get(path);
+    const file = this.#file(path);
     if (!file) throw new Error(`${path} is not among the built files`);
     reply.headers({
       etag: file.etag,
@@ -63,6 +67,20 @@ export class WebFiles {
     if (encoding) reply.header('content-encoding', encoding);
     return reply.type(file.type).send(bytes);
   }
+
+  #file(path: string): WebFile | undefined {
+    const known = this.#files.get(path);
+    const type = typeOf(path);
+    if (known || type === undefined || !this.#names.has(path)) return known;
+    const read = (name: string): Buffer | undefined =>
+      this.#names.has(name) ? readFileSync(join(this.#root, name)) : undefined;
+    const plain = readFileSync(join(this.#root, path));
+    const [br, gzip] = [read(`${path}.br`), read(`${path}.gz`)];
+    const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
+    const file = { type, etag, plain, ...(br ? { br } : {}), ...(gzip ? { gzip } : {}) };
+    this.#files.set(path, file);
+    return file;
+  }
 }
 
 export const notBuilt = (what: string) =>
@@ -70,23 +88,14 @@ export const notBuilt = (what: string) =>
     advice: 'Start the service with `npm start`, which builds it.',
   });
 
-function filesIn(root: string): ReadonlyMap<string, WebFile> {
-  const names = readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => relative(root, join(entry.parentPath, entry.name)));
-  const read = (name: string): Buffer | undefined =>
-    names.includes(name) ? readFileSync(join(root, name)) : undefined;
-  return new Map(
-    names.flatMap(name => {
-      const type = TYPES[extname(name)];
-      const plain = type === undefined ? undefined : read(name);
-      if (type === undefined || plain === undefined) return [];
-      const [br, gzip] = [read(`${name}.br`), read(`${name}.gz`)];
-      const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
-      return [[name, { type, etag, plain, ...(br ? { br } : {}), ...(gzip ? { gzip } : {}) }] as const];
-    }),
+const typeOf = (path: string): string | undefined => TYPES[extname(path)];
+
+const namesIn = (root: string): ReadonlySet<string> =>
+  new Set(
+    readdirSync(root, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(entry => relative(root, join(entry.parentPath, entry.name))),
   );
-}
 
 function encodedFor({ br, gzip, plain }: WebFile, accepted: string): { bytes: Buffer; encoding?: string } {
   const accepts = (coding: string): boolean =>
