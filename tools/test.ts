@@ -16,6 +16,7 @@ import { BEHIND_FRONTS } from './behind-fronts.ts';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
 import { bundleServer } from './bundle-server.ts';
 import { memoryFolder } from './memory-folder.ts';
+import { processorTime, saidOf } from './processor-time.ts';
 
 const ROOT = dirname(import.meta.dirname);
 /**
@@ -81,31 +82,38 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** The longest files are started first, so that none remains alone at the end. */
+/** The longest files are started first, so that none remains alone at the end. As measured in a run of all. */
 const LONG = [
   'faults/churn',
   'acceptance/console-looks',
   'acceptance/clients',
-  'acceptance/warm',
   'acceptance/fleet',
-  'acceptance/cli.test',
-  'fuzz/fuzz',
-  'acceptance/live-page',
-  'acceptance/docs',
-  'acceptance/console-many',
+  'acceptance/console-find',
+  'faults/fleet',
+  'attacks/invocations',
+  'acceptance/warm',
   'acceptance/console.test',
+  'acceptance/docs',
+  'acceptance/typed-credentials',
+  'acceptance/invocations.test',
+  'acceptance/mcp.test',
+  'acceptance/live-page',
+  'acceptance/console-inbox',
+  'acceptance/console-tasks',
+  'acceptance/cli.test',
+  'attacks/handoffs',
+  'fuzz/fuzz',
+  'acceptance/console-many',
   'acceptance/console-invocations',
   'attacks/allowed-domains',
   'attacks/exfiltration',
   'attacks/credential-table',
   'attacks/typed-credentials',
   'acceptance/http-rules',
-  'acceptance/typed-credentials',
   'faults/kill-moments',
   'faults/context-save',
   'faults/files',
   'faults/database-kill',
-  'faults/fleet',
   'acceptance/contexts.test',
   'acceptance/recordings.test',
   'acceptance/sessions',
@@ -209,6 +217,7 @@ function print(kind: string, failures: readonly Failure[]): void {
 }
 
 const startedAt = performance.now();
+const timeBefore = processorTime();
 const tally = newTally();
 let files = 0;
 for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
@@ -234,6 +243,7 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
   `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
+console.log(`  ${saidOf(timeBefore, processorTime())}`);
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 print('unsteady, passed when it was run once more', unsteady);

@@ -20,7 +20,6 @@ import {
   type Watched,
 } from '../harness/console.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
-import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -39,7 +38,7 @@ upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'c
 const pages = await openPages({ '/code': '<!doctype html><title>Code</title><input id="code" aria-label="Code">' });
 const server = await startServer({
   ...{ clock: 'test', pages },
-  env: { BERTH_ENGINE: LIGHT_ENGINE, ...upstream.settings, BERTH_WARM: '0', BERTH_REGISTRATION: 'open' },
+  env: { ...upstream.settings, BERTH_WARM: '0', BERTH_REGISTRATION: 'open' },
 });
 await liftLimits(server);
 const configure = await Owner.of(server);

@@ -16,6 +16,7 @@ import {
   signInByHand,
   visit,
 } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
@@ -32,7 +33,7 @@ await consoleIsBuilt();
 const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
 const upstream = await openUpstream();
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
-const server = await startServer({ pages, env: { BERTH_EGRESS_ALLOW: allowed.join(',') } });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_EGRESS_ALLOW: allowed.join(',') } });
 const person = await Person.owner(server, OWNER);
 await join(server, person, VIEWER, 'viewer');
 await liftLimits(server);

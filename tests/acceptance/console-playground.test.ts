@@ -13,12 +13,13 @@ import {
   signedIn,
   type Watched,
 } from '../harness/console.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
 await consoleIsBuilt();
 const pages = await openPages();
-const server = await startServer({ pages });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 
 const playground = (look: Look, work: (watched: Watched) => Promise<void>): Promise<void> =>

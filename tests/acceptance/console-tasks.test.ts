@@ -10,7 +10,6 @@ import { boxOf, kill } from '../faults/victims.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signInByHand } from '../harness/console.ts';
-import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -34,10 +33,7 @@ const upstream = await openUpstream();
 upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 // The pages of the sessions stay reachable.
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
-const server = await startServer({
-  pages,
-  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') },
-});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
 await inventSessions(server, 2_000);
 await inventPast(server);
 const link = consoleLink(server);

@@ -114,7 +114,7 @@ test('a session with keepAlive survives its clients, and the next one connects t
   await server.advance(1000 * SECOND);
   await assertRuns(id);
   const next = await CdpClient.connect(connectUrl);
-  assert.match(String((await next.send('Browser.getVersion')).product), /^Chrome\//);
+  assert.match(String((await next.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
   await next.close();
   await server.release(id);
 });

@@ -198,7 +198,7 @@ test('accepts an agent key with browsers:connect in either header', () =>
     const key = await keyWith('browsers:connect');
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {
       const client = await CdpClient.connect(bare(session), headers);
-      assert.match(String((await client.send('Browser.getVersion')).product), /^Chrome\//);
+      assert.match(String((await client.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
       await client.close();
     }
   }));

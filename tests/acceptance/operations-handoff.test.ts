@@ -8,6 +8,7 @@ import type { Handoff } from '../../contract/handoffs.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { Owner } from '../harness/configured.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
@@ -21,7 +22,7 @@ const pages = await openPages({
   '/code': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
     <input id="code" autocomplete="off"><p id="out" style="margin-top:80px"></p>`,
 });
-const server = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '4' } });
+const server = await startServer({ pages, clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4' } });
 const person = await Person.owner(server);
 const scopes = ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'];
 const grants = [

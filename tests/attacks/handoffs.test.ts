@@ -102,7 +102,15 @@ function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
   return pixels;
 }
 
-const sees = ({ newest }: LiveViewer): boolean => newest !== undefined && magenta(newest.jpeg, 'mjpeg') > 500;
+/** Those of pictures of the live view, which is asked many times about the same one. */
+const counted = new WeakMap<Buffer, number>();
+
+function sees({ newest }: LiveViewer): boolean {
+  if (newest === undefined) return false;
+  const pixels = counted.get(newest.jpeg) ?? magenta(newest.jpeg, 'mjpeg');
+  counted.set(newest.jpeg, pixels);
+  return pixels > 500;
+}
 
 async function onOtpPage(settings: object = {}) {
   const { id, connectUrl } = await server.createSession({ keepAlive: true, ...settings }, key);

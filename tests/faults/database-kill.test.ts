@@ -5,6 +5,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
+import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ask } from '../harness/http.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
@@ -17,7 +18,7 @@ import { boxOf, isGone, kill, postgresOf } from './victims.ts';
 const RECOVERED_MS = 120_000;
 
 const pages = await openPages();
-const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });
+const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '8' } });
 afterEach(async () => {
   await readyIs(true);
   await releaseAll(server);

@@ -1,0 +1,38 @@
+// How much processor time a run took, and how much of the machine it left idle, from the kernel's tables.
+import { readFileSync } from 'node:fs';
+
+/** The kernel counts in hundredths of a second for programs, whatever it does itself. */
+const TICKS_PER_SECOND = 100;
+
+export interface ProcessorTime {
+  /** Seconds of this process and of those that it, or they, started and that have ended. */
+  readonly used: number;
+  /** Seconds in which a processor of the machine did nothing, summed over its processors. */
+  readonly idle: number;
+  /** Seconds of all processors of the machine. */
+  readonly whole: number;
+}
+
+export const processorTime = (): ProcessorTime =>
+  processorTimeIn(readFileSync('/proc/self/stat', 'utf8'), readFileSync('/proc/stat', 'utf8'));
+
+/** `self`: /proc/PID/stat; `machine`: /proc/stat. See proc(5). */
+export function processorTimeIn(self: string, machine: string): ProcessorTime {
+  // The name of the program may contain spaces and brackets.
+  const own = self.slice(self.lastIndexOf(')') + 2).split(' ');
+  const all = /^cpu +(.*)$/m.exec(machine)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
+  const [, , , idle = 0, waiting = 0] = all;
+  return {
+    used: sum(own.slice(11, 15).map(Number)) / TICKS_PER_SECOND,
+    idle: (idle + waiting) / TICKS_PER_SECOND,
+    whole: sum(all) / TICKS_PER_SECOND,
+  };
+}
+
+/** For the end of a run: what was used since `before`. */
+export function saidOf(before: ProcessorTime, now: ProcessorTime): string {
+  const share = (100 * (now.idle - before.idle)) / Math.max(now.whole - before.whole, 1);
+  return `${(now.used - before.used).toFixed(0)} s of processor time; the machine was idle for ${share.toFixed(0)}% of its time`;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
