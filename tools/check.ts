@@ -11,7 +11,7 @@ import { checkEntrances } from './entrances.ts';
 import { CLIENT_TYPES, checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { checkLengths } from './lengths.ts';
-import { type Complaint, readSourceFiles, type SourceFile } from './source-files.ts';
+import { type Complaint, isCode, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 import { checkTimers } from './timers.ts';
 
@@ -25,6 +25,8 @@ const notes = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES = {
   types: notes('types.json'),
   console: notes('console.json'),
+  compiled: notes('types-compiled.json'),
+  consoleCompiled: notes('console-compiled.json'),
   lint: notes('lint.json'),
   client: notes('client.json'),
 };
@@ -37,13 +39,24 @@ interface Outcome {
 
 type Check = () => Promise<Outcome>;
 
+/** Beside the files that all checks read. */
+const COMPILER_INPUTS = [
+  'tsconfig.json',
+  'console/tsconfig.json',
+  'package-lock.json',
+  'tools/setup.d.mts',
+  CLIENT_TYPES,
+];
+const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
+const isOfConsole = (path: string): boolean => path.startsWith('console/');
 const LINTED = /\.(tsx?|[mc]?js|json|css)$/;
 const MEND_LAYOUT = '`node_modules/.bin/biome check --write .` mends layout and most of the rest.';
 const NAME_THE_TYPE = 'name the type; `any`, `!` and `as` only move the fault.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () => compile('.', NOTES.types),
-  console: () => compile('console', NOTES.console),
+  types: () => onChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
+  console: () =>
+    onChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isOfConsole, () => compile('console', NOTES.console)),
   lint,
   layers: async () => complaints(checkLayers(sourceFiles())),
   cycles: async () => complaints(checkCycles(sourceFiles())),
@@ -75,14 +88,32 @@ function compile(project: string, buildInfo: string): Promise<Outcome> {
   return program('tsc', args, NAME_THE_TYPE, COMPILER_ENV);
 }
 
-async function lint(): Promise<Outcome> {
-  const ours = sourceFiles().filter(({ path }) => LINTED.test(path));
-  const of = digestOf(['biome.json', 'package-lock.json'].map(read).join());
-  const known = readNotes(NOTES.lint);
-  const changed = known?.of === of ? changedSince(ours, known.files) : ['.'];
+function lint(): Promise<Outcome> {
+  const inputs = ['biome.json', 'package-lock.json'];
+  const check = (changed: readonly string[]) => program('biome', ['ci', '--colors=off', ...changed], MEND_LAYOUT);
+  return onChanged(NOTES.lint, inputs, path => LINTED.test(path), check);
+}
+
+/**
+ * Runs a check on the files that it concerns and that have changed, or import what has changed, since it was last passed; on
+ * `.` if it is not known, or one of them was removed.
+ */
+async function onChanged(
+  file: string,
+  inputs: readonly string[],
+  concerns: (path: string) => boolean,
+  run: (changed: readonly string[]) => Promise<Outcome>,
+): Promise<Outcome> {
+  const ours = sourceFiles();
+  const of = digestOf(inputs.map(read).join());
+  const known = readNotes(file);
+  const paths = new Set(ours.map(({ path }) => path));
+  const isRemoved = (path: string): boolean => concerns(path) && !paths.has(path);
+  const isKnown = known?.of === of && !Object.keys(known.files).some(isRemoved);
+  const changed = isKnown ? changedSince(ours, known.files).filter(concerns) : ['.'];
   if (changed.length === 0) return { ok: true, text: '' };
-  const outcome = await program('biome', ['ci', '--colors=off', ...changed], MEND_LAYOUT);
-  if (outcome.ok) writeNotes(NOTES.lint, { of, files: digestsOf(ours) });
+  const outcome = await run(changed);
+  if (outcome.ok) writeNotes(file, { of, files: digestsOf(ours) });
   return outcome;
 }
 
