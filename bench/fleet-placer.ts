@@ -1,12 +1,21 @@
-// One host of the bench of placements, as a process: places sessions of many applications by the transaction that every create uses, or
+// One host of the bench of placements, as a process: places sessions of many applications as every create does, or
 // commits one bare row each as the baseline, on the parent's word. Told rounds have the time of the round.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { decideAdmission } from '../server/domain/limits/admission.ts';
+import { termsOf } from '../server/domain/limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../server/domain/limits/browser-limits.ts';
 import { openStore } from '../server/engines/store/open-store.ts';
+import type { NewSession } from '../server/engines/store/rows/sessions.ts';
 import { plus, systemClock } from '../server/kit/clock.ts';
-import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../server/kit/ids.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../server/kit/ids.ts';
 import { silentLog } from '../server/kit/log.ts';
 import { Secret } from '../server/kit/secret.ts';
 
@@ -24,11 +33,11 @@ const [url = '', dataDir = ''] = process.argv.slice(2);
 const store = await openStore({ databaseUrl: new Secret(url), dataDir, log: silentLog, clock: systemClock });
 const host = newId<HostId>(systemClock.now());
 await store.hosts.announce({ id: host, region: 'local', slots: 1000, startedAt: systemClock.now() });
-const applications: ApplicationId[] = [];
-while (applications.length < APPLICATIONS) applications.push(await anApplication());
+const callers: Array<Pick<NewSession, 'applicationId' | 'keyId'>> = [];
+while (callers.length < APPLICATIONS) callers.push(await aCaller());
 const bare = new pg.Pool({ connectionString: url, max: AT_ONCE });
 
-async function anApplication(): Promise<ApplicationId> {
+async function aCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId'>> {
   const now = systemClock.now();
   const account = { id: newId<AccountId>(now), name: 'Bench', createdAt: now };
   await store.accounts.insert(account);
@@ -36,20 +45,30 @@ async function anApplication(): Promise<ApplicationId> {
   const row = { id, name: 'Bench', slug: `b-${id}`, billingAccountId: account.id, revision: 1 };
   await store.applications.insert({ ...row, createdAt: now, updatedAt: now }, account.id, 50);
   await store.limits.replace(id, 1, LIMITS, now);
-  return id;
+  const key = {
+    id: newId<KeyId>(now),
+    applicationId: id,
+    name: 'Bench',
+    prefix: 'bak_',
+    hash: randomBytes(32),
+    revision: 1,
+  };
+  await store.keys.insert({ ...key, grants: [], scopes: [], cidrAllow: [], createdAt: now }, 1);
+  return { applicationId: id, keyId: key.id };
 }
 
 async function place(nth: number): Promise<void> {
   const createdAt = systemClock.now();
-  const applicationId = applications[nth % APPLICATIONS];
-  assert.ok(applicationId);
+  const caller = callers[nth % APPLICATIONS];
+  assert.ok(caller);
   const row = {
-    ...{ id: newId<SessionId>(createdAt), applicationId, hostId: host, region: 'local', keepAlive: false },
+    ...{ id: newId<SessionId>(createdAt), ...caller, hostId: host, region: 'local', keepAlive: false },
     ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: plus(createdAt, 300_000) },
   };
   const placed = await store.sessions.place(row, {
     createdAfter: plus(createdAt, -60_000),
-    decide: use => decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, { createdAt }),
+    terms: configured => termsOf(effectiveLimits(configuredLimits(configured), {}), { createdAt }),
+    line: {},
   });
   assert.ok('placed' in placed);
 }

@@ -37,6 +37,7 @@ const ENDS_MS = 240_000;
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const RATES = { browserSecond: 1, egressMegabyte: 1 };
 const HOST = newId<HostId>(new Date());
+const ANY = { living: 1000, created: 1000, egressBytes: 1 };
 
 const scope = new Scope();
 after(() => scope.close());
@@ -331,7 +332,7 @@ test('a session that holds nothing is placed and ended while the balance of its 
       },
       {
         createdAfter: createdAt,
-        decide: () => ({ admitted: { expiresAt: plus(createdAt, 60_000) } }),
+        terms: () => ({ expiresAt: plus(createdAt, 60_000), below: ANY }),
         hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST, { at: createdAt, expiresAt }),
       },
     );
@@ -355,8 +356,8 @@ async function aMeteredSession(
     ...{ createdAt: at, expiresAt: plus(at, 60_000) },
   };
   const placed = await store.sessions.place(row, {
-    ...{ createdAfter: at, decide: () => ({ admitted: { expiresAt: row.expiresAt } }) },
-    hold: () => ({ id: newId<ReservationId>(at), hostId: HOST, amount, rates, at }),
+    ...{ createdAfter: at, terms: () => ({ expiresAt: row.expiresAt, below: ANY }) },
+    hold: () => ({ id: newId<ReservationId>(at), amount, rates }),
   });
   if ('placed' in placed) return id;
   assert.deepEqual(placed, { short: { required: amount, available: (await availableOf(applicationId)) ?? 0 } });

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
 import pg from 'pg';
-import { decideAdmission } from '../../server/domain/limits/admission.ts';
+import { termsOf } from '../../server/domain/limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../../server/domain/limits/browser-limits.ts';
 import { AdmissionQueue } from '../../server/domain/limits/queue.ts';
 import { refusal } from '../../server/domain/limits/refusals.ts';
@@ -17,7 +17,7 @@ import { type AccountId, type ApplicationId, type HostId, newId, type SessionId 
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { generator } from '../harness/random.ts';
-import { soon } from '../harness/until.ts';
+import { eventually, soon } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const SEEDS = [1, 20261123];
@@ -105,11 +105,11 @@ class Process {
     };
     const result = await this.store.sessions.place(row, {
       createdAfter: plus(createdAt, -60_000),
-      decide: use => decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, { createdAt }),
+      terms: configured => termsOf(effectiveLimits(configuredLimits(configured), {}), { createdAt }),
     });
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
     assert.ok(!('short' in result) && !('behind' in result));
-    return 'refused' in result ? { refused: result.refused } : { got: result.placed };
+    return 'over' in result ? { refused: refusal('concurrent', 0, 0) } : { got: result.placed };
   }
 
   async release(index: number): Promise<void> {
@@ -177,3 +177,34 @@ for (const seed of SEEDS)
     );
     assert.deepEqual(found, [{ deadlocks: 0 }]);
   });
+
+test('a create that read the limits before they were replaced is placed under the new ones', async () => {
+  const applicationId = await anApplication();
+  const hostId = newId<HostId>(new Date());
+  await first.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });
+  await client.query('begin');
+  await client.query(
+    'update application_limits set configured = $2, revision = revision + 1 where application_id = $1',
+    [applicationId, configured(0)],
+  );
+  const read: number[] = [];
+  const createdAt = new Date();
+  const id = newId<SessionId>(createdAt);
+  const settings = { region: 'local', keepAlive: false, userMetadata: {}, settings: {}, expiresAt: createdAt };
+  const placing = first.sessions.place(
+    { id, applicationId, hostId, createdAt, ...settings },
+    {
+      createdAfter: plus(createdAt, -60_000),
+      terms: limits => {
+        read.push(configuredLimits(limits).maxConcurrent);
+        return termsOf(configuredLimits(limits), { createdAt });
+      },
+    },
+  );
+  await eventually('the limits to be read', () => read.length === 1);
+  await client.query('commit');
+  const placed = await placing;
+  assert.ok('over' in placed, JSON.stringify(placed));
+  assert.deepEqual(read, [LIMIT_MAX, 0]);
+  assert.equal(await first.sessions.byId(id), undefined);
+});

@@ -7,7 +7,7 @@ import { FleetRates } from '../../server/domain/limits/fleet-rates.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
 import type { Place, WaitingCreate } from '../../server/engines/store/rows/line.ts';
-import type { ApplicationUse, PlaceOptions } from '../../server/engines/store/rows/place.ts';
+import type { PlaceOptions } from '../../server/engines/store/rows/place.ts';
 import type { RequestRateRows } from '../../server/engines/store/rows/request-rates.ts';
 import type { NewSession, Placed, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
@@ -80,7 +80,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
       return id;
     };
-    const placedBy = async (placing: Promise<Placed<unknown, unknown>>): Promise<SessionRow> => {
+    const placedBy = async (placing: Promise<Placed>): Promise<SessionRow> => {
       const result = await placing;
       assert.ok('placed' in result, JSON.stringify(result));
       return result.placed;
@@ -253,14 +253,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           );
         const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
         if (other !== store) await other.close();
-        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.admitted?.use.living] : []));
+        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.use?.living] : []));
         assert.deepEqual(
           placed.toSorted((one, two) => Number(one) - Number(two)),
           [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         );
-        const refused = answers.filter(answer => 'refused' in answer);
+        const refused = answers.filter(answer => 'over' in answer);
         assert.equal(refused.length, 90);
-        for (const { refused: use } of refused) assert.equal(use.living, 10);
+        for (const { over } of refused) assert.equal(over.living, 10);
         assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS), NOW), {
           living: 10,
           created: 10,
@@ -279,10 +279,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await end((await placedBy(create(0))).id);
         await end((await placedBy(create(30))).id);
         const refused = await create(59);
-        assert.ok('refused' in refused);
-        assert.deepEqual(refused.refused, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
+        assert.ok('over' in refused);
+        assert.deepEqual(refused.over, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
         await placedBy(create(60));
-        assert.ok('refused' in (await create(89)));
+        assert.ok('over' in (await create(89)));
         await placedBy(create(90));
       });
 
@@ -292,8 +292,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
           const row = newSession({ applicationId, hostId, createdAt });
           const refused = await store.sessions.place(row, within(createdAt, { maxConcurrent: 0 }));
-          assert.ok('refused' in refused);
-          return refused.refused.egressBytes;
+          assert.ok('over' in refused);
+          return refused.over.egressBytes;
         };
         const day = (id: ApplicationId, bytes: number) => new Map([[id, bytes]]);
         await store.egressDays.add('2026-11-20', day(one, 5));
@@ -335,34 +335,34 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
           store.sessions.place(newSession({ applicationId, hostId }), within(NOW, { maxConcurrent }));
         const standing = await placedBy(create(one, 1));
-        assert.ok('refused' in (await create(one, 1)));
+        assert.ok('over' in (await create(one, 1)));
         assert.deepEqual(await create(two, 1), { full: { slots: 1, used: 1 } });
-        assert.ok('refused' in (await create(two, 0)));
+        assert.ok('over' in (await create(two, 0)));
         await end(standing.id);
         await placedBy(create(two, 1));
       });
 
-      it('decides with the current limits, and places nothing when deciding throws', async () => {
+      it('places with the current limits, and nothing when they throw', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
         const row = newSession({ applicationId, hostId });
         const placed = await store.sessions.place(row, within(NOW));
         assert.ok('placed' in placed);
-        assert.deepEqual(placed.admitted?.use.configured, { browsers: { maxTimeout: 60 } });
-        const decide = (): never => {
+        assert.deepEqual(placed.use?.configured, { browsers: { maxTimeout: 60 } });
+        const terms = (): never => {
           throw new Error('too long');
         };
         const refused = newSession({ applicationId, hostId });
-        await assert.rejects(store.sessions.place(refused, { createdAfter: NOW, decide }), /^Error: too long$/);
+        await assert.rejects(store.sessions.place(refused, { createdAfter: NOW, terms }), /^Error: too long$/);
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
-      it("writes the decision's expiresAt instead of the row's", async () => {
+      it("writes the expiresAt of the terms instead of the row's", async () => {
         const expiresAt = plus(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(
-          store.sessions.place(row, { createdAfter: NOW, decide: () => ({ admitted: { expiresAt } }) }),
+          store.sessions.place(row, { createdAfter: NOW, terms: () => ({ ...within(NOW).terms({}), expiresAt }) }),
         );
         assert.deepEqual(placed.expiresAt, expiresAt);
       });
@@ -497,21 +497,16 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-interface Used {
-  readonly expiresAt: Date;
-  readonly use: ApplicationUse;
-}
-
-/** Decides as the domain does, with the counts of the store. */
+/** The terms of the domain, with limits that are not configured. */
 const within = (
   createdAt: Date,
-  { maxConcurrent = 1000, maxCreatesPerMinute = 1000 } = {},
-): PlaceOptions<Used, ApplicationUse> => ({
+  { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},
+): PlaceOptions => ({
   createdAfter: plus(createdAt, -60 * SECOND_MS),
-  decide: use =>
-    use.living >= maxConcurrent || use.created >= maxCreatesPerMinute
-      ? { refused: use }
-      : { admitted: { use, expiresAt: plus(createdAt, 300 * SECOND_MS) } },
+  terms: () => ({
+    expiresAt: plus(createdAt, 300 * SECOND_MS),
+    below: { living: maxConcurrent, created: maxCreatesPerMinute, egressBytes: egressBytesPerDay },
+  }),
 });
 
 const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId' | 'hostId'>): NewSession => ({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import { decideAdmission } from './admission.ts';
+import { quotaOf, refusalOf, termsOf } from './admission.ts';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
 const SECOND = 1000;
@@ -22,43 +22,47 @@ const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) 
   ...(created > 0 ? { oldest } : {}),
 });
 
-describe('decideAdmission', () => {
-  test('admits with the default timeout and the quota that is left', () => {
-    assert.deepEqual(decideAdmission(LIMITS, use(0, 0), { createdAt: NOW }), {
-      admitted: { expiresAt: plus(NOW, 60 * SECOND), quota: { limit: 3, remaining: 2, resetSeconds: 5 } },
-    });
+describe('termsOf', () => {
+  test('allows what is below the limits, for the default timeout or the requested one', () => {
+    const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: plus(NOW, 60 * SECOND), below });
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: plus(NOW, 90 * SECOND), below });
   });
 
-  test('reports the quota of creates per minute where that is smaller', () => {
-    const admission = decideAdmission(LIMITS, use(0, 4), { createdAt: NOW, timeout: 90 });
-    assert.deepEqual(admission, {
-      admitted: { expiresAt: plus(NOW, 90 * SECOND), quota: { limit: 5, remaining: 0, resetSeconds: 40 } },
-    });
+  test('throws invalid_request for a timeout above maxTimeout', () => {
+    assert.throws(
+      () => termsOf(LIMITS, { createdAt: NOW, timeout: 91 }),
+      error => isFault(error, 'invalid_request'),
+    );
+  });
+});
+
+describe('quotaOf', () => {
+  test('says what is left of the sessions', () => {
+    assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 
-  test('refuses at maxConcurrent, before maxCreatesPerMinute', () => {
+  test('says what is left of the creates per minute where that is less', () => {
+    assert.deepEqual(quotaOf(LIMITS, use(0, 4), NOW), { limit: 5, remaining: 0, resetSeconds: 40 });
+  });
+});
+
+describe('refusalOf', () => {
+  test('names maxConcurrent before maxCreatesPerMinute', () => {
     const refused = { why: 'concurrent', limit: 3, used: 3, retryAfterSeconds: 5 };
-    assert.deepEqual(decideAdmission(LIMITS, use(3, 5), { createdAt: NOW }), { refused });
+    assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refused);
   });
 
-  test('refuses at maxCreatesPerMinute until the oldest create is a minute old', () => {
+  test('names maxCreatesPerMinute until the oldest create is a minute old', () => {
     const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
-    assert.deepEqual(decideAdmission(LIMITS, use(0, 5), { createdAt: NOW }), { refused });
+    assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
   });
 
-  test('refuses before anything else when the bytes of the day are spent, until midnight UTC', () => {
+  test('names the bytes of the day before anything else, until midnight UTC', () => {
     const spent = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
     const refused = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };
-    assert.deepEqual(decideAdmission({ ...LIMITS, egressBytesPerDay: 1_000 }, spent, { createdAt }), { refused });
-    const left = decideAdmission({ ...LIMITS, egressBytesPerDay: 1_001 }, { ...spent, ...use(0, 0) }, { createdAt });
-    assert.ok('admitted' in left);
-  });
-
-  test('throws invalid_request for a timeout above maxTimeout, even where nothing is free', () => {
-    assert.throws(
-      () => decideAdmission(LIMITS, use(3, 5), { createdAt: NOW, timeout: 91 }),
-      error => isFault(error, 'invalid_request'),
-    );
+    assert.deepEqual(refusalOf({ ...LIMITS, egressBytesPerDay: 1_000 }, spent, createdAt), refused);
+    assert.equal(refusalOf({ ...LIMITS, egressBytesPerDay: 1_001 }, spent, createdAt).why, 'concurrent');
   });
 });

@@ -1,7 +1,7 @@
-// Whether an application may have one more session, decided from its limits, its present use and the request. Pure. The
-// store calls it while the limits and the use are locked.
+// Whether an application may have one more session, by its limits, its use and the request. Pure. The store compares the use with the terms
+// while both are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
-import type { ApplicationUse } from '../../engines/store/rows/place.ts';
+import type { ApplicationUse, Terms } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
 import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
@@ -17,37 +17,42 @@ export interface Quota {
   readonly resetSeconds: number;
 }
 
-export interface Admitted {
-  readonly expiresAt: Date;
-  /** The new session is counted. */
-  readonly quota: Quota;
+/** What the limits mean for one create. Throws if the requested time limit is not allowed, whatever else is free. */
+export const termsOf = (
+  limits: BrowserLimits,
+  { createdAt, timeout }: { readonly createdAt: Date; readonly timeout?: number },
+): Terms => ({
+  expiresAt: plus(createdAt, 1000 * timeoutSeconds(limits, timeout)),
+  below: {
+    living: limits.maxConcurrent,
+    created: limits.maxCreatesPerMinute,
+    egressBytes: limits.egressBytesPerDay,
+  },
+});
+
+/** Why a create was refused with this use, which is not below the limits. */
+export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Refusal {
+  const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
+  if (use.egressBytes >= egressBytesPerDay)
+    return refusal('egress', egressBytesPerDay, use.egressBytes, secondsToNextDay(createdAt));
+  if (use.living >= maxConcurrent) return refusal('concurrent', maxConcurrent, use.living);
+  return refusal('minute', maxCreatesPerMinute, use.created, secondsToWindow(use, createdAt));
 }
 
-export type Admission = { readonly admitted: Admitted } | { readonly refused: Refusal };
-
-/** Throws if the requested time limit is not allowed, whatever else is free. */
-export function decideAdmission(
-  limits: BrowserLimits,
-  use: ApplicationUse,
-  create: { readonly createdAt: Date; readonly timeout?: number },
-): Admission {
-  const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
-  const { createdAt } = create;
-  const expiresAt = plus(createdAt, 1000 * timeoutSeconds(limits, create.timeout));
-  if (use.egressBytes >= egressBytesPerDay)
-    return { refused: refusal('egress', egressBytesPerDay, use.egressBytes, secondsToNextDay(createdAt)) };
-  const windowEnds = plus(use.oldest ?? createdAt, CREATES_WINDOW_MS);
-  const resetSeconds = Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
-  if (use.living >= maxConcurrent) return { refused: refusal('concurrent', maxConcurrent, use.living) };
-  if (use.created >= maxCreatesPerMinute)
-    return { refused: refusal('minute', maxCreatesPerMinute, use.created, resetSeconds) };
+/** What is left after a create that was placed with this use. */
+export function quotaOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Quota {
+  const { maxConcurrent, maxCreatesPerMinute } = limits;
   const concurrent = { limit: maxConcurrent, remaining: maxConcurrent - use.living - 1 };
   const minute = { limit: maxCreatesPerMinute, remaining: maxCreatesPerMinute - use.created - 1 };
-  const quota =
-    concurrent.remaining <= minute.remaining
-      ? { ...concurrent, resetSeconds: RETRY_AFTER_SECONDS }
-      : { ...minute, resetSeconds };
-  return { admitted: { expiresAt, quota } };
+  return concurrent.remaining <= minute.remaining
+    ? { ...concurrent, resetSeconds: RETRY_AFTER_SECONDS }
+    : { ...minute, resetSeconds: secondsToWindow(use, createdAt) };
+}
+
+/** Until the oldest create of the last minute is no longer counted. */
+function secondsToWindow({ oldest }: ApplicationUse, createdAt: Date): number {
+  const windowEnds = plus(oldest ?? createdAt, CREATES_WINDOW_MS);
+  return Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
 }
 
 /** The time limit of a session. Throws if it is above the maximum of the application. */

@@ -2,8 +2,9 @@
 // a repeated create, and how creates end when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
-import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
+import { type BrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
+import type { ApplicationUse } from '../../engines/store/rows/place.ts';
 import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
@@ -17,7 +18,7 @@ import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
 import { notHere } from '../fleet/not-here.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
+import { CREATES_WINDOW_MS, type Quota, quotaOf, refusalOf, termsOf } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
@@ -154,12 +155,8 @@ export class Creates {
     const place = () =>
       rows.place(row, {
         createdAfter: plus(createdAt, -CREATES_WINDOW_MS),
-        // No ceiling here: the transaction checks the slots of the host.
-        decide: use =>
-          decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, {
-            createdAt,
-            ...(timeout === undefined ? {} : { timeout }),
-          }),
+        terms: configured =>
+          termsOf(limitsIn({ configured }), { createdAt, ...(timeout === undefined ? {} : { timeout }) }),
         ...(isPaid ? {} : { hold: (expiresAt: Date) => sessionHold(rates, hostId, { at: createdAt, expiresAt }) }),
         ...(isInFleet() ? { line: line ?? {} } : {}),
         ...(run ? { run } : {}),
@@ -170,10 +167,11 @@ export class Creates {
       throw error;
     });
     if ('short' in result) throw insufficientCredit(result.short); // Waiting does not help.
-    if ('refused' in result) {
-      if (result.refused.why !== 'egress') return result;
+    if ('over' in result) {
+      const limit = refusalOf(limitsIn(result.over), result.over, createdAt);
+      if (limit.why !== 'egress') return { refused: limit };
       refused('egress'); // waiting does not help
-      throw refusalFault(result.refused);
+      throw refusalFault(limit);
     }
     if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
     if ('full' in result) {
@@ -182,8 +180,8 @@ export class Creates {
       return { refused: full };
     }
     if (line?.place !== undefined) leftLine();
-    const { placed, admitted } = result;
-    return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };
+    const { placed, use } = result;
+    return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
 
   /** Created for each attempt, because the times count from the placement. */
@@ -303,6 +301,10 @@ export class Creates {
     await all();
   }
 }
+
+/** Without the ceiling of the operator, because the slots of the host are counted too. */
+const limitsIn = ({ configured }: Pick<ApplicationUse, 'configured'>): BrowserLimits =>
+  effectiveLimits(configuredLimits(configured), {});
 
 /** Whether the request itself is at fault, which only the start of the browser showed. */
 const isRefusal = (error: unknown): boolean =>

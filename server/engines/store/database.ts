@@ -28,11 +28,11 @@ export type Db = Kysely<Tables>;
 export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
   db.isTransaction ? work(db) : db.transaction().execute(work);
 
-const KEPT = '/* kept plan */';
 /**
  * In the text of a statement: each connection parses it once and keeps its plan. Only for statements with a constant text that name their
  * columns, because a migration of another host may add some.
  */
+export const KEPT = '/* kept plan */';
 export const KEPT_PLAN = sql.raw<never>(KEPT);
 
 export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };

@@ -46,6 +46,7 @@ import { up as handoffCallbacks } from './0049-handoff-callbacks.ts';
 import { up as consumerData } from './0050-consumer-data.ts';
 import { up as peopleAtSessions } from './0051-people-at-sessions.ts';
 import { up as attempts } from './0052-attempts.ts';
+import { up as placeSession } from './0053-place-session.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -94,4 +95,5 @@ export const migrations: Record<string, Migration> = {
   '0050-consumer-data': { up: consumerData },
   '0051-people-at-sessions': { up: peopleAtSessions },
   '0052-attempts': { up: attempts },
+  '0053-place-session': { up: placeSession },
 };

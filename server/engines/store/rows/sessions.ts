@@ -4,7 +4,7 @@ import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.t
 import type { JsonObject } from '../../../kit/json.ts';
 import type { Shortage } from './credits.ts';
 import type { Actor } from './events.ts';
-import type { ApplicationUse, PlaceOptions } from './place.ts';
+import type { ApplicationUse, Counts, PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
@@ -93,12 +93,13 @@ export interface SessionFilter {
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
 /**
- * `full`: the application's limits allow the session, but the host has no free slot, or those are for creates that wait. `behind`: the
- * refusal of a create of the application that waits and comes first. `short`: its account lacks credit.
+ * `use`: counted before the session, if limits were checked. `over`: the use is not below what the limits allow. `full`: they allow the
+ * session, but the host has no free slot, or those are for creates that wait. `behind`: the refusal of a create of the application
+ * that waits and comes first. `short`: its account lacks credit.
  */
-export type Placed<Admitted, Refusal> =
-  | { readonly placed: SessionRow; readonly admitted?: Admitted }
-  | { readonly refused: Refusal }
+export type Placed =
+  | { readonly placed: SessionRow; readonly use?: ApplicationUse }
+  | { readonly over: ApplicationUse }
   | { readonly short: Shortage }
   | { readonly behind: JsonObject }
   | { readonly full: { readonly slots: number; readonly used: number } };
@@ -110,16 +111,9 @@ export interface SessionRows {
    * rows than hosts.slots). Locks the application's limits, then the host. Without `options` only the host's slots are
    * checked.
    */
-  place<Admitted, Refusal>(
-    row: NewSession,
-    options?: PlaceOptions<Admitted, Refusal>,
-  ): Promise<Placed<Admitted, Refusal>>;
+  place(row: NewSession, options?: PlaceOptions): Promise<Placed>;
   /** The non-terminal sessions of the application, all sessions created after a time, and the bytes of the UTC day. */
-  countOf(
-    application: ApplicationId,
-    createdAfter: Date,
-    now: Date,
-  ): Promise<Pick<ApplicationUse, 'living' | 'created' | 'egressBytes'>>;
+  countOf(application: ApplicationId, createdAfter: Date, now: Date): Promise<Counts>;
   /** Records whether the response to the create was delivered. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
   /**

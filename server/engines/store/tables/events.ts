@@ -23,9 +23,9 @@ import type { SessionEventsTable } from '../schema.ts';
 
 /** A client that connects and disconnects in a loop must not fill the disk. The end is always written. */
 const EVENTS_PER_SESSION_MAX = 1000;
-const DETAIL_BYTES_MAX = 2048;
+export const DETAIL_BYTES_MAX = 2048;
 /** The advisory locks have two numbers: this one, and a hash of the application. */
-const LOCK_SPACE = 1_655_271_028;
+export const LOCK_SPACE = 1_655_271_028;
 
 export const SERVICE: Actor = { kind: 'service' };
 

@@ -1,17 +1,14 @@
 // The line of creates that wait, over all hosts.
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 
 /** Hosts keep the rows of their callers every second. */
-const STALE_SECONDS = 5;
+export const STALE_SECONDS = 5;
 const FORGOTTEN_SECONDS = 60;
-/** After everybody who waits. */
-const LAST: Place = { turn: 2_147_483_647, place: Number.MAX_SAFE_INTEGER };
 
 const isKept = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
-const isBefore = ({ turn, place }: Place): RawBuilder<boolean> => sql`(turn, place) < (${turn}::int, ${place}::bigint)`;
 
 export const line = (db: Db): LineRows => ({
   join: (row, most) =>
@@ -64,7 +61,7 @@ export const line = (db: Db): LineRows => ({
 
   standing: async (application, at) => {
     const { rows } = await sql<{ position: number; waiting: number }>`
-      select (count(*) filter (where ${isBefore(at)}) + 1)::int as position, count(*)::int as waiting
+      select (count(*) filter (where (turn, place) < (${at.turn}::int, ${at.place}::bigint)) + 1)::int as position, count(*)::int as waiting
         from waiting_creates where application_id = ${application} and ${isKept}`.execute(db);
     const { position = 1, waiting = 1 } = rows[0] ?? {};
     return { position, waiting: Math.max(position, waiting) };
@@ -89,21 +86,3 @@ async function waitingOf(db: Db, application: ApplicationId): Promise<number> {
   );
   return rows[0]?.waiting ?? 0;
 }
-
-/**
- * For the transaction that places a session: how many creates that wait for a slot and would take one of the host's come before
- * it, and the refusal of one of its application that comes before it and waits for a limit.
- */
-export const aheadOf = (application: ApplicationId, at: Partial<Place>) => {
-  const before = sql`${isKept} and ${isBefore({ ...LAST, ...at })}`;
-  return {
-    ahead: sql<number>`(select count(*)::int from waiting_creates
-      where why = 'host' and (waiting_creates.region is null or waiting_creates.region = hosts.region) and ${before})`,
-    behind: sql<WaitingCreate['refused'] | null>`(select refused from waiting_creates
-      where why <> 'host' and application_id = ${application} and ${before} order by turn, place limit 1)`,
-  };
-};
-
-/** The create was placed. */
-export const takeFromLine = (trx: Db, place: number) =>
-  sql`delete from waiting_creates where place = ${place}`.execute(trx);

@@ -28,15 +28,12 @@ const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', n
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
   place: async (row, options) => {
-    const placed = await db.transaction().execute(trx => place(trx, row, options));
+    const placed = await place(db, row, options);
     if ('placed' in placed) recorder.announce(placed.placed);
     return placed;
   },
 
-  countOf: async (application, createdAfter, now) => {
-    const { living, created, egressBytes } = await countOf(db, application, createdAfter, now);
-    return { living, created, egressBytes };
-  },
+  countOf: (application, createdAfter, now) => countOf(db, application, createdAfter, now),
 
   answered: async (id, delivered) => {
     const answered = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
