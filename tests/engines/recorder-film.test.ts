@@ -431,6 +431,7 @@ function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
 class FakeTab implements TargetChannel {
   readonly id: string;
   readonly kind = 'page';
+  readonly url = 'https://page.test/';
   readonly parent = undefined;
   isGone = false;
   isShown = false;

@@ -9,6 +9,7 @@ import type { TargetChannel } from './channel.ts';
 class Tab implements TargetChannel {
   readonly id = 'tab';
   readonly kind = 'page';
+  readonly url = 'https://page.test/';
   readonly parent = undefined;
   readonly isGone = false;
   readonly said: string[] = [];
@@ -71,7 +72,7 @@ interface Look {
   result?: FrameResult;
 }
 
-function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }) {
+function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }, isBlank = false) {
   // The clock moves only when a test advances it.
   const clock = new HandClock();
   const seen: CapturedFrame[] = [];
@@ -83,6 +84,7 @@ function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.reso
   const capture = new Capture({
     channel: tab,
     clock,
+    isBlank,
     isWatched: () => look.isWatched,
     onFrame,
     onVisibility: () => {},
@@ -114,6 +116,48 @@ test('retries a failed start until it succeeds or the capture is closed', async 
   closed.close();
   await later(1_000);
   assert.deepEqual(other.said, [START, STOP]);
+});
+
+const blank = (look?: Look) => {
+  const tab = new Tab();
+  return { tab, ...captured(tab, look, true) };
+};
+
+test('takes no picture of about:blank before half a second', async () => {
+  const { tab, capture, passes } = blank();
+  await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'about:blank' } });
+  await passes(499);
+  assert.deepEqual(tab.said, []);
+  await passes(1);
+  assert.deepEqual(tab.said, [START]);
+  await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
+  assert.deepEqual(tab.said, [START]);
+  capture.close();
+  const { tab: other, capture: closed, passes: later } = blank();
+  closed.close();
+  await later(1_000);
+  assert.deepEqual(other.said, []);
+});
+
+test('captures a page at about:blank at once when it navigates or is written, is watched, or a picture is wanted', async () => {
+  const look: Look = { isWatched: false, until: Promise.resolve() };
+  const causes: ReadonlyArray<(page: ReturnType<typeof blank>) => unknown> = [
+    ({ tab }) => tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } }),
+    ({ tab }) => tab.happens('Page.documentOpened', { frame: { id: 'main', url: 'about:blank' } }),
+    ({ capture }) => capture.refresh(),
+    ({ capture }) => {
+      look.isWatched = true;
+      capture.viewersChanged();
+    },
+  ];
+  for (const cause of causes) {
+    const page = blank(look);
+    await cause(page);
+    assert.deepEqual(page.tab.said, [START]);
+    await page.passes(WHILE_MS);
+    assert.deepEqual(page.tab.said, [START]);
+    page.capture.close();
+  }
 });
 
 test('restarts for a loaded page that sent no frame, not for one that did', async () => {

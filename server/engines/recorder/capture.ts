@@ -34,6 +34,9 @@ const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
 /** Time in which an acknowledgement surely arrives. */
 const ARRIVES_MS = 20;
+/** A page at about:blank is captured from here on at the latest. Shorter than what counts as a gap of its recording. */
+const BLANK_MS = 500;
+const BLANK = 'about:blank';
 /** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
 const STREAK_MIN = 4;
 const STREAK_MAX = 256;
@@ -57,6 +60,8 @@ export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
+  /** The page was at about:blank when it was met. Its first picture waits for content, because most pages are opened empty. */
+  readonly isBlank?: boolean;
   readonly isWatched: () => boolean;
   /** The frame is acknowledged, so that others follow, when this resolves. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
@@ -103,16 +108,18 @@ export class Capture implements Closeable {
       if (method === 'Page.screencastFrame') void this.#frame(params, picture);
       else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
       else if (method === 'Page.frameNavigated') this.#navigated(params);
+      else if (method === 'Page.documentOpened') this.#begin();
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
-    this.#start();
+    if (options.isBlank) void this.#beginLater();
+    else this.#begin();
   }
 
   close(): void {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('the capture is closed'));
     void this.#listening.close();
-    if (!this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
+    if (this.#hasBegun && !this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
   }
 
   /** Call when the first viewer came or the last one left. */
@@ -126,6 +133,7 @@ export class Capture implements Closeable {
   refresh(): void {
     if (this.#closing.signal.aborted) return;
     this.#last = undefined;
+    if (!this.#hasBegun) return this.#start();
     if (!this.#running) return; // Between two pulses: the next one shows a frame.
     this.#stop();
     this.#start();
@@ -134,6 +142,21 @@ export class Capture implements Closeable {
   /** Resolves when the frames that have come so far are handled. */
   async handled(): Promise<void> {
     await this.#taking;
+  }
+
+  get #hasBegun(): boolean {
+    return this.#starts > 0;
+  }
+
+  /** The first start. */
+  #begin(): void {
+    if (!this.#hasBegun) this.#start();
+  }
+
+  /** What a script writes into about:blank without opening the document is not told. */
+  async #beginLater(): Promise<void> {
+    await this.#sleep(BLANK_MS);
+    if (!this.#closing.signal.aborted && !this.#options.channel.isGone) this.#begin();
   }
 
   #start(): void {
@@ -157,7 +180,9 @@ export class Capture implements Closeable {
   }
 
   #navigated({ frame }: JsonObject): void {
-    if (isObject(frame) && frame.parentId === undefined) this.#framesBefore = this.#frames;
+    if (!isObject(frame) || frame.parentId !== undefined) return;
+    this.#framesBefore = this.#frames;
+    if (frame.url !== BLANK) this.#begin();
   }
 
   /** Captures a loaded page that has sent no frame since its navigation. The event comes only if masks or logs enabled it. */

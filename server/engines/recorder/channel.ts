@@ -5,6 +5,8 @@ import type { Closeable } from '../../kit/scope.ts';
 export interface TargetChannel {
   readonly id: string;
   readonly kind: string;
+  /** When we were attached. */
+  readonly url: string;
   readonly parent: TargetChannel | undefined;
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
