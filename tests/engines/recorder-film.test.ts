@@ -436,6 +436,8 @@ class FakeTab implements TargetChannel {
   isGone = false;
   isShown = false;
   #picture: Buffer;
+  /** Frames of an earlier run are ignored. */
+  #run = 0;
   readonly #clock: TestClock;
   readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
   readonly #gone: Array<() => void> = [];
@@ -447,7 +449,10 @@ class FakeTab implements TargetChannel {
   }
 
   async send(method: string): Promise<JsonObject> {
-    if (method === 'Page.startScreencast') this.#show();
+    if (method === 'Page.startScreencast') {
+      this.#run++;
+      this.#show();
+    }
     return {};
   }
 
@@ -462,7 +467,7 @@ class FakeTab implements TargetChannel {
     this.isShown = true;
     const nowMs = this.#clock.now().getTime();
     const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };
-    const params = { data: this.#picture.toString('base64'), sessionId: 1, metadata };
+    const params = { data: this.#picture.toString('base64'), sessionId: this.#run, metadata };
     setImmediate(() => {
       for (const listener of this.#listeners) listener('Page.screencastFrame', params);
     });
