@@ -69,7 +69,8 @@ async function main(): Promise<void> {
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
   const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
   const stop = (): void => void end(remove).then(() => process.exit());
-  process.once('SIGINT', stop).once('SIGTERM', stop);
+  // Not once: npm passes on the signal that the terminal has sent already, and a second one must not end this half-way.
+  process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');
     const parts = { programs, folder, env: shared };

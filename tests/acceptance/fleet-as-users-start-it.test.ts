@@ -1,0 +1,225 @@
+// `npm run fleet` as a user starts it: what sessions are and can do through its address, whose connections go to the three hosts in turn, and
+// that nothing is left of it after Ctrl-C. Needs root.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import type { Context } from '../../contract/contexts.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import type { Replay } from '../../contract/recordings.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { freePort } from '../harness/free-port.ts';
+import { ask, type HttpAnswer } from '../harness/http.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const STARTED_MS = 240_000;
+const ENDED_MS = 120_000;
+const HOSTS = 3;
+/** Every host has answered one of so many requests, since connections go to them in turn. */
+const ROUND = 2 * HOSTS;
+const SESSIONS = '/v1/browsers/sessions';
+const BYTES = { accept: 'application/octet-stream' };
+const SITE = 'https://shop.example/';
+
+interface Fleet {
+  readonly program: ChildProcess;
+  readonly url: string;
+  readonly key: string;
+}
+
+let fleet: Fleet;
+
+async function startFleet(): Promise<Fleet> {
+  const env = { ...process.env, FLEET_PORT: String(await freePort()), FLEET_SLOTS: '1' };
+  const program = spawn('npm', ['run', 'fleet'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const said: string[] = [];
+  for (const stream of [program.stdout, program.stderr]) createInterface(stream).on('line', line => said.push(line));
+  const found = (pattern: RegExp): string | undefined => said.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
+  await eventually(
+    'the fleet to be up',
+    () => (program.exitCode === null ? found(/^Ctrl-C (ends) it/) : assert.fail(said.join('\n'))),
+    Boolean,
+    STARTED_MS,
+  );
+  const url = found(/^The fleet serves at (http:\S+),/) ?? assert.fail(said.join('\n'));
+  return { program, url, key: found(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n')) };
+}
+
+/** As Ctrl-C in a terminal, which signals npm and the tool. npm does not wait for the tool. */
+function interrupt({ program: { pid, exitCode, signalCode } }: Fleet): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
+}
+
+before(async () => {
+  fleet = await startFleet();
+});
+after(() => interrupt(fleet));
+
+type CreatedSession = Session & { readonly connectUrl: string };
+
+interface Options {
+  readonly body?: unknown;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+function api<Body>(method: string, path: string, { body, headers }: Options = {}): Promise<HttpAnswer<Body>> {
+  const bytes = Buffer.isBuffer(body) ? body : undefined;
+  const isJson = body !== undefined && !bytes;
+  return ask<Body>(fleet.url + path, {
+    method,
+    headers: { 'x-bb-api-key': fleet.key, ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+    body: isJson ? JSON.stringify(body) : bytes,
+  });
+}
+
+async function got<Body>(status: number, ...[method, path, options]: Parameters<typeof api>): Promise<Body> {
+  const answer = await api<Body>(method, path, options);
+  assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
+  return answer.body;
+}
+
+const create = (body: object = {}): Promise<CreatedSession> =>
+  got<CreatedSession>(201, 'POST', SESSIONS, { body: { keepAlive: true, ...body } });
+const read = (id: string): Promise<Session> => got<Session>(200, 'GET', `${SESSIONS}/${id}`);
+
+async function release(id: string): Promise<void> {
+  await got(200, 'POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+  await eventually(
+    `session ${id} to end`,
+    () => read(id),
+    ({ status }) => status === 'COMPLETED',
+  );
+}
+
+async function onPage<T>(
+  { connectUrl }: CreatedSession,
+  work: (cdp: CdpClient, page: string) => Promise<T>,
+): Promise<T> {
+  const cdp = await CdpClient.connect(connectUrl);
+  try {
+    return await work(cdp, await cdp.attachToPage());
+  } finally {
+    await cdp.close();
+  }
+}
+
+test('a session is read, connected to and released through every host', async () => {
+  const session = await create();
+  for (let turn = 0; turn < ROUND; turn += 1) {
+    assert.equal((await read(session.id)).status, 'RUNNING');
+    assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
+  }
+  await release(session.id);
+});
+
+test('a create that is repeated with its key is one session, whichever hosts are asked', async () => {
+  const headers = { 'idempotency-key': `once-${process.pid}` };
+  const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
+  const { body } = await ask();
+  for (let turn = 0; turn < ROUND; turn += 1) assert.equal((await ask()).body.id, body.id);
+  await release(body.id);
+});
+
+test('a full fleet refuses a create, and takes one when a session has ended', async () => {
+  const all = await Promise.all(Array.from({ length: HOSTS }, () => create()));
+  const refused = await api<{ code: string }>('POST', SESSIONS, { body: {} });
+  assert.deepEqual([refused.status, refused.body.code], [503, 'capacity'], refused.text);
+  const [first, ...others] = all;
+  await release(first?.id ?? assert.fail());
+  const next = await eventually(
+    'a create to be admitted',
+    () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true } }),
+    ({ status }) => status === 201,
+  );
+  for (const { id } of [...others, next.body]) await release(id);
+});
+
+test('a context that one host saved is loaded by the next', async () => {
+  const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
+  const browserSettings = { context: { id, persist: true } };
+  const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
+  const saving = await create({ browserSettings });
+  await onPage(saving, (cdp, page) => cdp.send('Network.setCookie', cookie, page));
+  await release(saving.id);
+  await eventually(
+    'the context to be saved',
+    () => got<Context>(200, 'GET', `/v1/browsers/contexts/${id}`),
+    ({ version }) => version === 1,
+  );
+  const loading = await create({ browserSettings: { context: { id } } });
+  const { cookies } = await onPage(loading, (cdp, page) => cdp.send('Network.getCookies', { urls: [SITE] }, page));
+  assert.match(JSON.stringify(cookies), /"name":"seen","value":"yes"/);
+  await release(loading.id);
+});
+
+test('a file is uploaded to a session, and what its page downloads and its pages showed are served by every host', async () => {
+  const session = await create({ browserSettings: { recordSession: true } });
+  const sent = await upload('order.txt', 'twelve');
+  for (let turn = 0; turn < HOSTS; turn += 1)
+    assert.equal((await api('POST', `${SESSIONS}/${session.id}/uploads`, sent)).status, 200);
+  const save = `document.body.innerHTML = '<h1>Saved</h1>';
+    Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['receipt'])), download: 'receipt.txt' }).click()`;
+  await onPage(session, (cdp, page) => cdp.evaluate(save, page));
+  const files = () =>
+    got<{ downloads: { id: string }[] }>(200, 'GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+  const { downloads } = await eventually('the file to be stored', files, ({ downloads }) => downloads.length > 0);
+  await release(session.id);
+  for (let turn = 0; turn < HOSTS; turn += 1)
+    assert.equal((await api('GET', `/v1/browsers/downloads/${downloads[0]?.id}`, { headers: BYTES })).text, 'receipt');
+  const replays = () => api<{ pages: Replay[] }>('GET', `${SESSIONS}/${session.id}/replays`);
+  const film = await eventually(
+    'the recording',
+    replays,
+    ({ status, body }) => status === 200 && body.pages.length > 0,
+  );
+  const page = film.body.pages[0]?.pageId ?? assert.fail();
+  for (let turn = 0; turn < HOSTS; turn += 1)
+    assert.match((await api('GET', `${SESSIONS}/${session.id}/replays/${page}`)).text, /^#EXTM3U/);
+});
+
+test('a live view shows the session through every host', async () => {
+  const session = await create();
+  const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
+  const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));
+  for (const viewer of viewers) await eventually('a picture', () => viewer.frames > 0);
+  await release(session.id);
+});
+
+/** What a fleet makes on the machine: processes with its environment, namespaces and a folder. */
+function leftOf({ url }: Fleet): string[] {
+  const mark = `BERTH_PUBLIC_URL=${url}\0`;
+  const processes = readdirSync('/proc').filter(name => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark);
+    } catch {
+      return false; // it has ended
+    }
+  });
+  return [...processes.map(pid => `process ${pid}`), ...namespacesAndFolders().filter(name => !standing.has(name))];
+}
+
+const namespacesAndFolders = (): string[] => [
+  ...readdirSync('/run/netns').filter(name => name.startsWith('fleet')),
+  ...readdirSync(tmpdir()).filter(name => name.startsWith('berth-fleet-')),
+];
+const standing = new Set(namespacesAndFolders());
+
+test('Ctrl-C ends it with a session running, and nothing is left', async () => {
+  await create();
+  assert.ok(leftOf(fleet).length > HOSTS, 'it is seen while it runs');
+  interrupt(fleet);
+  await eventually(
+    'nothing to be left',
+    () => leftOf(fleet),
+    left => left.length === 0,
+    ENDED_MS,
+  );
+});
