@@ -3,7 +3,7 @@
 // `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
 // file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. `--unit` runs the unit
 // tests alone. `--engine headless-shell` gives sessions this engine; `--slow` does so in a second round for the suites of
-// tools/both-engines.ts, and in a third one behind fronts of a fleet for those of tools/behind-fronts.ts. `-t NAME` runs the tests
+// tools/both-engines.ts, in a third one behind fronts of a fleet for those of tools/behind-fronts.ts, and in a last one the faults of a fleet with the standard lease. `-t NAME` runs the tests
 // whose name matches this regular expression, `--watch` runs a file again when it, or what it imports, has changed. Other words choose
 // files by a part of their path.
 import { globSync } from 'node:fs';
@@ -58,6 +58,8 @@ const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
 /** tests/harness/behind-fronts.ts reads it. */
 const FRONTS_VARIABLE = 'BERTH_TEST_FRONTS';
+/** tests/faults/fleet.test.ts reads it. */
+const FAULTS_VARIABLE = 'BERTH_TEST_FAULTS';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
 interface Part {
@@ -236,6 +238,7 @@ if (slow && engine === undefined) {
   };
   await again(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
   await again(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
+  await again(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
 }
 const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
 

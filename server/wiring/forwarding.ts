@@ -35,6 +35,7 @@ export function openForwarding(
     isLiving: ({ id }) => fleet.isLiving(id),
   });
   scope.own(forwarder);
+  fleet.onLook(() => forwarder.dropLost());
   return {
     get isAlone() {
       return fleet.isAlone;

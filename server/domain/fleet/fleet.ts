@@ -47,6 +47,7 @@ export class Fleet implements Closeable {
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
+  #looked: () => void = () => {};
   #fencing: Promise<void> | undefined;
   readonly #closing = new AbortController();
   #renewing: Promise<void> | undefined;
@@ -89,6 +90,11 @@ export class Fleet implements Closeable {
   begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
     this.#warm = parts.warm;
     this.#fence = parts.fence;
+  }
+
+  /** Called each time that it was read which hosts live. */
+  onLook(looked: () => void): void {
+    this.#looked = looked;
   }
 
   /** From the join on, because the start of the other parts may take longer than a lease. */
@@ -206,6 +212,7 @@ export class Fleet implements Closeable {
     const counted = new Map(this.#placed);
     this.#living = await this.#parts.rows.living();
     for (const [host, count] of counted) this.#placed.set(host, Math.max(0, (this.#placed.get(host) ?? 0) - count));
+    this.#looked();
   }
 
   /** Sessions first; then this host joins again as if it had none. */

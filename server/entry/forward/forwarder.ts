@@ -27,6 +27,8 @@ const CONNECT_MS = 3_000;
 /** A host that restarts refuses connections for this long at most. Nothing was sent then, so the request can wait. */
 const RESTART_MS = 20_000;
 const RETRY_MS = 250;
+/** How long a host that has left may take to answer what it had begun. */
+const GONE_MS = 3_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const IDLE_MAX = 64;
@@ -43,14 +45,16 @@ export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
   /** PEM. Undefined: those that Node trusts. */
   readonly authorities: () => string | undefined;
   /** Whether the host still lives, so that it is worth trying again. */
-  readonly isLiving: (host: Peer) => boolean;
+  readonly isLiving: (host: Pick<Peer, 'id'>) => boolean;
 }
 
 export class Forwarder implements Closeable {
   readonly #parts: ForwarderParts;
   readonly #http = new HttpAgent(agentOptions);
   readonly #https = new HttpsAgent(agentOptions);
-  readonly #upgraded = new Set<Duplex>();
+  /** What waits for an answer or is joined with a caller, by the host that it leads to. */
+  readonly #underWay = new Map<ClientRequest | Duplex, Peer>();
+  readonly #goneSince = new Map<Peer['id'], number>();
 
   constructor(parts: ForwarderParts) {
     this.#parts = parts;
@@ -72,6 +76,7 @@ export class Forwarder implements Closeable {
     const answered = answerOf(asked);
     const gone = (): void => void asked.destroy();
     request.socket.once('close', gone);
+    this.#underWay.set(asked, to);
     try {
       if (body === undefined) request.pipe(asked);
       else asked.end(body);
@@ -90,6 +95,7 @@ export class Forwarder implements Closeable {
       return 'answered';
     } finally {
       request.socket.off('close', gone);
+      this.#underWay.delete(asked);
     }
   }
 
@@ -99,6 +105,7 @@ export class Forwarder implements Closeable {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const gone = (): void => void asked.destroy();
     connection.once('close', gone);
+    this.#underWay.set(asked, to);
     asked.once('error', error => reject(unreachable(to, error)));
     const failed = (error: unknown): void => {
       asked.destroy();
@@ -115,27 +122,43 @@ export class Forwarder implements Closeable {
       'upgrade',
       guarded(failed, (answer: IncomingMessage, socket: Duplex, first: Buffer) => {
         connection.off('close', gone);
-        this.#join(answer, socket, first, connection, head);
+        this.#join(to, answer, socket, first, connection, head);
         resolve();
       }),
     );
     asked.end();
-    await promise;
+    await promise.finally(() => this.#underWay.delete(asked));
+  }
+
+  /**
+   * Ends what leads to hosts that have not lived for some seconds: a host that is paused or cut off closes no connection itself, and one that
+   * has left still answers what it had begun. Called each time that it is known which hosts live.
+   */
+  dropLost(): void {
+    const { clock, isLiving } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    for (const id of this.#goneSince.keys()) if (isLiving({ id })) this.#goneSince.delete(id);
+    for (const [connection, { id }] of this.#underWay) {
+      if (isLiving({ id })) continue;
+      const sinceMs = this.#goneSince.get(id) ?? nowMs;
+      this.#goneSince.set(id, sinceMs);
+      if (nowMs - sinceMs >= GONE_MS) connection.destroy(new Error('the host is lost'));
+    }
   }
 
   async close(): Promise<void> {
-    for (const socket of this.#upgraded) socket.destroy();
+    for (const connection of this.#underWay.keys()) connection.destroy();
     this.#http.destroy();
     this.#https.destroy();
   }
 
-  #join(answer: IncomingMessage, socket: Duplex, first: Buffer, connection: Duplex, head: Buffer): void {
+  #join(to: Peer, answer: IncomingMessage, socket: Duplex, first: Buffer, connection: Duplex, head: Buffer): void {
     const end = (): void => {
-      this.#upgraded.delete(socket);
+      this.#underWay.delete(socket);
       socket.destroy();
       connection.destroy();
     };
-    this.#upgraded.add(socket);
+    this.#underWay.set(socket, to);
     for (const one of [socket, connection]) {
       if ('setNoDelay' in one) (one as Socket).setNoDelay(true);
       one.once('close', end);
