@@ -117,6 +117,8 @@ export class Fleet implements Closeable {
       const renewed = await within(this.#answerMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
+      // A host that leaves meanwhile has said so itself, and its sessions are left to its next process.
+      if (this.#isClosed) return;
       if (!renewed) await this.#lost('another host took it as lost');
       else lease.untilMs = askedMs + this.leaseMs;
       await within(this.#answerMs, 'the hosts', () => this.#look());
@@ -124,7 +126,8 @@ export class Fleet implements Closeable {
       log.warn('fleet.not_renewed', { reason: reason(error) });
       const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_BEFORE;
       // Alone, nobody takes the host as lost, so its sessions can wait for the database.
-      if (isOver && others > 0 && this.#lease === lease) await this.#lost('it could not be renewed in time');
+      if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
+        await this.#lost('it could not be renewed in time');
     }
   }
 
