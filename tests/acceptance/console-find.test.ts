@@ -7,6 +7,7 @@ import { chromium, type Page } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, signedIn, type Watched } from '../harness/console.ts';
 import { openPages } from '../harness/pages.ts';
+import { playlistWhen } from '../harness/recordings.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -179,6 +180,8 @@ test('one timeline leads through the replays of all pages, and a copied link ope
     const session = await server.createSession({ keepAlive: true });
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
+    // While the rest is still being encoded, the timeline grows.
+    for (const pageId of ['0', '1']) await playlistWhen(server, session.id, pageId, text => text.includes('ENDLIST'));
     await at(watched, session.id, 'tab=replay');
     const slider = page.getByRole('slider', { name: 'Time' });
     await slider.waitFor();
