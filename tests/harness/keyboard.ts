@@ -31,22 +31,23 @@ export async function walkByKeyboard(page: Page): Promise<KeyboardFindings> {
 
 /**
  * Looks at the focused element when Tab is released, and when the window loses the focus to a frame, in which the keys then
- * arrive. The end is the first element again, or the body twice, as the first Tab
- * need not be at the top of the page. A frame or a video is a stop for each element in it.
+ * arrive. The end is the first element again: the first Tab need not be at the top of the page. Behind its last element a page
+ * may have no focus for several presses, until the browser gives it back; the walk also ends if that lasts. A frame or a video is
+ * a stop for each element in it.
  */
 const BEGIN = `(() => {
   document.activeElement?.blur?.();
   getSelection()?.removeAllRanges();
   const stops = new Set();
   const unmarked = new Set();
-  let rounds = 0;
+  let bodies = 0;
   const look = () => {
     const element = document.activeElement;
     const isFrame = element instanceof HTMLIFrameElement || element instanceof HTMLVideoElement;
     if (walk.isEnd) return;
     if (!element || element === document.body) {
-      rounds += 1;
-      walk.isEnd = rounds > 2;
+      bodies += 1;
+      walk.isEnd = bodies > ${PRESSES_AT_ONCE};
       return;
     }
     if (stops.has(element) && !isFrame) {
