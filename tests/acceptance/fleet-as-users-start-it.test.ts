@@ -2,7 +2,7 @@
 // that nothing is left of it after Ctrl-C. Needs root.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -217,7 +217,8 @@ function leftOf({ url }: Fleet): string[] {
 }
 
 const namespacesAndFolders = (): string[] => [
-  ...readdirSync('/run/netns').filter(name => name.startsWith('fleet')),
+  // Its folder is made with the first namespace.
+  ...(existsSync('/run/netns') ? readdirSync('/run/netns') : []).filter(name => name.startsWith('fleet')),
   ...readdirSync(tmpdir()).filter(name => name.startsWith('berth-fleet-')),
 ];
 const standing = new Set(namespacesAndFolders());

@@ -39,7 +39,7 @@ export interface SeparateFleetOptions {
 }
 
 export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFleetOptions): Promise<SeparateFleet> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-fleet-'));
+  const folder = mkdtempSync(join(tmpdir(), 'berth-apart-'));
   const said: string[] = [];
   const programs = new Programs({
     onLine: (name, line) => void said.push(`${name}  ${line}`),
