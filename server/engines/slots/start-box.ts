@@ -74,7 +74,9 @@ async function start(
   const fill = request.fill;
   // The folder is filled while the chain starts; only the program itself waits for it.
   const filling = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
-  undo.defer(() => filling.catch(() => {}));
+  // Observed at once: it may fail before anything waits for it.
+  const filled = filling.catch(() => {});
+  undo.defer(() => filled);
   const mark = host.markOf(request.session);
   const command = chain(await chainOptions(host, request, layout, folder, cgroup.joinFiles, uid));
   signal.throwIfAborted();
