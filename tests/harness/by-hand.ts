@@ -16,6 +16,8 @@ const READY_MS = 60_000;
 const EXIT_MS = 60_000;
 /** Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
+/** Pages of the size that pages of a session have by default. The window has bars of 87 pixels above the first page. */
+const SIZE = ['--screen-info={1280x720}', '--window-size=1280,807'];
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
 
 export interface ByHandOptions {
@@ -41,7 +43,7 @@ export class ByHand {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const own = switches({ folder, egressPort: 0, sandbox: true }).filter(each => !NOT_BY_HAND.test(each));
-    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
+    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...SIZE, ...own], {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
       env: { PATH: '/usr/bin:/bin', HOME: folder },

@@ -13,6 +13,7 @@ import { type ProbeResult, probe } from './probe.ts';
 import { ProbeCache } from './probe-cache.ts';
 import { RunningSlots } from './running-slots.ts';
 import type { Engine, Form, Slots } from './slots.ts';
+import { spreadFolders } from './spread-folders.ts';
 import { makeStage } from './stage.ts';
 import { absentTools, JAIL_TOOLS, PROCESS_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesWork } from './user-namespaces.ts';
@@ -33,7 +34,10 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {
   const browsers = findBrowsers(options);
-  mkdirSync(join(options.dataDir, 'sessions'), { recursive: true, mode: 0o711 });
+  const sessions = join(options.dataDir, 'sessions');
+  mkdirSync(sessions, { recursive: true, mode: 0o711 });
+  // Starts take longer without it, and that is all.
+  await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();
   const jailed = await tryForm(options, form, browsers, signal);

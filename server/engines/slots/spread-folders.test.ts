@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { spreadFolders } from './spread-folders.ts';
+
+/** Not the folder for temporary files, which is in memory. */
+const BESIDE = join(import.meta.dirname, '../../../.berth');
+const EXT4 = 0xef53;
+mkdirSync(BESIDE, { recursive: true });
+const folder = mkdtempSync(join(BESIDE, 'spread-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('marks a folder on ext4 as the top of a hierarchy, and no other folder', async () => {
+  await spreadFolders(folder);
+  const isExt4 = statfsSync(folder).type === EXT4;
+  const flags = isExt4 ? execFileSync('lsattr', ['-d', folder], { encoding: 'utf8' }).split(' ')[0] : '';
+  assert.equal(flags?.includes('T'), isExt4);
+});
+
+test('leaves a folder on another filesystem as it is', async () => {
+  assert.notEqual(statfsSync('/proc').type, EXT4);
+  await spreadFolders('/proc');
+});
