@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
+import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Replay } from '../../contract/recordings.ts';
 import type { Session } from '../../contract/sessions.ts';
@@ -35,6 +37,8 @@ interface Fleet {
   readonly program: ChildProcess;
   readonly url: string;
   readonly key: string;
+  /** Of the link to the console, whose pages send it. */
+  readonly token: string;
 }
 
 let fleet: Fleet;
@@ -52,7 +56,10 @@ async function startFleet(): Promise<Fleet> {
     STARTED_MS,
   );
   const url = found(/^The fleet serves at (http:\S+),/) ?? assert.fail(said.join('\n'));
-  return { program, url, key: found(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n')) };
+  const key = found(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n'));
+  const link = new URL(found(/^ {2}console +(\S+)/) ?? assert.fail(said.join('\n')));
+  assert.equal(link.origin, url);
+  return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
 
 /** As Ctrl-C in a terminal, which signals npm and the tool. npm does not wait for the tool. */
@@ -77,7 +84,11 @@ function api<Body>(method: string, path: string, { body, headers }: Options = {}
   const isJson = body !== undefined && !bytes;
   return ask<Body>(fleet.url + path, {
     method,
-    headers: { 'x-bb-api-key': fleet.key, ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+    headers: {
+      ...(headers?.authorization ? {} : { 'x-bb-api-key': fleet.key }),
+      ...(isJson ? { 'content-type': 'application/json' } : {}),
+      ...headers,
+    },
     body: isJson ? JSON.stringify(body) : bytes,
   });
 }
@@ -142,6 +153,53 @@ test('a full fleet refuses a create, and takes one when a session has ended', as
     ({ status }) => status === 201,
   );
   for (const { id } of [...others, next.body]) await release(id);
+});
+
+async function limitsOfApplication(): Promise<{
+  read(): Promise<Limits>;
+  replace(browsers: NonNullable<ReplaceLimits['browsers']>): Promise<void>;
+}> {
+  const authorization = `Bearer ${fleet.token}`;
+  const { data } = await got<{ data: { id: string }[] }>(200, 'GET', '/v1/applications', {
+    headers: { authorization },
+  });
+  const path = `/v1/applications/${data[0]?.id}/limits`;
+  const read = () => got<Limits>(200, 'GET', path, { headers: { authorization } });
+  return {
+    read,
+    replace: async browsers => {
+      const headers = { authorization, 'if-match': `"${(await read()).revision}"` };
+      await got(200, 'PUT', path, { body: { browsers }, headers });
+    },
+  };
+}
+
+test('a limit of the application that its owner sets with the printed link holds over all hosts', async () => {
+  const limits = await limitsOfApplication();
+  await limits.replace({ maxConcurrent: 2 });
+  const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
+  const refused = async (): Promise<void> => {
+    const { status, body, headers, text } = await api<ErrorBody>('POST', SESSIONS, { body: {} });
+    assert.deepEqual([status, body.code, body.details], [429, 'concurrency_limit', figures], text);
+    assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['2', '0']);
+  };
+  const [first, second] = [await create(), await create()]; // on two hosts, which have a slot each; the third has one left
+  // One kind of request after the other: every host is asked each of them.
+  for (let turn = 0; turn < ROUND; turn += 1) await refused();
+  for (let turn = 0; turn < ROUND; turn += 1) {
+    const { configured, effective, usage, ceiling } = await limits.read();
+    const all = [configured, effective, usage, ceiling].map(({ browsers }) => browsers.maxConcurrent);
+    assert.deepEqual(all, [2, 2, 2, HOSTS]);
+  }
+  for (let turn = 0; turn < ROUND; turn += 1) {
+    const [project] = await got<{ concurrency: number }[]>(200, 'GET', '/v1/projects');
+    assert.equal(project?.concurrency, 2);
+  }
+  await release(first.id);
+  const next = await create();
+  await refused();
+  await limits.replace({});
+  for (const { id } of [second, next]) await release(id);
 });
 
 test('a context that one host saved is loaded by the next', async () => {

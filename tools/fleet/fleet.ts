@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CONSOLE_LINK_HOURS } from '../../contract/tokens.ts';
 import { inside, type Member, makeNetwork } from './network.ts';
 import { Programs, type Variables } from './programs.ts';
 import { relay } from './relay.ts';
@@ -13,6 +14,11 @@ const HOSTS = Number(process.env.FLEET_HOSTS ?? 3);
 const SLOTS = process.env.FLEET_SLOTS ?? '3';
 const PORT = Number(process.env.FLEET_PORT ?? 8080);
 const RELAY = join(import.meta.dirname, 'relay-program.ts');
+
+/** Lines of the first host's greeting. The hints below them name commands, which reach no host from outside of its namespace. */
+const CONSOLE_LINK = /^ {2}console +\S+#token=/;
+const KEY = /^ {2}key /;
+const CONSOLE_HINT = `            signs you in for ${CONSOLE_LINK_HOURS} hours as the owner, who sets limits and makes keys`;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-fleet-'));
 const shared = {
@@ -25,7 +31,8 @@ const shared = {
 };
 const programs = new Programs({
   onLine: (name, line) => {
-    if (/^ {2}key /.test(line)) console.log(line);
+    if (CONSOLE_LINK.test(line)) console.log(`${line}\n${CONSOLE_HINT}`);
+    if (KEY.test(line)) console.log(line);
     if (process.env.FLEET_VERBOSE) console.log(`${name}  ${line}`);
   },
   onLost: (name, code) => console.error(`${name} ended with ${code}`),
