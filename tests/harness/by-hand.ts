@@ -18,7 +18,8 @@ const EXIT_MS = 60_000;
 const NOBODY = 65_534;
 /** Pages of the size that pages of a session have by default. The window has bars of 87 pixels above the first page. */
 const SIZE = ['--screen-info={1280x720}', '--window-size=1280,807'];
-const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
+/** The last one only saves processor time, which nobody who starts Chromium by hand does. */
+const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
 export interface ByHandOptions {
   /** A profile that is copied before the start. */

@@ -61,6 +61,13 @@ const LOOKS = {
     const gl = document.createElement('canvas').getContext('webgl');
     const info = gl?.getExtension('WEBGL_debug_renderer_info');
     return [gl ? gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER) : 'none', typeof navigator.gpu];`,
+  animations: `
+    const tookLong = async (work, ms) => { const begun = performance.now(); await work(); return performance.now() - begun >= ms; };
+    document.body.append(Object.assign(document.createElement('div'), { style: 'height: 9000px' }));
+    const scrolled = new Promise(done => addEventListener('scrollend', done, { once: true }));
+    const scroll = () => { scrollTo({ top: 5000, behavior: 'smooth' }); return scrolled; };
+    return [await tookLong(() => document.body.animate([{ opacity: 0.9 }, { opacity: 1 }], 300).finished, 290),
+      await tookLong(scroll, 300), scrollY, matchMedia('(prefers-reduced-motion: reduce)').matches];`,
 } as const;
 
 export type Seen = Readonly<Record<string, unknown>>;
