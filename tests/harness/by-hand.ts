@@ -6,7 +6,7 @@ import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { switches } from '../../server/engines/browser/switches.ts';
+import { SPARE_RENDERER, switches } from '../../server/engines/browser/switches.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { within } from '../../server/kit/wait.ts';
 import { CdpClient } from './cdp.ts';
@@ -18,7 +18,7 @@ const EXIT_MS = 60_000;
 const NOBODY = 65_534;
 /** Pages of the size that pages of a session have by default. The window has bars of 87 pixels above the first page. */
 const SIZE = ['--screen-info={1280x720}', '--window-size=1280,807'];
-/** The last one only saves processor time, which nobody who starts Chromium by hand does. */
+/** The last one only saves processor time, and who starts Chromium by hand does not know it. The same is true of SPARE_RENDERER. */
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
 export interface ByHandOptions {
@@ -43,7 +43,9 @@ export class ByHand {
   static async start({ profile, spawned }: ByHandOptions = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
-    const own = switches({ folder, egressPort: 0, sandbox: true }).filter(each => !NOT_BY_HAND.test(each));
+    const own = switches({ folder, egressPort: 0, sandbox: true })
+      .filter(each => !NOT_BY_HAND.test(each))
+      .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
     const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...SIZE, ...own], {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
