@@ -16,8 +16,6 @@ const READY_MS = 60_000;
 const EXIT_MS = 60_000;
 /** Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
-/** Pages of the size that pages of a session have by default. The window has bars of 87 pixels above the first page. */
-const SIZE = ['--screen-info={1280x720}', '--window-size=1280,807'];
 /** The last one only saves processor time, and who starts Chromium by hand does not know it. The same is true of SPARE_RENDERER. */
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
@@ -46,7 +44,7 @@ export class ByHand {
     const own = switches({ folder, egressPort: 0, sandbox: true })
       .filter(each => !NOT_BY_HAND.test(each))
       .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
-    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...SIZE, ...own], {
+    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
       env: { PATH: '/usr/bin:/bin', HOME: folder },
