@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import {
   consoleIsBuilt,
@@ -120,8 +121,17 @@ for (const [name, windows] of DEVICES)
       }
     }));
 
+/** What appears during a walk by keyboard would change its order. */
+async function settled(page: Page): Promise<void> {
+  const loading = (): Promise<number> => page.getByText('Loading').count();
+  await eventually('the page to be loaded', loading, count => count === 0);
+  // The navigation shows it once it knows that this is the operator.
+  await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
+}
+
 test('the walk by keyboard finds what cannot be reached, and what shows no focus', () =>
   signedIn(server, link, DESK, async ({ page }) => {
+    await settled(page);
     await page.evaluate(`(() => {
       const add = (name, style) => document.body.append(Object.assign(document.createElement(name), { textContent: 'x', style }));
       add('div', 'cursor: pointer');
@@ -137,10 +147,7 @@ test('everything that can be used by mouse is reached by Tab, and shows its focu
     for (const [address, title] of [...MAIN, ...OTHERS]) {
       await page.goto(`${server.url}${address}`);
       await page.getByRole('heading', { name: title, exact: true }).waitFor();
-      const loading = (): Promise<number> => page.getByText('Loading').count();
-      await eventually('the page to be loaded', loading, count => count === 0);
-      // The navigation shows it once it knows that this is the operator, which would change the order during the walk.
-      await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
+      await settled(page);
       assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] }, address);
     }
   }));
