@@ -16,8 +16,8 @@ class Tab implements TargetChannel {
   /** `maxFramesInFlight` of each start. */
   readonly inFlight: unknown[] = [];
   refusals: number;
-  /** The browser's clock, in milliseconds. */
-  nowMs = 1_000;
+  /** The calendar of both. */
+  nowMs = 0;
   #report: Parameters<TargetChannel['on']>[0] = () => {};
 
   constructor(refusals = 0) {
@@ -47,8 +47,10 @@ class Tab implements TargetChannel {
     await setImmediate();
   }
 
-  async shows(picture: string, run = 1): Promise<void> {
-    const metadata = { timestamp: 1, monotonicTimestamp: this.nowMs / 1_000 };
+  /** `lateMs`: since it was painted. */
+  async shows(picture: string, run = 1, lateMs = 0): Promise<void> {
+    const paintedMs = this.nowMs - lateMs;
+    const metadata = { timestamp: paintedMs / 1_000, monotonicTimestamp: (BROWSER_CLOCK_MS + paintedMs) / 1_000 };
     await this.happens('Page.screencastFrame', { data: '', sessionId: run, metadata }, picture);
   }
 
@@ -62,6 +64,8 @@ const STOP = 'Page.stopScreencast';
 const ALLOW = 'Page.screencastFrameAck';
 /** Longer than any frame period. */
 const WHILE_MS = 1_000;
+/** The monotonic clock of the browser when that of the server is zero. */
+const BROWSER_CLOCK_MS = 5_000;
 /** Between two painted changes. */
 const PAINT_MS = 17;
 
@@ -205,6 +209,38 @@ test('restarts for a change while three frames were in flight, and ignores frame
   await tab.shows('late');
   await tab.shows('four', 2);
   assert.deepEqual(seen().slice(3), ['four 1']);
+  capture.close();
+});
+
+test('does not show a frame that arrives after a newer one, and acknowledges it', async () => {
+  for (const isWatched of [true, false]) {
+    const tab = new Tab();
+    const { capture, passes, seen } = captured(tab, { isWatched, until: Promise.resolve() });
+    await passes(WHILE_MS);
+    await tab.shows('newer', 1, 10);
+    await tab.shows('older', 1, 30);
+    await passes(WHILE_MS);
+    assert.deepEqual([seen(), tab.saidOf(ALLOW)], [['newer 1'], 2]);
+    await tab.shows('newest', 1 + tab.saidOf(STOP));
+    assert.equal(seen().length, 2);
+    capture.close();
+  }
+});
+
+test('restarts for a change before a late acknowledgement, also when every frame so far came late', async () => {
+  const tab = new Tab();
+  const free = Promise.withResolvers<void>();
+  const { capture, passes } = captured(tab, { isWatched: false, until: free.promise });
+  await passes(WHILE_MS);
+  await tab.shows('one', 1, 300);
+  await passes(PAINT_MS);
+  free.resolve();
+  await passes(1); // The acknowledgement of the first, 200 ms after the second was painted.
+  await passes(100);
+  await tab.shows('two', 1, 300);
+  await passes(WHILE_MS);
+  await passes(WHILE_MS);
+  assert.deepEqual([tab.saidOf(ALLOW), tab.saidOf(START), tab.saidOf(STOP)], [2, 2, 1]);
   capture.close();
 });
 

@@ -98,9 +98,9 @@ export class Capture implements Closeable {
   #starts = 0;
   #restartMs = RESTART_MIN_MS;
   #frameMs = Number.NEGATIVE_INFINITY;
+  /** Paint time of the newest frame, by the browser's clock. */
+  #newestMs = Number.NEGATIVE_INFINITY;
   #acknowledgedMs = Number.NEGATIVE_INFINITY;
-  /** The smallest delay between paint and arrival so far. Comparable only with itself, because two clocks are involved. */
-  #leastDelayMs = Number.POSITIVE_INFINITY;
 
   constructor(options: CaptureOptions) {
     this.#options = options;
@@ -198,14 +198,14 @@ export class Capture implements Closeable {
     if (!frame || this.#closing.signal.aborted) return;
     this.#runSeen = run;
     this.#isUnseen = false;
-    const isNew = !this.#last?.equals(frame.jpeg);
+    // Chromium encodes several frames at a time, so an older one may arrive last (measured). It is acknowledged and not shown.
+    const isOutdated = frame.browserMs < this.#newestMs;
+    const isNew = !isOutdated && !this.#last?.equals(frame.jpeg);
     const start = this.#starts;
     this.#frames++;
     this.#restartMs = RESTART_MIN_MS;
     const paintedMs = this.#recordArrival(frame);
-    this.#updatePace(isNew);
-    if (this.#isPulsing && this.#running) this.#stop();
-    this.#last = frame.jpeg;
+    if (!isOutdated) this.#advance(frame, isNew);
     const dueMs = this.#dueMs;
     const result = isNew ? await this.#handleFrame(frame) : 'kept';
     if (result === 'rejected') this.#discard();
@@ -216,6 +216,14 @@ export class Capture implements Closeable {
     const gapMs = this.#acknowledge(run) - paintedMs;
     if (result === 'overmasked' || gapMs > -ARRIVES_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
+  }
+
+  /** To the newest frame so far. */
+  #advance({ browserMs, jpeg }: CapturedFrame, isNew: boolean): void {
+    this.#newestMs = browserMs;
+    this.#updatePace(isNew);
+    if (this.#isPulsing && this.#running) this.#stop();
+    this.#last = jpeg;
   }
 
   async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
@@ -239,15 +247,8 @@ export class Capture implements Closeable {
     this.#frameMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
     this.#dueMs = Math.max(this.#frameMs, this.#dueMs + this.#periodMs);
-    return this.#frameMs - this.#lateMs(frame);
-  }
-
-  /** How much longer than the smallest delay the frame took. Unknown for the first frame, which may be late. */
-  #lateMs({ browserMs }: CapturedFrame): number {
-    const delayMs = this.#frameMs - browserMs;
-    const isFirst = this.#leastDelayMs === Number.POSITIVE_INFINITY;
-    this.#leastDelayMs = Math.min(this.#leastDelayMs, delayMs);
-    return isFirst ? SETTLE_MS : delayMs - this.#leastDelayMs;
+    // Browser and server share the calendar clock. It is rarely set between the two times.
+    return this.#frameMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
   /** Chromium reports a change before the acknowledgement only with the next change. A restart shows it now. */
