@@ -16,7 +16,8 @@ const READY_MS = 60_000;
 const EXIT_MS = 60_000;
 /** Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
-const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
+/** The last one only saves processor time, and who starts Chromium by hand does not know it. The same is true of SPARE_RENDERER. */
+const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
 export interface ByHandOptions {
   /** A profile that is copied before the start. */
@@ -42,7 +43,6 @@ export class ByHand {
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const own = switches({ folder, egressPort: 0, sandbox: true })
       .filter(each => !NOT_BY_HAND.test(each))
-      // That it is off only saves processor time, and who starts Chromium by hand does not know of it.
       .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
     const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
       stdio: ['ignore', 'ignore', 'pipe'],
