@@ -131,16 +131,16 @@ test('takes no picture of about:blank before half a second', async () => {
   const { tab, capture, passes } = blank();
   await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'about:blank' } });
   await passes(499);
-  assert.deepEqual(tab.said, []);
+  assert.deepEqual(tab.said, ['Page.enable']);
   await passes(1);
-  assert.deepEqual(tab.said, [START]);
+  assert.deepEqual(tab.said, ['Page.enable', START]);
   await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
-  assert.deepEqual(tab.said, [START]);
+  assert.deepEqual(tab.said, ['Page.enable', START]);
   capture.close();
   const { tab: other, capture: closed, passes: later } = blank();
   closed.close();
   await later(1_000);
-  assert.deepEqual(other.said, []);
+  assert.deepEqual(other.said, ['Page.enable']);
 });
 
 test('captures a page at about:blank at once when it navigates or is written, is watched, or a picture is wanted', async () => {
@@ -157,9 +157,9 @@ test('captures a page at about:blank at once when it navigates or is written, is
   for (const cause of causes) {
     const page = blank(look);
     await cause(page);
-    assert.deepEqual(page.tab.said, [START]);
+    assert.deepEqual(page.tab.said, ['Page.enable', START]);
     await page.passes(WHILE_MS);
-    assert.deepEqual(page.tab.said, [START]);
+    assert.deepEqual(page.tab.said, ['Page.enable', START]);
     page.capture.close();
   }
 });

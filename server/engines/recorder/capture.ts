@@ -111,8 +111,10 @@ export class Capture implements Closeable {
       else if (method === 'Page.documentOpened') this.#begin();
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
-    if (options.isBlank) void this.#beginLater();
-    else this.#begin();
+    if (options.isBlank) {
+      options.channel.post('Page.enable'); // For its navigations. Masks and logs may be off.
+      void this.#beginLater();
+    } else this.#begin();
   }
 
   close(): void {
