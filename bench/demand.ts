@@ -14,7 +14,7 @@ export interface Demand {
   readonly lanes: number;
   readonly cycles: number;
   readonly rounds: number;
-  /** The pause before each block. */
+  /** The pause before each block of ours, in which a pool fills up and forgets the demand. */
   readonly restMs: number;
 }
 
@@ -48,7 +48,6 @@ export async function measureDemand(
   await byHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
     await settle();
-    await systemClock.sleep(demand.restMs);
     await secondsOfChildren('by-hand', async seconds => {
       byHand.push(await block(demand, byHandCycle, async () => seconds()));
     });

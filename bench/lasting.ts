@@ -24,8 +24,9 @@ const BURST_WARM = 4;
 const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] as const;
 type Part = (typeof PARTS)[number];
 
-const FULL = { cycles: 60, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
-const QUICK = { cycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
+/** Starts without a pool are alike, so that a block of `coldCycles` suffices. */
+const FULL = { cycles: 60, coldCycles: 10, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
+const QUICK = { cycles: 6, coldCycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
 
 const { values } = parseArgs({
   options: {
@@ -42,15 +43,13 @@ const rounds = Number(values.rounds ?? (values.quick ? 1 : 11));
 const wanted = (part: Part): boolean => values.part.includes(part);
 
 async function measureEngine(engine: string): Promise<EngineFigures> {
-  const { cycles, restMs } = extent;
+  const { cycles, coldCycles, restMs } = extent;
+  const blocks = { burst: { cycles: BURST, restMs }, cold: { cycles: coldCycles, restMs: 0 } };
   const demands: DemandFigure[] = [];
-  const measure = (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) =>
-    measureDemand(
-      server,
-      accounts,
-      { what, rounds, lanes, ...(what === 'burst' ? { cycles: BURST, restMs } : { cycles, restMs: 0 }) },
-      isWarm,
-    );
+  const measure = (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) => {
+    const block = what === 'burst' || what === 'cold' ? blocks[what] : { cycles, restMs: 0 };
+    return measureDemand(server, accounts, { what, rounds, lanes, ...block }, isWarm);
+  };
   if (wanted('back to back') || wanted('four at once'))
     await withServer(engine, undefined, async (server, accounts) => {
       if (wanted('back to back')) demands.push(await measure(server, accounts, 'back to back', 1));
