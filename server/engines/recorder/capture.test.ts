@@ -76,7 +76,7 @@ interface Look {
   result?: FrameResult;
 }
 
-function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }, isBlank = false) {
+function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }, isUnpainted = false) {
   // The clock moves only when a test advances it.
   const clock = new HandClock();
   const seen: CapturedFrame[] = [];
@@ -88,7 +88,7 @@ function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.reso
   const capture = new Capture({
     channel: tab,
     clock,
-    isBlank,
+    isUnpainted,
     isWatched: () => look.isWatched,
     onFrame,
     onVisibility: () => {},
@@ -122,32 +122,34 @@ test('retries a failed start until it succeeds or the capture is closed', async 
   assert.deepEqual(other.said, [START, STOP]);
 });
 
-const blank = (look?: Look) => {
+const unpainted = (look?: Look) => {
   const tab = new Tab();
   return { tab, ...captured(tab, look, true) };
 };
 
-test('takes no picture of about:blank before half a second', async () => {
-  const { tab, capture, passes } = blank();
-  await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'about:blank' } });
-  await passes(499);
-  assert.deepEqual(tab.said, ['Page.enable']);
-  await passes(1);
-  assert.deepEqual(tab.said, ['Page.enable', START]);
+const ASKED = ['Page.enable', 'Page.setLifecycleEventsEnabled'];
+
+test('takes no picture of a page that has painted nothing before three quarters of a second', async () => {
+  const { tab, capture, passes } = unpainted();
   await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
-  assert.deepEqual(tab.said, ['Page.enable', START]);
+  await tab.happens('Page.lifecycleEvent', { name: 'load' });
+  await passes(749);
+  assert.deepEqual(tab.said, ASKED);
+  await passes(1);
+  assert.deepEqual(tab.said, [...ASKED, START]);
+  await tab.happens('Page.lifecycleEvent', { name: 'firstPaint' });
+  assert.deepEqual(tab.said, [...ASKED, START]);
   capture.close();
-  const { tab: other, capture: closed, passes: later } = blank();
+  const { tab: other, capture: closed, passes: later } = unpainted();
   closed.close();
   await later(1_000);
-  assert.deepEqual(other.said, ['Page.enable']);
+  assert.deepEqual(other.said, ASKED);
 });
 
-test('captures a page at about:blank at once when it navigates or is written, is watched, or a picture is wanted', async () => {
+test('captures a page at once when it paints for the first time, is watched, or a picture is wanted', async () => {
   const look: Look = { isWatched: false, until: Promise.resolve() };
-  const causes: ReadonlyArray<(page: ReturnType<typeof blank>) => unknown> = [
-    ({ tab }) => tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } }),
-    ({ tab }) => tab.happens('Page.documentOpened', { frame: { id: 'main', url: 'about:blank' } }),
+  const causes: ReadonlyArray<(page: ReturnType<typeof unpainted>) => unknown> = [
+    ({ tab }) => tab.happens('Page.lifecycleEvent', { name: 'firstPaint' }),
     ({ capture }) => capture.refresh(),
     ({ capture }) => {
       look.isWatched = true;
@@ -155,11 +157,11 @@ test('captures a page at about:blank at once when it navigates or is written, is
     },
   ];
   for (const cause of causes) {
-    const page = blank(look);
+    const page = unpainted(look);
     await cause(page);
-    assert.deepEqual(page.tab.said, ['Page.enable', START]);
+    assert.deepEqual(page.tab.said, [...ASKED, START]);
     await page.passes(WHILE_MS);
-    assert.deepEqual(page.tab.said, ['Page.enable', START]);
+    assert.deepEqual(page.tab.said, [...ASKED, START]);
     page.capture.close();
   }
 });

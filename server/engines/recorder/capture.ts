@@ -34,9 +34,8 @@ const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
 /** Time in which an acknowledgement surely arrives. */
 const ARRIVES_MS = 20;
-/** A page at about:blank is captured from here on at the latest. Shorter than what counts as a gap of its recording. */
-const BLANK_MS = 500;
-const BLANK = 'about:blank';
+/** A page that has painted nothing is captured from here on at the latest. Shorter than what counts as a gap of its recording. */
+const UNPAINTED_MAX_MS = 750;
 /** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
 const STREAK_MIN = 4;
 const STREAK_MAX = 256;
@@ -60,8 +59,8 @@ export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
-  /** The page was at about:blank when it was met. Its first picture waits for content, because most pages are opened empty. */
-  readonly isBlank?: boolean;
+  /** The page had painted nothing when it was met. Its first picture waits for that, because most pages are opened empty. */
+  readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
   /** The frame is acknowledged, so that others follow, when this resolves. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
@@ -108,13 +107,11 @@ export class Capture implements Closeable {
       if (method === 'Page.screencastFrame') void this.#frame(params, picture);
       else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
       else if (method === 'Page.frameNavigated') this.#navigated(params);
-      else if (method === 'Page.documentOpened') this.#begin();
+      else if (method === 'Page.lifecycleEvent' && params.name === 'firstPaint') this.#begin();
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
-    if (options.isBlank) {
-      options.channel.post('Page.enable'); // For its navigations. Masks and logs may be off.
-      void this.#beginLater();
-    } else this.#begin();
+    if (options.isUnpainted) void this.#beginLater();
+    else this.#begin();
   }
 
   close(): void {
@@ -155,9 +152,11 @@ export class Capture implements Closeable {
     if (!this.#hasBegun) this.#start();
   }
 
-  /** What a script writes into about:blank without opening the document is not told. */
+  /** With the first paint, of which the event comes once for each document. */
   async #beginLater(): Promise<void> {
-    await this.#sleep(BLANK_MS);
+    this.#options.channel.post('Page.enable');
+    this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
+    await this.#sleep(UNPAINTED_MAX_MS);
     if (!this.#closing.signal.aborted && !this.#options.channel.isGone) this.#begin();
   }
 
@@ -184,7 +183,6 @@ export class Capture implements Closeable {
   #navigated({ frame }: JsonObject): void {
     if (!isObject(frame) || frame.parentId !== undefined) return;
     this.#framesBefore = this.#frames;
-    if (frame.url !== BLANK) this.#begin();
   }
 
   /** Captures a loaded page that has sent no frame since its navigation. The event comes only if masks or logs enabled it. */

@@ -139,7 +139,7 @@ export class PageRecording {
     this.#capture = new Capture({
       channel,
       clock,
-      isBlank: channel.url === '' || channel.url === 'about:blank',
+      isUnpainted: channel.url === '' || channel.url === 'about:blank',
       isWatched: () => this.hub.viewers > 0,
       onFrame: frame => this.#handleFrame(frame, channel, mask),
       onVisibility: isVisible => this.#visible(isVisible),
