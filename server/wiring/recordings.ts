@@ -38,10 +38,10 @@ const STORED_MS = 30_000;
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
   const { host, clock, log } = runtime;
   const { config, store, artifacts, links, tallies } = foundation;
-  const { recordings: rows, sessions, events } = store;
+  const { recordings: rows, sessions, events, retention } = store;
   const keys = keysIn(artifacts);
   const addresses = new Addresses({ artifacts, keys, links });
-  const storage = new RecordingStorage({ rows, sessions, artifacts, keys });
+  const storage = new RecordingStorage({ rows, retention, artifacts, keys, clock });
   const recorder = await openRecorder(runtime, foundation, storage);
   const pictures = new Pictures(recorder, clock, foundation.workers);
   const { ffmpeg } = recorder;

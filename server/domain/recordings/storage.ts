@@ -6,8 +6,9 @@ import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { RecordedPage, RecordingSink, Span } from '../../engines/recorder/page-recording.ts';
 import type { Segment } from '../../engines/recorder/pipeline.ts';
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
-import type { SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { RetentionRows } from '../../engines/store/rows/retention.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 
 /** How artifacts of a recording are named. */
 export interface RecordingKeys {
@@ -18,9 +19,9 @@ export interface RecordingKeys {
   all(app: ApplicationId, session: SessionId): AsyncIterable<ArtifactKey>;
 }
 
-export interface RecordingStorageParts {
+export interface RecordingStorageParts extends Pick<Runtime, 'clock'> {
   readonly rows: RecordingRows;
-  readonly sessions: Pick<SessionRows, 'byId'>;
+  readonly retention: Pick<RetentionRows, 'applicationKeeping'>;
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
 }
@@ -34,10 +35,13 @@ export class RecordingStorage implements RecordingSink {
     this.#parts = parts;
   }
 
-  /** Undefined: the session was deleted, and its recording with it. */
-  async applicationOf(session: string): Promise<ApplicationId | undefined> {
-    const row = await this.#parts.sessions.byId(session as SessionId);
-    return row?.applicationId;
+  /**
+   * Undefined: the session was deleted, and its recording with it, or its files are due for deletion. What a killed server left
+   * of such a session is not stored: nobody would delete it.
+   */
+  applicationOf(session: string): Promise<ApplicationId | undefined> {
+    const { retention, clock } = this.#parts;
+    return retention.applicationKeeping(session as SessionId, clock.now());
   }
 
   async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {

@@ -19,6 +19,8 @@ export interface ExpiredSession {
 }
 
 export interface RetentionRows {
+  /** The application of a session whose files are not due for deletion. Undefined also if the session was deleted. */
+  applicationKeeping(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the rows about files that were deleted. */

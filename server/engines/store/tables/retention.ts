@@ -4,6 +4,16 @@ import type { Db } from '../database.ts';
 import type { ExpiredSession, RetentionRows } from '../rows/retention.ts';
 
 export const retention = (db: Db): RetentionRows => ({
+  applicationKeeping: async (session, now) => {
+    const row = await db
+      .selectFrom('sessions')
+      .select('applicationId')
+      .where('id', '=', session)
+      .where(({ or, eb }) => or([eb('forgetDueAt', 'is', null), eb('filesDueAt', '>', now)]))
+      .executeTakeFirst();
+    return row?.applicationId;
+  },
+
   filesDue: (now, batch) => expired(db, 'filesDueAt', now, batch),
 
   filesGone: async (application, session) =>
