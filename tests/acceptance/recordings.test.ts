@@ -320,3 +320,26 @@ const fetched = (path: string): Promise<Response> =>
 const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;
 
 test('leaves nothing behind', () => server.settles());
+
+test('the browser tells of the first paint of a page, with which its recording begins, also where a script fills about:blank', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const client = await CdpClient.connect(connectUrl);
+  for (const [method, params] of [
+    ['Page.navigate', { url: 'data:text/html,<h1>Painted' }],
+    ['Runtime.evaluate', { expression: 'document.body.style.background = "green"' }],
+  ] as const) {
+    const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+    const channel = String(sessionId);
+    await client.send('Page.enable', {}, channel);
+    await client.send('Page.setLifecycleEventsEnabled', { enabled: true }, channel);
+    const painted = client.event(
+      'Page.lifecycleEvent',
+      event => event.sessionId === channel && event.params?.name === 'firstPaint',
+    );
+    await client.send(method, params, channel);
+    await painted;
+  }
+  await client.close();
+  await server.release(id);
+});
