@@ -9,6 +9,7 @@ import { StoredVersions } from '../domain/contexts/stored-versions.ts';
 import { contextCookiesKey, contextVersionKey } from '../engines/artifacts/keys.ts';
 import { Profiles } from '../engines/profiles/profiles.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 import { STORAGE_STATE } from './storage-state-job.ts';
 import { contextKeys } from './vault.ts';
@@ -31,7 +32,7 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   return {
     service: new Contexts({ rows, stored, profiles, exports, clock, prompt }),
     watcher: new ContextWatcher({ rows, uses, loading, stored, profiles, host, clock, log, prompt }),
-    tasks: [{ name: CONTEXTS, everyMs: TEND_MS, run: () => saver.tend() }],
+    tasks: [{ name: CONTEXTS, everyMs: TEND_MS, restMs: REST_MS, run: () => saver.tend() }],
     recover: () => saver.recover(),
     close: () => saver.close(),
   };

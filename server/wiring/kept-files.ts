@@ -12,7 +12,7 @@ import type { Clock } from '../kit/clock.ts';
 import { reason } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Scope } from '../kit/scope.ts';
-import type { Task } from '../kit/task.ts';
+import { REST_MS, type Task } from '../kit/task.ts';
 
 const OUTBOX = 'outbox';
 const OUTBOX_MS = 1_000;
@@ -45,7 +45,7 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
     artifacts,
     staging,
     outbox,
-    tasks: [{ name: OUTBOX, everyMs: OUTBOX_MS, run: () => outbox.tend() }],
+    tasks: [{ name: OUTBOX, everyMs: OUTBOX_MS, restMs: REST_MS, run: () => outbox.tend() }],
     recover: async () => {
       await artifacts.recover().catch(error => log.warn('artifacts.recover_failed', { reason: reason(error) }));
       const leftOver = await outbox.recover();

@@ -25,6 +25,7 @@ import { reason } from '../kit/fault.ts';
 import type { SessionId } from '../kit/ids.ts';
 import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import { within } from '../kit/wait.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -56,7 +57,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       keptMs: config.kept.filesMs,
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
-    tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, run: () => assembler.tend() }],
+    tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
     unstored: () => recorder.unstored,
     /** Before the process ends for good: nothing may stay in the data folder of a host that is removed. */
     storeAll: () =>

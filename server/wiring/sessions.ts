@@ -26,7 +26,7 @@ import type { CdpEntry } from '../entry/cdp/upgrade.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Closeable } from '../kit/scope.ts';
-import type { Task } from '../kit/task.ts';
+import { REST_MS, type Task } from '../kit/task.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Admission } from './admission.ts';
 import { openBrowserHost } from './browser-host.ts';
@@ -103,7 +103,10 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     ...{ service, connect, endings, signing, cdp, browserHost, pool, forwarding },
     tasks: [
       ...beginFleet(runtime, foundation, { endings, lives, starting, warm: () => pool.size }),
-      { name: EXPIRE, everyMs: EXPIRE_MS, run: () => expireSessions({ rows, lives, endings, host, clock }) },
+      {
+        ...{ name: EXPIRE, everyMs: EXPIRE_MS, restMs: REST_MS, isAtRest: () => lives.isEmpty && !endings.areOwed },
+        run: () => expireSessions({ rows, lives, endings, host, clock }),
+      },
       { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
     ],
     adopt: () => adopt(foundation, { ...runtime, rows, browserHost, bringUp, endings, watchers }),

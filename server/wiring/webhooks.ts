@@ -9,6 +9,7 @@ import { SEND_TASK, WRITE_TASK, Writing } from '../domain/webhooks/writing.ts';
 import { newWebhookKey, webhookSignature } from '../engines/vault/webhook-keys.ts';
 import { plus } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import { version } from '../version.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -51,7 +52,7 @@ export async function openWebhooks(
     service,
     tasks: [
       { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, run: write },
-      { name: SEND_TASK, everyMs: SEND_EVERY_MS, run: () => sending.run() },
+      { name: SEND_TASK, everyMs: SEND_EVERY_MS, restMs: REST_MS, run: () => sending.run() },
       { name: 'forget_webhook_deliveries', everyMs: FORGET_EVERY_MS, run: forget },
     ],
     close: async () => {

@@ -57,6 +57,11 @@ export class Endings {
     });
   }
 
+  /** Whether ends could not be written yet. */
+  get areOwed(): boolean {
+    return this.#owed.size > 0;
+  }
+
   /** Writes the ends that could not be written; returns their number. */
   async settle(): Promise<number> {
     const owed = [...this.#owed];

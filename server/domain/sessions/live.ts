@@ -247,6 +247,10 @@ export class LiveSessions {
     this.#byId.delete(id);
   }
 
+  get isEmpty(): boolean {
+    return this.#byId.size === 0;
+  }
+
   get all(): readonly LiveSession[] {
     return [...this.#byId.values()];
   }

@@ -8,6 +8,9 @@ import type { Closeable } from '../../kit/scope.ts';
 import type { Task } from '../../kit/task.ts';
 import { outsideSpans } from '../../kit/trace.ts';
 
+/** A task that has found nothing to do for this long is at rest. */
+const REST_AFTER_MS = 60_000;
+
 export class Tasks implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
@@ -15,6 +18,8 @@ export class Tasks implements Closeable {
   readonly #loops: Promise<void>[] = [];
   readonly #tasks = new Map<string, Task>();
   readonly #running = new Map<Task, Promise<void>>();
+  /** When each task last did something or was prompted. */
+  readonly #activeMs = new Map<Task, number>();
 
   constructor(clock: Clock, log: Log) {
     this.#clock = clock;
@@ -31,7 +36,9 @@ export class Tasks implements Closeable {
   prompt(name: string, ms = 0): void {
     const run = async (): Promise<void> => {
       const task = this.#tasks.get(name);
-      if (task) await this.#once(task);
+      if (!task) return;
+      this.#noteActivity(task);
+      await this.#once(task);
     };
     void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // It rejects when the tasks are closing.
   }
@@ -43,10 +50,23 @@ export class Tasks implements Closeable {
   }
 
   async #loop(task: Task): Promise<void> {
-    while (!this.#closing.signal.aborted) {
+    const { signal } = this.#closing;
+    this.#noteActivity(task);
+    while (!signal.aborted) {
       await this.#once(task);
-      await this.#clock.sleep(task.everyMs, this.#closing.signal).catch(() => {});
+      const ranMs = this.#clock.monotonicMs();
+      do await this.#clock.sleep(task.everyMs, signal).catch(() => {});
+      while (!signal.aborted && this.#isAtRest(task) && this.#clock.monotonicMs() - ranMs < (task.restMs ?? 0));
     }
+  }
+
+  #isAtRest(task: Task): boolean {
+    const { isAtRest = () => this.#clock.monotonicMs() - (this.#activeMs.get(task) ?? 0) >= REST_AFTER_MS } = task;
+    return isAtRest();
+  }
+
+  #noteActivity(task: Task): void {
+    this.#activeMs.set(task, this.#clock.monotonicMs());
   }
 
   /** If the task is running, waits for it and runs it again, because it may have checked already. */
@@ -62,8 +82,11 @@ export class Tasks implements Closeable {
     const end = loopWatch.begin({ what: `clock.${task.name}` });
     try {
       const did = await outsideSpans(() => task.run());
-      if (Object.values(did).some(count => count > 0)) this.#log.info(`clock.${task.name}`, did);
+      if (Object.values(did).every(count => count === 0)) return;
+      this.#noteActivity(task);
+      this.#log.info(`clock.${task.name}`, did);
     } catch (error) {
+      this.#noteActivity(task);
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
     } finally {
       end();

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { Task } from '../../kit/task.ts';
+import { Tasks } from './tasks.ts';
+
+const SECOND_MS = 1_000;
+
+function started(task: Partial<Task>, did = { done: 0 }) {
+  const clock = new HandClock();
+  const tasks = new Tasks(clock, silentLog);
+  let runs = 0;
+  const run = async () => {
+    runs++;
+    return did;
+  };
+  tasks.start({ name: 'task', everyMs: SECOND_MS, run, ...task });
+  return {
+    ...{ clock, tasks, did },
+    /** How often it runs in so many seconds. */
+    runsIn: async (seconds: number): Promise<number> => {
+      const before = runs;
+      await clock.advance(seconds * SECOND_MS, SECOND_MS);
+      return runs - before;
+    },
+  };
+}
+
+test('runs a task less often after a minute in which it found nothing to do, and as before when it does', async () => {
+  const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
+  assert.equal(await runsIn(59), 59);
+  assert.equal(await runsIn(41), 4);
+  did.done = 1;
+  await runsIn(10);
+  assert.equal(await runsIn(30), 30);
+  did.done = 0;
+  await runsIn(60);
+  assert.equal(await runsIn(30), 3);
+  await tasks.close();
+});
+
+test('runs a task at rest at once when it is prompted, and ends its rest', async () => {
+  const { tasks, runsIn } = started({ restMs: 10 * SECOND_MS });
+  await runsIn(105);
+  tasks.prompt('task');
+  assert.equal(await runsIn(1), 2);
+  assert.equal(await runsIn(20), 20);
+  await tasks.close();
+});
+
+test('rests as a task itself says, and never without an interval for it', async () => {
+  let isAtRest = true;
+  const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
+  assert.equal(await own.runsIn(30), 3);
+  isAtRest = false;
+  assert.equal(await own.runsIn(30), 30);
+  const restless = started({});
+  assert.equal(await restless.runsIn(120), 120);
+  for (const { tasks } of [own, restless]) await tasks.close();
+});
