@@ -19,6 +19,11 @@ export interface MetricSources {
   unstoredRecordings(): number;
 }
 
+/** Metrics of prom-client for which it would wake the process a hundred times a second. `berth_event_loop_delay_seconds` has their place. */
+const SAMPLED_LAG = 'nodejs_eventloop_lag_';
+/** As rarely as a timer can be. */
+const NEVER_MS = 2 ** 31 - 1;
+
 export interface Metrics {
   readonly registry: Registry;
   started(row: SessionRow, seconds: number): void;
@@ -30,7 +35,8 @@ export interface Metrics {
 
 export function openMetrics(): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
+  for (const { name } of registry.getMetricsAsArray()) if (name.startsWith(SAMPLED_LAG)) registry.removeSingleMetric(name);
   const registers = [registry];
   const refusals = new Counter({
     name: 'berth_refused_creates_total',
