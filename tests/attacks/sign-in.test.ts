@@ -10,10 +10,11 @@ import { startServer } from '../harness/server.ts';
 
 const EMAIL = 'ada@example.com';
 const EVIL = 'https://evil.example';
+const GUESS = { email: EMAIL, password: 'a guess' };
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-const server = await startServer({ clock: 'test' });
+const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8' } });
 let ada: Person;
 
 before(async () => {
@@ -148,6 +149,21 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
   const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
   // Ten are tried. A busy machine answers some of them with 503, because too many passwords wait to be checked.
   assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
+  await server.advance(10 * MINUTE_MS);
+});
+
+test('a guess for which there was no place does not count, and each that was tried does', async () => {
+  const guess = (address: string) =>
+    new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
+  // Two passwords are checked at a time, and 32 wait.
+  const crowd = Array.from({ length: 48 }, (_, at) => guess(`192.0.2.${at + 1}`));
+  const guesses = await Promise.all(Array.from({ length: 10 }, () => guess('198.51.100.1')));
+  await Promise.all(crowd);
+  const busy = guesses.filter(({ status }) => status === 503).length;
+  assert.ok(busy > 0, 'the queue was full');
+  assert.equal(guesses.filter(({ status }) => status === 401).length, 10 - busy);
+  for (let time = 0; time < busy; time += 1) assert.equal((await guess('198.51.100.1')).status, 401);
+  assert.equal((await guess('198.51.100.1')).status, 429);
   await server.advance(10 * MINUTE_MS);
 });
 

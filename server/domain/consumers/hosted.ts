@@ -9,6 +9,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ConsumerId, type ConsumerTicketId, isUuid, newId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import { PlacesFull } from '../../kit/places.ts';
 import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
@@ -242,7 +243,10 @@ export class Hosted {
     await audit.record({ ...entry, actor, ...source });
   }
 
-  /** Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. */
+  /**
+   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. One for
+   * which there was no place has had no effect, and does not count.
+   */
   async #limited<T>(
     { application, row }: OpenSignIn,
     name: string,
@@ -258,6 +262,10 @@ export class Hosted {
       await takeBack();
       return result;
     } catch (error) {
+      if (error instanceof PlacesFull) {
+        await takeBack();
+        throw error;
+      }
       const actor = { kind: 'anonymous' } as const;
       const entry = { action: 'consumer.session.failed', applicationId: application.id, outcome: 'refused' } as const;
       await this.#parts.audit.record({ ...entry, actor, details: { provider: row.providerId }, ...source });

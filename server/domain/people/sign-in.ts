@@ -10,6 +10,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import { PlacesFull } from '../../kit/places.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
@@ -245,7 +246,8 @@ export class SignIn {
   }
 
   /**
-   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures.
+   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. One for
+   * which there was no place has had no effect, and does not count.
    */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const takeBack = await takeAll([this.#ofAddress, source.ip], [this.#ofAccount, `${name} ${source.ip}`]);
@@ -254,6 +256,10 @@ export class SignIn {
       await takeBack();
       return result;
     } catch (error) {
+      if (error instanceof PlacesFull) {
+        await takeBack();
+        throw error;
+      }
       await this.#parts.audit.record({
         ...{ action: 'account.sign_in_failed', outcome: 'refused', actor: { kind: 'anonymous' } },
         ...source,
