@@ -105,20 +105,20 @@ export const ERRORS = {
   access_denied: {
     status: 400,
     retry: 'no',
-    summary: 'The person has denied the authorization.',
+    summary: 'The person denied the authorization.',
     whatToDo: 'Do not repeat the request. Start again only if the person wants it.',
   },
   expired_token: {
     status: 400,
     retry: 'no',
-    summary: 'The device code has expired before the token was collected.',
+    summary: 'The device code expired before the token was collected.',
     whatToDo: 'Start a new device authorization.',
   },
   invalid_grant: {
     status: 400,
     retry: 'no',
     summary:
-      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. What a code has opened ends when it is used again.',
+      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. If a code is used again, what it opened ends.',
     whatToDo: 'Start again: a new device authorization, or a new sign-in.',
   },
   invalid_client: {
@@ -150,7 +150,7 @@ export const ERRORS = {
   insufficient_credit: {
     status: 402,
     retry: 'no',
-    summary: 'The account has not enough credit for what the work holds before it starts. Nothing was done.',
+    summary: 'The account does not have enough credit for the hold that the work needs before it starts. Nothing was done.',
     whatToDo:
       'Read the credits of the application. An owner can buy credit. `details` has `required` and `available` in micro-credits.',
   },
@@ -432,7 +432,7 @@ export const ERRORS = {
   expired: {
     status: 410,
     retry: 'no',
-    summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or its time is over.',
+    summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or it has expired.',
     whatToDo: 'Read `details.status`. Prepare a new Action if it is still wanted.',
   },
   gone: {

@@ -96,7 +96,7 @@ export async function endFormerProcesses(
 function refuseBesideServer(dataDir: string): void {
   const server = runningServer(dataDir);
   if (server)
-    throw new Fault('data_folder_in_use', `A server runs in ${dataDir} (process ${server.pid}).`, {
+    throw new Fault('data_folder_in_use', `A server is running with ${dataDir} (process ${server.pid}).`, {
       advice: 'Stop it first.',
     });
 }

@@ -46,7 +46,7 @@ async function trusted(
 function assertSize(bytes: number): void {
   if (bytes > TRUSTED_BYTES_MAX)
     throw invalidRequest([
-      { path: FIELD, message: `names ${bytes} bytes of certificates in all; expected at most ${TRUSTED_BYTES_MAX}` },
+      { path: FIELD, message: `names certificates of ${bytes} bytes in total; expected at most ${TRUSTED_BYTES_MAX}` },
     ]);
 }
 

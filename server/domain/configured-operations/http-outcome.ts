@@ -62,7 +62,7 @@ const ambiguous = (code: string, message: string, details: JsonObject): Ended =>
   state: 'ambiguous',
   error: {
     code,
-    message: `${message} Whether the effect has happened is not known.`,
+    message: `${message} Whether it took effect is not known.`,
     retryable: false,
     phase: 'during',
     details,

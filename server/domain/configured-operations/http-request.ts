@@ -65,7 +65,7 @@ function scalarText(value: Json | undefined, pointer: string): string | undefine
     throw invalidRequest([
       {
         path: inInput(pointer),
-        message: 'is part of the request line or a header; expected a text, a number, true or false',
+        message: 'is part of the request line or a header; expected a string, a number, true or false',
       },
     ]);
   return String(value);

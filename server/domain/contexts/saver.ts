@@ -79,7 +79,7 @@ export class Saver implements Closeable {
   async close(): Promise<void> {
     const all = (): Promise<unknown> => Promise.all(this.#running.values());
     await within(CLOSE_MS, 'saves of contexts', all).catch(() => {});
-    this.#closing.abort(new Error('the service stops'));
+    this.#closing.abort(new Error('the service is stopping'));
     await all();
   }
 

@@ -97,7 +97,7 @@ export class Approval {
     const wider = scopes.filter(scope => !row.scopes.includes(scope));
     if (wider.length > 0)
       throw invalidRequest([
-        { path: 'scopes', message: `has ${wider.join(', ')}, which the program has not asked for` },
+        { path: 'scopes', message: `has ${wider.join(', ')}, which the program did not request` },
       ]);
     const asked = request.applicationIds;
     if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required to approve' }]);
@@ -132,7 +132,7 @@ export class Approval {
 }
 
 const noSuchCode = (): Error =>
-  fault('not_found', 'There is no such code, it has expired, or another person has opened it.', {
+  fault('not_found', 'The code does not exist, has expired, or was opened by another person.', {
     advice: 'Compare it with the code on the device, or start again there.',
   });
 

@@ -141,7 +141,7 @@ const tokenOf = (
 const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   authorization_pending: 'The person has not decided yet.',
   slow_down: 'The token was requested again too soon.',
-  access_denied: 'The person has denied the authorization.',
+  access_denied: 'The person denied the authorization.',
   expired_token: 'The device code has expired.',
 };
 

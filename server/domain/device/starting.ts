@@ -104,7 +104,7 @@ function scopesIn(text: string | undefined): readonly string[] {
   const words = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
   const unknown = words.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
   if (unknown.length > 0)
-    throw fault('invalid_scope', 'scope has a word that is no scope.', {
+    throw fault('invalid_scope', 'scope contains a word that is not a scope.', {
       advice: `Scopes are ${TOKEN_SCOPES.join(', ')}.`,
     });
   return words.length > 0 ? words : DEFAULT_DEVICE_SCOPES;

@@ -343,8 +343,8 @@ const onlyPeople = (): Error =>
 
 const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
   claimableBy === 'end_user'
-    ? fault('permission_denied', `Hand-off ${id} can be claimed only by the end user whom it names.`)
-    : fault('permission_denied', `Hand-off ${id} can be claimed only by who has its link.`, {
+    ? fault('permission_denied', `Hand-off ${id} can be claimed only by the end user that it names.`)
+    : fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
         advice: 'Open the link that the agent got.',
       });
 

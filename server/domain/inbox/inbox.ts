@@ -80,7 +80,7 @@ export class Inbox {
     const muted = mutedApplications?.map((text, index) => {
       const id = text.toLowerCase() as ApplicationId; // Found among the ids of applications.
       if (own.has(id)) return id;
-      throw invalidRequest([{ path: `mutedApplications.${index}`, message: 'is no application of yours' }]);
+      throw invalidRequest([{ path: `mutedApplications.${index}`, message: 'is not one of your applications' }]);
     });
     await this.#parts.store.inbox.changeSettings(caller.accountId, {
       ...(mails === undefined ? {} : { mails }),

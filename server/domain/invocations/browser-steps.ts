@@ -104,7 +104,7 @@ export function stepOf(given: GivenStep): Step {
     case 'sleep':
       return { do: 'sleep', ms };
     case 'handoff':
-      throw new Error('a hand-off is no step of the driver');
+      throw new Error('the driver does not execute hand-offs');
     case 'pdf':
     case 'screenshot':
     case 'content':

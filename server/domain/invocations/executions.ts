@@ -396,7 +396,7 @@ const INTERRUPTED: InvocationError = {
 };
 const UNKNOWN: InvocationError = errorOf(
   'upstream_ambiguous',
-  'The service ended while the operation was under way. Whether the effect has happened is not known.',
+  'The service ended while the operation was under way. Whether it took effect is not known.',
   false,
 );
 const KEY_ENDED: InvocationError = {

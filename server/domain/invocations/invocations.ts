@@ -504,7 +504,7 @@ function digestIn(input: JsonObject): string {
     return digestOf(input);
   } catch {
     throw invalidRequest([
-      { path: 'input', message: 'has a text with half a character, or a number that is not finite' },
+      { path: 'input', message: 'has a string that is not valid Unicode, or a number that is not finite' },
     ]);
   }
 }

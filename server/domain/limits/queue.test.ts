@@ -246,8 +246,8 @@ test('rejects only the create whose attempt fails', async () => {
 test('rejects all that wait when it is closed', async () => {
   const room = new Room();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
-  room.queue.close(() => new Error('the service stops'));
-  for (const { entered } of all) await assert.rejects(entered, /the service stops/);
+  room.queue.close(() => new Error('the service is stopping'));
+  for (const { entered } of all) await assert.rejects(entered, /the service is stopping/);
   assert.equal(room.queue.size, 0);
   await assert.rejects(room.come(A, 'four', { waitMs: SECOND }), refusedWith('host', {}));
 });

@@ -66,7 +66,7 @@ const TEXTS: Readonly<Record<Refusal['why'], Text>> = {
     message: (limit, used) =>
       `You have reached your limit of network bytes per day, egressBytesPerDay (limit ${limit}, currently ${used}).`,
     advice:
-      'No session was created. The count begins anew at midnight UTC. The owner of the application may raise the limit.',
+      'No session was created. The count starts again at midnight UTC. The owner of the application may raise the limit.',
   },
   line: {
     code: 'concurrency_limit',

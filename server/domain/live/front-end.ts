@@ -61,7 +61,7 @@ export class FrontEnd {
 
   /** Rejects pending requests. */
   close(): void {
-    this.#closing.abort(new Error('the service stops'));
+    this.#closing.abort(new Error('the service is stopping'));
   }
 
   async #make(): Promise<string> {

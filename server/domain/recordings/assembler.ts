@@ -79,7 +79,7 @@ export class Assembler {
     const { rows, artifacts, keys, storage, mp4Head } = this.#parts;
     const app = await storage.applicationOf(sessionId);
     const segments = await rows.segments(sessionId, page);
-    if (!app || segments.length === 0) throw new Error('no segment of it is stored');
+    if (!app || segments.length === 0) throw new Error('no segment of the recording is stored');
     const film = { app, segments, canvas: canvasOf(segments) };
     const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
     const enlarged = await this.#enlarged(film, run);
@@ -120,7 +120,7 @@ export class Assembler {
   }
 
   #init({ app, segments: [first] }: Film, run: number): Promise<Buffer> {
-    if (!first) throw new Error('no segment of it is stored');
+    if (!first) throw new Error('no segment of the recording is stored');
     return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 

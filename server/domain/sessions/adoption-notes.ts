@@ -72,7 +72,7 @@ export class AdoptionNotes {
 
   /** The process stops normally, so no adoption has ended it. */
   close(): void {
-    this.#closing.abort(new Error('the service stops'));
+    this.#closing.abort(new Error('the service is stopping'));
     for (const id of [...this.#open.keys()]) this.settle(id);
   }
 

@@ -146,7 +146,7 @@ function disownDead(cluster: string): void {
 }
 
 const cannotStart = (error: unknown): Fault =>
-  new Fault('database_unreachable', `PostgreSQL does not start: ${reason(error)}`, {
+  new Fault('database_unreachable', `PostgreSQL did not start: ${reason(error)}`, {
     advice: 'postgres.log in the data folder has more.',
     cause: error,
   });
