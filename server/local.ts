@@ -107,11 +107,11 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const cursors = new Cursors(secret, clock);
   const audit = new Audit(store, clock);
   /** Nothing to do here: the store notifies other processes. */
-  const changed = (): void => {};
-  const applications = new Applications({ store, clock, cursors, audit, changed });
-  const keys = new AgentKeys({ store, clock, cursors, applications, audit, changed });
+  const onCredentialChanged = (): void => {};
+  const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
+  const keys = new AgentKeys({ store, clock, cursors, applications, audit, onCredentialChanged });
   const tallies = loneTallies(clock);
-  const tokens = new Tokens({ store, clock, cursors, applications, audit, changed, tallies });
+  const tokens = new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies });
   const account = () => operatorAccount(store, clock);
   const { rates } = config.credit;
   const credits = new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock });

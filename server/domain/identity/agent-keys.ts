@@ -37,7 +37,7 @@ export interface AgentKeysParts {
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each credential that changed. Other processes get revocations from the store. */
-  readonly changed: (hash: string, keeps?: boolean) => void;
+  readonly onCredentialChanged: (hash: string, keeps?: boolean) => void;
 }
 
 type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
@@ -134,7 +134,7 @@ export class AgentKeys {
       await this.#record(within, 'agent_key.changed', row, byCaller(caller), details);
       return changed;
     });
-    this.#parts.changed(row.hash.toString('hex'));
+    this.#parts.onCredentialChanged(row.hash.toString('hex'));
     return this.#view(changed);
   }
 
@@ -157,7 +157,7 @@ export class AgentKeys {
       if (isEnded) await this.#record(within, 'agent_key.revoked', row, source);
       return isEnded;
     });
-    this.#parts.changed(row.hash.toString('hex'), keepConnections);
+    this.#parts.onCredentialChanged(row.hash.toString('hex'), keepConnections);
     if (!isEnded) throw notFound('Agent key', keyId);
   }
 
@@ -180,7 +180,7 @@ export class AgentKeys {
       return outcome;
     });
     if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
-    this.#parts.changed(old.hash.toString('hex'));
+    this.#parts.onCredentialChanged(old.hash.toString('hex'));
     return this.#issuedView(row, text);
   }
 

@@ -31,7 +31,7 @@ export interface ApplicationsParts {
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of a token whose applications have changed. */
-  readonly changed: (hash: string) => void;
+  readonly onCredentialChanged: (hash: string) => void;
 }
 
 export class Applications {
@@ -39,14 +39,14 @@ export class Applications {
   readonly #clock: Clock;
   readonly #cursors: Cursors;
   readonly #audit: Pick<Audit, 'record'>;
-  readonly #changed: ApplicationsParts['changed'];
+  readonly #onCredentialChanged: ApplicationsParts['onCredentialChanged'];
 
-  constructor({ store, clock, cursors, audit, changed }: ApplicationsParts) {
+  constructor({ store, clock, cursors, audit, onCredentialChanged }: ApplicationsParts) {
     this.#store = store;
     this.#clock = clock;
     this.#cursors = cursors;
     this.#audit = audit;
-    this.#changed = changed;
+    this.#onCredentialChanged = onCredentialChanged;
   }
 
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
@@ -168,7 +168,7 @@ export class Applications {
   /** The cached caller of this token has no application yet. */
   async #forget(account: AccountId, id: TokenId): Promise<void> {
     const token = await this.#store.tokens.get(account, id);
-    if (token) this.#changed(token.hash.toString('hex'));
+    if (token) this.#onCredentialChanged(token.hash.toString('hex'));
   }
 
   #newRow(billingAccountId: AccountId, name: string, slug: string): ApplicationRow {

@@ -66,18 +66,18 @@ export async function openIdentity(
     },
     () => keyUses.allChanged(),
   );
-  const changed = (hash: string, keeps = false): void => {
+  const onCredentialChanged = (hash: string, keeps = false): void => {
     callers.forget(hash);
     keyUses.changed(hash, keeps);
   };
-  const applications = new Applications({ store, clock, cursors, audit, changed });
+  const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   return {
     callers,
     applications,
-    agentKeys: new AgentKeys({ store, clock, cursors, applications, audit, changed }),
-    tokens: new Tokens({ store, clock, cursors, applications, audit, changed, tallies }),
+    agentKeys: new AgentKeys({ store, clock, cursors, applications, audit, onCredentialChanged }),
+    tokens: new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies }),
     keyUses,
-    forget: changed,
+    forget: onCredentialChanged,
     tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
     close: async () => {
       await listening.close();

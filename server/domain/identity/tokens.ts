@@ -40,7 +40,7 @@ export interface TokensParts {
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each revoked token. */
-  readonly changed: (hash: string) => void;
+  readonly onCredentialChanged: (hash: string) => void;
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
@@ -152,7 +152,7 @@ export class Tokens {
       if (isEnded) await this.#record(within, 'token.revoked', row, source);
       return isEnded;
     });
-    this.#parts.changed(row.hash.toString('hex'));
+    this.#parts.onCredentialChanged(row.hash.toString('hex'));
     return isEnded;
   }
 

@@ -12,7 +12,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
 /** Includes Chromium's start and some 700 files, on a busy machine. */
-const MAKE_MS = 60_000;
+const BUILD_MS = 60_000;
 /** The newest, and those that sessions still need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
 const FOLDER = /^[\w.-]{1,64}$/;
@@ -67,7 +67,7 @@ export class FrontEnd {
   async #make(): Promise<string> {
     const { read, clock, log } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(MAKE_MS)]);
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(BUILD_MS)]);
     try {
       const { product, files } = await read(newId<SessionId>(clock.now()), signal);
       const name = nameOf(product);

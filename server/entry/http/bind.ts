@@ -50,7 +50,7 @@ import type { Repeats } from './repeats.ts';
 import type { RequestTracker } from './request-tracker.ts';
 import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
-import { mcpAnswered, passToOwner, placed, type ToOwnerParts } from './to-owner.ts';
+import { answerMcpCall, passToOwner, placed, type ToOwnerParts } from './to-owner.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 
@@ -174,7 +174,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       const { caller } = parts.tracker.of(request);
       if (id === 'callMcp') {
         const answer = () => perform(request, reply, given, undefined);
-        return mcpAnswered(request, reply, caller, parts.toOwner, answer);
+        return answerMcpCall(request, reply, caller, parts.toOwner, answer);
       }
       if (!upload)
         return placed(id, request, reply, caller, parts.toOwner, () => perform(request, reply, given, undefined));

@@ -177,7 +177,7 @@ function regionOf({ body }: FastifyRequest): string | undefined {
  * Answers an MCP message: on the host of the session or call that it is about, because references of a snapshot are known only there;
  * where there is room, if it opens a browser; here otherwise.
  */
-export async function mcpAnswered<T>(
+export async function answerMcpCall<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller | undefined,
@@ -187,7 +187,7 @@ export async function mcpAnswered<T>(
   const { forwarding, onlySession } = parts;
   if (forwarding.isAlone || caller?.kind !== 'agentKey') return answer();
   const place = mcpPlace(request.body);
-  if (place === 'placed') return mcpPlaced(request, reply, caller, parts, answer);
+  if (place === 'placed') return placeMcpCall(request, reply, caller, parts, answer);
   if (place === 'here' || forwardedFrom(request.raw)) return answer();
   const only = place === 'only_session' ? await onlySession(caller) : undefined;
   const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
@@ -200,7 +200,7 @@ export async function mcpAnswered<T>(
 }
 
 /** If no host admits it, the client gets the result of a tool that says so. So does the host that passed it on, which then asks another. */
-async function mcpPlaced<T>(
+async function placeMcpCall<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller,
