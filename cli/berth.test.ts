@@ -5,8 +5,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import type { Command } from 'commander';
 import { writeServerRecord } from '../server/server-record.ts';
 import { EXIT } from './exit-codes.ts';
+import { berthProgram } from './program.ts';
 import { runBerth } from './run.ts';
 import { versionText } from './version.ts';
 
@@ -43,6 +45,18 @@ test('--version prints the version of the package, and the commit', async () => 
   const { code, printed } = await berth('--version');
   assert.equal(code, EXIT.done);
   assert.equal(printed, `${versionText()}\n`);
+});
+
+test('every command but the two that serve prints JSON with --json', () => {
+  const leaves = (command: Command, path: string): Array<readonly [string, Command]> =>
+    command.commands.length === 0
+      ? [[path, command]]
+      : command.commands.flatMap(one => leaves(one, `${path} ${one.name()}`.trim()));
+  const without = leaves(berthProgram(), '').filter(([, { options }]) => !options.some(({ long }) => long === '--json'));
+  assert.deepEqual(
+    without.map(([path]) => path),
+    ['serve', 'mcp'],
+  );
 });
 
 for (const args of [

@@ -22,6 +22,7 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .description('Give a host no more sessions, and wait until those that it has are over.')
     .argument('<ID>', 'the host')
     .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS)
+    .option('--json', 'print the outcome as JSON')
     .action(async (id: string, options: DrainOptions) =>
       (await import('./commands/hosts.ts')).drainHost(terminal, id, options),
     );
@@ -29,10 +30,16 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .command('undrain')
     .description('Give a host sessions again.')
     .argument('<ID>', 'the host')
-    .action(async (id: string) => (await import('./commands/hosts.ts')).undrainHost(terminal, id));
+    .option('--json', 'print the outcome as JSON')
+    .action(async (id: string, options: JsonOption) =>
+      (await import('./commands/hosts.ts')).undrainHost(terminal, id, options),
+    );
   hosts
     .command('remove')
     .description('Remove a host that has stopped from the list.')
     .argument('<ID>', 'the host')
-    .action(async (id: string) => (await import('./commands/hosts.ts')).removeHost(terminal, id));
+    .option('--json', 'print the outcome as JSON')
+    .action(async (id: string, options: JsonOption) =>
+      (await import('./commands/hosts.ts')).removeHost(terminal, id, options),
+    );
 }

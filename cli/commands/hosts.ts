@@ -9,7 +9,7 @@ import type { JsonOption } from './tokens.ts';
 
 const LOOK_MS = 1_000;
 
-export interface DrainOptions {
+export interface DrainOptions extends JsonOption {
   readonly wait: number;
 }
 
@@ -30,13 +30,16 @@ export function listHosts(terminal: Terminal, options: JsonOption): Promise<void
 }
 
 /** Waits until the sessions of the host have ended. */
-export function drainHost(terminal: Terminal, id: string, { wait }: DrainOptions): Promise<void> {
+export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainOptions): Promise<void> {
   return withLocal(terminal, async local => {
     await local.drainHost(id, true);
     const untilMs = systemClock.monotonicMs() + 1000 * wait;
     for (;;) {
       const left = await usedOn(local, id);
-      if (left === 0) return terminal.print(`Host ${id} has no sessions, and gets none.\n`);
+      if (left === 0) {
+        if (json) return printJson(terminal, { id, draining: true, used: 0 });
+        return terminal.print(`Host ${id} has no sessions, and gets none.\n`);
+      }
       if (systemClock.monotonicMs() >= untilMs)
         throw new CommandFailed(
           EXIT.failed,
@@ -47,16 +50,18 @@ export function drainHost(terminal: Terminal, id: string, { wait }: DrainOptions
   });
 }
 
-export function undrainHost(terminal: Terminal, id: string): Promise<void> {
+export function undrainHost(terminal: Terminal, id: string, { json }: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {
     await local.drainHost(id, false);
+    if (json) return printJson(terminal, { id, draining: false });
     terminal.print(`Host ${id} gets sessions again.\n`);
   });
 }
 
-export function removeHost(terminal: Terminal, id: string): Promise<void> {
+export function removeHost(terminal: Terminal, id: string, { json }: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {
     await local.removeHost(id);
+    if (json) return printJson(terminal, { id, removed: true });
     terminal.print(`Host ${id} is removed from the list.\n`);
   });
 }

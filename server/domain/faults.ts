@@ -1,6 +1,7 @@
 // The faults that several parts of the domain raise, typed by the catalogue. A fault of one noun only lives with it.
 import type { Issue } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';
+import type { DiskRoom } from '../engines/slots/slots.ts';
 import { Fault, type FaultOptions } from '../kit/fault.ts';
 import type { ApplicationId } from '../kit/ids.ts';
 
@@ -55,15 +56,28 @@ export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
     details: { slots, used },
   });
 
-export const diskFull = (freeBytes: number, leastBytes: number): Fault<ErrorCode> =>
-  fault(
-    'capacity',
-    `The disk of this installation is nearly full (${megabytes(freeBytes)} free). No session was created.`,
-    {
-      advice: `Ask the operator to free disk space: a create needs at least ${megabytes(leastBytes)}.`,
-      details: { disk: { freeBytes, leastBytes } },
-    },
-  );
+/** Undefined if the disk has room for another session. */
+export function diskFull({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskRoom): Fault<ErrorCode> | undefined {
+  if (freeBytes < leastBytes)
+    return fault(
+      'capacity',
+      `The disk of this installation is nearly full (${megabytes(freeBytes)} free). No session was created.`,
+      {
+        advice: `Ask the operator to free disk space: a create needs at least ${megabytes(leastBytes)}.`,
+        details: { disk: { freeBytes, leastBytes } },
+      },
+    );
+  if (freeFiles < leastFiles)
+    return fault(
+      'capacity',
+      `The disk of this installation has nearly no inodes left (${freeFiles} free). No session was created.`,
+      {
+        advice: `Ask the operator to remove files: a create needs at least ${leastFiles} free inodes.`,
+        details: { disk: { freeFiles, leastFiles } },
+      },
+    );
+  return undefined;
+}
 
 const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 

@@ -23,8 +23,11 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
   return { ok: checks.every(({ ok }) => ok), checks };
 }
 
-const diskCheck = ({ freeBytes, leastBytes }: DiskRoom) => ({
+const diskCheck = ({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskRoom) => ({
   name: 'disk',
-  ok: freeBytes >= leastBytes,
-  detail: `${Math.round(freeBytes / MIB)} MiB free; a session needs ${Math.round(leastBytes / MIB)}`,
+  ok: freeBytes >= leastBytes && freeFiles >= leastFiles,
+  detail:
+    freeFiles < leastFiles
+      ? `${freeFiles} inodes free; a session needs ${leastFiles}`
+      : `${Math.round(freeBytes / MIB)} MiB free; a session needs ${Math.round(leastBytes / MIB)}`,
 });

@@ -13,7 +13,10 @@ const SECOND = 1000;
 /** Longer than the default of two seconds, so that a client can connect in time on a busy machine. */
 const GRACE_MS = 20 * SECOND;
 /** The interval of pings. A client that answers one is considered alive. */
-const PING_MS = 30 * SECOND;
+const PING_MS = 20 * SECOND;
+
+/** More than the buffers of both ends of a connection take. */
+const LONG_ANSWER_BYTES = 16 * 1024 ** 2;
 
 const server = await startServer({
   clock: 'test',
@@ -183,6 +186,53 @@ test('a client without commands for 600 seconds is closed with 4003, and counts 
   await busy.close();
   await graceIsOver(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
+});
+
+const withoutPongs = (url: string): Promise<CdpClient> =>
+  CdpClient.connect(url, {}, undefined, { autoPong: false });
+
+test('a client that answers no ping is gone within a minute, unless it sends a command or part of one', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const silent = await withoutPongs(connectUrl);
+  const talking = await withoutPongs(connectUrl);
+  const sending = await withoutPongs(connectUrl);
+  for (const part of ['{"id":1,', '"method":', '"Browser', '.get', 'Version"', ' ']) {
+    sending.sayPart(part);
+    await talking.send('Browser.getVersion');
+    await server.advance(PING_MS);
+  }
+  await silent.closed();
+  const [left] = await eventually(
+    'its leaving to be told',
+    () => told(id, 'client.disconnected'),
+    events => events.length > 0,
+  );
+  assert.deepEqual(left?.detail, { clients: 2, why: 'it sent nothing for 60 seconds' });
+  const answer = sending.next('the answer to a command of two minutes', message => message.id === 1);
+  sending.say('}');
+  assert.ok((await answer).result);
+  assert.ok(talking.isOpen);
+  await Promise.all([talking.close(), sending.close()]);
+  await server.release(id);
+});
+
+test('a client that reads slowly has the time that its link may need until a ping arrives', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const slow = await CdpClient.connect(connectUrl);
+  const page = await slow.attachToPage();
+  const answer = slow.evaluate(`'x'.repeat(${LONG_ANSWER_BYTES})`, page);
+  slow.stall();
+  const watching = await CdpClient.connect(connectUrl);
+  // The page answers in order, so the long answer has been written.
+  await watching.evaluate('1', await watching.attachToPage());
+  for (let ms = 0; ms < 5 * 60 * SECOND; ms += PING_MS) {
+    await watching.send('Browser.getVersion');
+    await server.advance(PING_MS);
+  }
+  slow.resume();
+  assert.equal(String(await answer).length, LONG_ANSWER_BYTES);
+  for (const client of [slow, watching]) await client.close();
+  await server.release(id);
 });
 
 test('SIGTERM closes the clients with 1001 and leaves the session to the next server', async () => {

@@ -31,6 +31,9 @@ const DISK_BYTES = 700 * MIB;
 /** Too little for a new session, but enough for running ones. */
 const NEARLY_FULL_BYTES = 60 * MIB;
 
+/** Too few for the files of a new session. */
+const FEW_INODES = 2_000;
+
 const REFILL_MS = 5;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
@@ -135,6 +138,21 @@ test('refuses creates with disk_full when space is low, and keeps running sessio
   assert.ok(await answersFor(next));
   await server.release(session.id);
   await server.settles([next.id]);
+});
+
+test('refuses creates when the disk has few inodes left, and takes them again afterwards', async () => {
+  const { files, ffree } = statfsSync(folder);
+  run('mount', '-o', `remount,nr_inodes=${files - ffree + FEW_INODES}`, folder);
+  const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
+  const ready = await server.operator<Readiness>('/readyz');
+  run('mount', '-o', `remount,nr_inodes=${files}`, folder);
+  assert.deepEqual([status, body.code], [503, 'capacity']);
+  assert.match(body.message, /nearly no inodes left \(\d+ free\)/);
+  const disk = ready.body.checks.find(({ name }) => name === 'disk');
+  assert.deepEqual([ready.status, disk?.ok], [503, false]);
+  assert.match(disk?.detail ?? '', /inodes free/);
+  const session = await server.createSession({ keepAlive: true });
+  assert.ok(await answersFor(session));
 });
 
 test('drives, reads and releases sessions on a full disk; everything works afterwards', async () => {

@@ -46,13 +46,17 @@ export class CdpClient {
     });
   }
 
-  /** Rejects if the upgrade is refused. `read` parses messages where the browser may send invalid ones. */
+  /**
+   * Rejects if the upgrade is refused. `read` parses messages where the browser may send invalid ones. Without `autoPong` the
+   * client does not answer pings.
+   */
   static async connect(
     url: string,
     headers: Record<string, string> = {},
     read: (text: string) => CdpMessage | undefined = JSON.parse,
+    { autoPong = true } = {},
   ): Promise<CdpClient> {
-    const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 512 * 1024 ** 2 });
+    const socket = new WebSocket(url, { headers, autoPong, perMessageDeflate: false, maxPayload: 512 * 1024 ** 2 });
     const client = new CdpClient(socket, read);
     const opened = new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
@@ -90,6 +94,11 @@ export class CdpClient {
   /** A string is sent as a text message, a buffer as a binary one. */
   say(data: string | Buffer): void {
     this.#socket.send(data);
+  }
+
+  /** A part of a text message, which the next `say` ends. */
+  sayPart(data: string): void {
+    this.#socket.send(data, { fin: false });
   }
 
   /** The next event with this name that matches, or an earlier one. */
@@ -176,6 +185,11 @@ export class CdpClient {
   /** Stops reading, as a client that hangs. */
   stall(): void {
     this.#socket.pause();
+  }
+
+  /** Reads again after `stall`. */
+  resume(): void {
+    this.#socket.resume();
   }
 
   /** Closes the connection without a close frame. */

@@ -34,8 +34,8 @@ export class BringUp {
 
   /** Refuses a create while enough disk space is left for the sessions that already run. */
   async demandDiskRoom(): Promise<void> {
-    const room = await this.#parts.browserHost.slots.diskRoom();
-    if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
+    const refused = diskFull(await this.#parts.browserHost.slots.diskRoom());
+    if (refused) throw refused;
   }
 
   start(row: SessionRow, signal: AbortSignal): Promise<LiveSession> {

@@ -3,12 +3,16 @@ import { statfs } from 'node:fs/promises';
 import type { DiskRoom } from './slots.ts';
 
 /**
- * With less free space no session is started. The database shares the disk, and its write-ahead log alone may need this
- * much. A browser needs some tens of megabytes before its first page.
+ * No session is started when less space than this is free. The database shares the disk, and its write-ahead log alone may
+ * need this much. A browser needs some tens of megabytes before its first page.
  */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
+/** A browser makes some hundreds of files before its first page. */
+const MIN_FREE_FILES = 10_000;
 
 export async function diskRoom(folder: string): Promise<DiskRoom> {
-  const { bavail, bsize } = await statfs(folder);
-  return { freeBytes: bavail * bsize, leastBytes: MIN_FREE_BYTES };
+  const { bavail, bsize, files, ffree } = await statfs(folder);
+  // File systems that make inodes when they need them, such as Btrfs, report none.
+  const freeFiles = files === 0 ? Number.POSITIVE_INFINITY : ffree;
+  return { freeBytes: bavail * bsize, leastBytes: MIN_FREE_BYTES, freeFiles, leastFiles: MIN_FREE_FILES };
 }

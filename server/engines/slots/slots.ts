@@ -140,8 +140,11 @@ export interface BoxEnd {
 
 export interface DiskRoom {
   readonly freeBytes: number;
-  /** With less free space no box should be started. */
+  /** No box should be started when less space than this is free. */
   readonly leastBytes: number;
+  /** Files that can still be made. Infinite if the file system has no limit. */
+  readonly freeFiles: number;
+  readonly leastFiles: number;
 }
 
 /** A browser that a box can run. */

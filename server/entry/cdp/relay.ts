@@ -23,9 +23,14 @@ const COPY_BYTES_MAX = 64 * 1024;
 const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
-const PING_MS = 30_000;
-/** Without a single byte from the client for two pings, it is considered gone. */
-const SILENCE_MS = 65_000;
+const PING_MS = 20_000;
+/** Without a byte from the client for two pings, it is considered gone: within a minute, since each ping looks once. */
+const SILENCE_MS = 55_000;
+/** A ping arrives after everything written before it. A slow client gets the time that this takes at such a rate. */
+const SLOW_BYTES_PER_MS = 8;
+const SLOW_MS_MAX = 600_000;
+/** Of a number that is exact. */
+const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** 1013: try again later. */
@@ -71,6 +76,9 @@ export class Relay implements AttachedClient {
   #arrivingBytes = 0;
   readonly #waiting: Watched;
   #lastByteMs: number;
+  #writtenBytes = 0;
+  /** The bytes written before the last ping that the client answered. */
+  #answeredBytes = 0;
   #commandMs: number;
   readonly #work: Work;
 
@@ -156,22 +164,22 @@ export class Relay implements AttachedClient {
   }
 
   #listen(): void {
-    const { socket, connection, live, log, clock } = this.#parts;
-    const onActivity = (): void => {
-      this.#lastByteMs = clock.monotonicMs();
-    };
+    const { socket, connection, live, log } = this.#parts;
     const receive = guarded(
       error => this.#failed(error),
       (data: unknown, binary: boolean) => this.#receive(data, binary),
     );
     socket.on('message', receive);
-    socket.on('ping', onActivity);
-    socket.on('pong', onActivity);
+    socket.on('pong', (data: Buffer) => {
+      const bytes = Number(data.toString('latin1', 0, SAFE_DIGITS));
+      if (bytes >= this.#answeredBytes && bytes <= this.#writtenBytes) this.#answeredBytes = bytes;
+    });
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
     connection.on('drain', () => this.#waiting.note());
     // Runs before the listener of `ws`, which may emit the complete message in the same turn.
     connection.prependListener('data', (bytes: Buffer) => {
+      this.#lastByteMs = this.#parts.clock.monotonicMs();
       this.#arrivingBytes += bytes.length;
       if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#waiting.note();
     });
@@ -190,8 +198,7 @@ export class Relay implements AttachedClient {
     const message = Buffer.isBuffer(data) ? data : undefined;
     if (!message || binary) return this.#parts.socket.close(1003, 'messages must be text');
     this.#arrivingBytes = 0;
-    this.#lastByteMs = this.#parts.clock.monotonicMs();
-    this.#commandMs = this.#lastByteMs;
+    this.#commandMs = this.#parts.clock.monotonicMs();
     if (!this.#client) {
       this.#early.push(message);
       this.#earlyBytes += message.length;
@@ -220,6 +227,7 @@ export class Relay implements AttachedClient {
     this.#unsent = [];
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
+    this.#writtenBytes += bytes;
     if (socket.readyState !== socket.OPEN) return;
     if (connection.writableLength > BEHIND_BYTES_MAX) return void this.disconnect(TOO_SLOW);
     const isBehind = connection.writableLength > 0;
@@ -259,15 +267,18 @@ export class Relay implements AttachedClient {
   #tick(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
-    if (now - this.#lastByteMs > SILENCE_MS) {
-      this.#why = 'it sent nothing for 65 seconds';
+    // While this side does not read, it cannot hear the client.
+    if (socket.isPaused) this.#lastByteMs = now;
+    const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#answeredBytes) / SLOW_BYTES_PER_MS);
+    if (now - this.#lastByteMs > SILENCE_MS + slowMs) {
+      this.#why = `it sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
     // The agent has nothing to do while a person is asked or has control.
     if (this.#parts.lease?.isAsked) this.#commandMs = now;
     if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
-    socket.ping();
+    socket.ping(String(this.#writtenBytes));
   }
 
   async #closed(): Promise<void> {
