@@ -37,12 +37,12 @@ const audit = new FailingAudit(store, clock);
 const changed: string[] = [];
 const parts = {
   ...{ store, clock, audit, log: silentLog, cursors: new Cursors(new Secret('x'.repeat(32)), clock) },
-  changed: (hash: string) => void changed.push(hash),
+  onCredentialChanged: (hash: string) => void changed.push(hash),
 };
 const applications = new Applications(parts);
 const keys = new AgentKeys({ ...parts, applications });
 const tokens = new Tokens({ ...parts, applications, tallies: loneTallies(clock) });
-const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, changed: () => {} });
+const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, onCredentialChanged: () => {} });
 
 const accountId = newId<AccountId>(clock.now());
 await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: clock.now() });
