@@ -19,6 +19,8 @@ const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
 /** Parsing this many values takes a third of a second. */
 const MESSAGE_VALUES = 12_000_000;
+/** As JSON each of these characters takes six bytes. */
+const LOGGED_CHARS = 8_000_000;
 /** The longest acceptable turn: a garbage collection takes as long. */
 const TURN_CPU_MS = 200;
 /** How long a log line of the server may take to arrive. */
@@ -149,6 +151,29 @@ test('handles a message of millions of values without delaying others, and answe
   );
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
   await sender.close();
+});
+
+test('drops console messages and icons of tens of megabytes without delaying others, and logs that it did', async () => {
+  const key = await otherApplication(server);
+  const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
+  const hostile = await CdpClient.connect(connectUrl);
+  const hostilePage = await hostile.attachToPage();
+  const long = `'\\x01'.repeat(${LOGGED_CHARS})`;
+  const read = <Body>(path: string) => server.api<Body>('GET', `/v1/browsers/sessions/${id}/${path}`, { key });
+  const { result, longestCpuMs } = await besideNeighbour(async () => {
+    await hostile.evaluate(`console.log(${long}); console.log('after it'); 1`, hostilePage);
+    await hostile.evaluate(`document.querySelectorAll = () => [{ href: ${long} }]; 1`, hostilePage);
+    return read<{ pages: Array<{ faviconUrl: string }> }>('debug');
+  });
+  assert.equal(result.body.pages[0]?.faviconUrl ?? '', '', result.text.slice(0, 500));
+  const { text } = await eventually(
+    'the message after it to be logged',
+    () => read('logs?type=console'),
+    answer => answer.text.includes('after it'),
+  );
+  assert.match(text, /\[\d{8} bytes were logged at once, which is too long for the log\]/);
+  assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+  await hostile.close();
 });
 
 test('reports the delay of the event loop in the metrics', async () => {

@@ -3,47 +3,73 @@
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { within } from '../../kit/wait.ts';
-import { answerId, encode, type Incoming, parseEvent, parseIncoming, SERVER_ERROR } from './messages.ts';
+import {
+  answerId,
+  encode,
+  type Incoming,
+  isLongEvent,
+  parseEvent,
+  parseIncoming,
+  SERVER_ERROR,
+  withoutContent,
+} from './messages.ts';
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
+/** Most answers have some hundred bytes, and a browser with 3,300 cookies of 4 KB answers with 14 MB. */
+const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
+const LONG_ANSWERS: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 
 export class CommandSender {
   readonly #mux: Mux;
+  /** By the id of the command. */
+  readonly #mostBytes = new Map<number, number>();
   #id = 0;
 
   constructor(mux: Mux) {
     this.#mux = mux;
   }
 
-  send(channel: Channel, method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
+  /** Rejects if the answer is longer than `mostBytes`: it is not parsed then. */
+  send(
+    channel: Channel,
+    method: string,
+    params: JsonObject = {},
+    ms = COMMAND_MS,
+    mostBytes = LONG_ANSWERS.get(method) ?? ANSWER_BYTES_MAX,
+  ): Promise<JsonObject> {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
     const result = Promise.withResolvers<JsonObject>();
+    this.#mostBytes.set(id, mostBytes);
     channel.pending.set(id, answer => {
       if (answer.error) result.reject(new ProtocolFailure(method, answer.error.code, answer.error.message));
       else result.resolve(answer.result ?? {});
       return answer;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return within(ms, `Chromium to answer ${method}`, () => result.promise).finally(() => channel.pending.delete(id));
+    return within(ms, `Chromium to answer ${method}`, () => result.promise).finally(() => {
+      channel.pending.delete(id);
+      this.#mostBytes.delete(id);
+    });
   }
 
   /** Resolves the command that a message answers. Returns the message if it is an event. */
   receive(channel: Channel, message: Buffer): Incoming | undefined {
     const id = answerId(message);
-    if (id === undefined) return parseEvent(message);
+    if (id === undefined) return isLongEvent(message) ? withoutContent(message) : parseEvent(message);
     const onAnswer = channel.pending.get(id);
     if (!onAnswer) return undefined;
     channel.pending.delete(id);
-    void onAnswer(readAnswer(id, message));
+    void onAnswer(readAnswer(id, message, this.#mostBytes.get(id) ?? ANSWER_BYTES_MAX));
     return undefined;
   }
 }
 
-/** An answer that cannot be parsed becomes an error, so that the caller does not wait until the timeout. */
-function readAnswer(id: number, message: Buffer): Incoming {
+/** An answer that is too long or cannot be parsed becomes an error, so that the caller does not wait until the timeout. */
+function readAnswer(id: number, message: Buffer, mostBytes: number): Incoming {
   try {
+    if (message.length > mostBytes) throw new Error(`the answer has ${message.length} bytes, more than ${mostBytes}`);
     return parseIncoming(message);
   } catch (error) {
     return { id, error: { code: SERVER_ERROR, message: reason(error) } };

@@ -15,6 +15,7 @@ const BUFFERED_DOWNLOADS_MAX = 1000;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
+const FAVICON_ANSWER_BYTES_MAX = 64 * 1024;
 /** The last icon link wins, as in a tab. Without a link: `/favicon.ico`, if the document has a web address. */
 const FAVICON_SCRIPT = `(() => {
   const named = [...document.querySelectorAll('link[rel~="icon"]')].at(-1)?.href;
@@ -110,9 +111,15 @@ export class Control implements ChannelOwner {
   }
 
   /** Sends a command to the browser, or on one of our channels. */
-  send(method: string, params: JsonObject = {}, channel = this.#root, ms = COMMAND_MS): Promise<JsonObject> {
+  send(
+    method: string,
+    params: JsonObject = {},
+    channel = this.#root,
+    ms = COMMAND_MS,
+    mostBytes?: number,
+  ): Promise<JsonObject> {
     if (!channel) throw new Error('the control channel is not open');
-    return this.#asker.send(channel, method, params, ms);
+    return this.#asker.send(channel, method, params, ms, mostBytes);
   }
 
   /** Waits until the page's renderer has run a no-op. False if it is closed or stays unresponsive. Callers share one probe. */
@@ -161,9 +168,9 @@ export class Control implements ChannelOwner {
     const page = this.#pages.get(targetId);
     if (!page) return '';
     const ask = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
-    const answer = await this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS).catch(() => undefined);
-    const tabs = textAt(objectAt(answer, 'result'), 'value') ?? '';
-    return tabs.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(tabs) ? tabs : '';
+    const answered = this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS, FAVICON_ANSWER_BYTES_MAX);
+    const url = textAt(objectAt(await answered.catch(() => undefined), 'result'), 'value') ?? '';
+    return url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url) ? url : '';
   }
 
   /** The tab of each page. Tabs are targets too, and Puppeteer attaches to them first. */

@@ -79,7 +79,11 @@ export interface Incoming {
 }
 
 /** Throws on an invalid message: a fragment right after a pipe was adopted, or the output of a broken browser. */
-export const parseIncoming = (message: Buffer): Incoming => incomingIn(message.toString('utf8'));
+export function parseIncoming(message: Buffer): Incoming {
+  if (message.length > PARSED_BYTES_MAX)
+    throw new Error(`the browser sent a message of ${message.length} bytes, of which at most ${PARSED_BYTES_MAX} are read`);
+  return incomingIn(message.toString('utf8'));
+}
 
 function incomingIn(text: string): Incoming {
   const value = parseJson(text);
@@ -129,7 +133,35 @@ function base64In(message: Buffer, from: number, to: number): Buffer | undefined
   return written === bytes.length ? bytes : undefined;
 }
 
+/**
+ * Whether an event is too long to be parsed, which would hold up the other sessions of the process: a page may log a value of
+ * hundreds of megabytes. Pictures are decoded without being parsed.
+ */
+export const isLongEvent = (message: Buffer): boolean =>
+  message.length > EVENT_BYTES_MAX && !isScreencastFrame(message) && answerId(message) === undefined;
+
+/** What is told of a long event. Undefined for all but calls of the console. */
+export function withoutContent(message: Buffer): Incoming | undefined {
+  if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
+  const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
+  // Quotes inside strings are escaped, so that this is no text of the page.
+  const timestamp = Number(/.*"timestamp":(\d{1,20}(?:\.\d{1,10})?)[,}]/s.exec(tail)?.[1]);
+  const value = `[${message.length} bytes were logged at once, which is too long for the log]`;
+  const params = { type: 'warning', args: [{ type: 'string', value }] };
+  return {
+    method: 'Runtime.consoleAPICalled',
+    params: Number.isNaN(timestamp) ? params : { ...params, timestamp },
+  };
+}
+
 export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
+
+/** The longest message that is parsed. Pictures of 8000 x 8000 pixels are shorter. */
+const PARSED_BYTES_MAX = 64 * 1024 ** 2;
+const EVENT_BYTES_MAX = 4 * 1024 ** 2;
+const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
+/** Contains the time of a call of the console: only its stack follows. */
+const TAIL_BYTES = 64 * 1024;
 
 /** CDP's code for an unknown session. */
 export const NO_SUCH_SESSION = -32001;

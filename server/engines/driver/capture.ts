@@ -149,9 +149,12 @@ async function text(
 
 type Located = ReturnType<Page['locator']>;
 
+/** Text is cut in the page, so that no longer one arrives in a thread that other sessions use. */
 async function read(kind: 'html' | 'text' | 'links', element: Located): Promise<string> {
-  if (kind === 'text') return element.innerText();
-  if (kind === 'html') return textOf(await element.evaluate(node => Object(node).outerHTML));
+  if (kind !== 'links') {
+    const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };
+    return textOf(await element.evaluate((node, { name, most }) => String(Object(node)[name] ?? '').slice(0, most), wanted));
+  }
   const links: unknown = await element.evaluate((node, most) => {
     const all: Iterable<{ href: unknown }> = Object(node).querySelectorAll('a[href]');
     return [...all].slice(0, most).map(({ href }) => href);

@@ -54,6 +54,8 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   /** For DevTools: the only page it can access. The idle limit does not apply, because users may only look. */
   readonly page?: string;
   readonly waiting: WaitingBytes;
+  /** For a client inside of the server: see `ClientListener`. */
+  readonly longestAnswer?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;
   /** Ends the session, after Browser.close on a session without keepAlive. */
@@ -101,7 +103,7 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel. Messages that arrived meanwhile are then forwarded in order. */
   async open(): Promise<void> {
-    const { live, socket, page, readLong } = this.#parts;
+    const { live, socket, page, readLong, longestAnswer } = this.#parts;
     socket.pause();
     const listener = {
       message: (message: Buffer) => this.#send(message),
@@ -110,6 +112,7 @@ export class Relay implements AttachedClient {
       failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
+      ...(longestAnswer ? { longestAnswer } : {}),
     };
     const rules = {
       browser: live.browser,
