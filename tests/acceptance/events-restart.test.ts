@@ -69,8 +69,15 @@ test('reports sessions that the operator drained', async () => {
 test('a session whose browser does not start has an end event', async () => {
   chromium.mood('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
-  chromium.mood('well');
   assert.equal(status, 500);
+  assert.equal((await server.operator('/readyz')).status, 200, 'one start may fail');
+  for (let time = 0; time < 2; time += 1) await server.api('POST', '/v1/browsers/sessions', { body: {} });
+  const sick = await server.operator('/readyz');
+  assert.equal(sick.status, 503);
+  assert.match(sick.text, /3 browsers in a row did not start/);
+  chromium.mood('well');
+  await server.release((await server.createSession({ keepAlive: true })).id);
+  assert.equal((await server.operator('/readyz')).status, 200);
   const found = await server.api<Array<{ id: string }>>(
     'GET',
     `/v1/browsers/sessions?q=${encodeURIComponent("user_metadata['run']:'refused'")}`,

@@ -25,6 +25,8 @@ export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly watchers: Watchers;
 }
 
+const isCallerGone = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof WaitExpired);
+
 export class BringUp {
   readonly #parts: BringUpParts;
 
@@ -70,7 +72,17 @@ export class BringUp {
     if (warm) return this.#claimed(row, warm);
     const boxRuns = (box: Box): Promise<void> => this.#note(row, box);
     const request = { id: row.id, launch, background: false, boxRuns, ...(preparation ? { preparation } : {}) };
-    return trace.during('session.launch', () => boot(browserHost, request, signal));
+    return trace.during('session.launch', async () => {
+      try {
+        const booted = await boot(browserHost, request, signal);
+        pool.noteStart(true);
+        return booted;
+      } catch (error) {
+        // What a caller has put into the browser, such as an extension, may keep it from starting.
+        if (!isItsOwn && !isCallerGone(signal)) pool.noteStart(false);
+        throw error;
+      }
+    });
   }
 
   /**

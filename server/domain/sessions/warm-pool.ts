@@ -18,8 +18,10 @@ const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
 const BACKOFF_LEAST_MS = 1_000;
 const BACKOFF_MOST_MS = 60_000;
-/** Consecutive failed starts after which /readyz reports the pool as failing. */
+/** Consecutive failed starts after which /readyz reports that browsers do not start. */
 const FAILURES_SICK = 3;
+/** How long failed starts count if nothing is started ahead: only a create can then show that browsers start again. */
+const FAILED_MS = 60_000;
 
 interface Waiting {
   readonly print: string;
@@ -64,6 +66,7 @@ export class WarmPool {
   readonly #coming: Coming[] = [];
   readonly #starts = new Set<Promise<void>>();
   #failures = 0;
+  #failedAt: Date | undefined;
   #notBefore: Date | undefined;
 
   constructor(parts: WarmPoolParts) {
@@ -87,11 +90,19 @@ export class WarmPool {
 
   /** Whether starts succeed. */
   get health(): { ok: boolean; detail: string } {
-    const ok = this.#failures < FAILURES_SICK;
+    const { size, clock } = this.#parts;
+    const isPast = size === 0 && (!this.#failedAt || plus(this.#failedAt, FAILED_MS) < clock.now());
+    const ok = isPast || this.#failures < FAILURES_SICK;
     return {
       ok,
       detail: ok ? `${this.#waiting.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
     };
+  }
+
+  /** Notes whether a browser started, ahead or for a create. */
+  noteStart(isGood: boolean): void {
+    this.#failures = isGood ? 0 : this.#failures + 1;
+    if (!isGood) this.#failedAt = this.#parts.clock.now();
   }
 
   /** A browser with these settings, which the caller then owns. Undefined if there is none. */
@@ -188,13 +199,13 @@ export class WarmPool {
       const request = { id: newId<SessionId>(clock.now()), launch, background, boxRuns };
       const booted = await boot(browserHost, request, signal);
       await this.#prepare(booted);
-      this.#failures = 0;
+      this.noteStart(true);
       if (coming.isPromised) coming.arrived.resolve(booted);
       else this.#keep({ print: coming.print, launch, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
     } catch (error) {
       coming.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
-      this.#failures++;
+      this.noteStart(false);
       this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MOST_MS, BACKOFF_LEAST_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
