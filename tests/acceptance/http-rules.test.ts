@@ -307,6 +307,15 @@ test("a live view socket answers 410 after the end of the session, like the agen
   assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
+test('the debug addresses of a session that has ended are neither given nor revoked', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await server.release(id);
+  for (const method of ['GET', 'DELETE']) {
+    const { status, body } = await server.api(method, `${SESSIONS}/${id}/debug`);
+    assert.deepEqual([status, body.code], [409, 'session_not_running'], method);
+  }
+});
+
 /** Requests that are refused before all of their body was read. */
 const EARLY = [
   ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],

@@ -302,6 +302,9 @@ test('a proxy that fails breaks tunnels with a named error and an event, and the
     assert.match(String(await page.goto(`https://${HIDDEN}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
     const other = await page.context().newPage();
     assert.match(String(await other.goto(hidden).catch(String)), /net::ERR_CONNECTION_RESET/);
+    const before = pages.hits('/next');
+    assert.match(String(await other.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
+    assert.equal(pages.hits('/next'), before, 'nothing goes around a proxy that has failed');
     const [told] = await toldOf(server, id, 'proxy.failed');
     assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
     assert.equal((await server.read(id)).status, 'RUNNING');

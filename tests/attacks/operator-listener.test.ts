@@ -2,6 +2,7 @@
 // session reaches the operator's listener.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -47,6 +48,31 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
       assert.doesNotMatch(answer, TOLD);
     }
   });
+
+const LISTENS = '0A';
+
+/** The TCP ports on which a process listens: those of its network namespace whose sockets are among its files. */
+function listeningPorts(pid: number): number[] {
+  const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return ''; // closed meanwhile
+    }
+  });
+  const rows = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/${pid}/net/${name}`, 'utf8').trim().split('\n'));
+  return rows
+    .map(row => row.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode]) => state === LISTENS && files.includes(`socket:[${inode}]`))
+    .map(([, address = '']) => Number.parseInt(address.split(':').at(-1) ?? '', 16));
+}
+
+test('the server listens on the port of callers and on that of the operator, and on no other', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const expected = [Number(new URL(server.url).port), operatorPort];
+  assert.deepEqual(listeningPorts(server.pid).toSorted(), expected.toSorted());
+  await server.release(id);
+});
 
 test('a session does not reach it, although loopback is opened to sessions', async () => {
   const session = await server.createSession({ keepAlive: true });

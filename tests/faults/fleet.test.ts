@@ -103,7 +103,7 @@ async function saysWhenClosed(
 /** What a request about the session gets that its host must answer. */
 async function debugOf(session: CreatedSession | undefined): Promise<string> {
   const { status, body, text } = await three.api('GET', `${SESSIONS}/${session?.id}/debug`);
-  assert.ok([410, 503].includes(status), text);
+  assert.ok([409, 503].includes(status), text);
   return `${status} ${body.code}`;
 }
 
