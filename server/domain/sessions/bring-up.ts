@@ -4,7 +4,7 @@ import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { withDeadline } from '../../kit/wait.ts';
+import { WaitExpired, withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
 import { type Booted, boot, equipAdopted, noteOf } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
