@@ -1,5 +1,6 @@
 // Prometheus metrics at /metrics, besides those of the HTTP server. Labels have few values, and never contain an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Queued } from './engines/store/rows/queues.ts';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
 import type { LoopListener } from './kit/loop-watch.ts';
 
@@ -17,6 +18,10 @@ export interface MetricSources {
   isDemandContinuous(): boolean;
   waiting(): number;
   unstoredRecordings(): number;
+  /** What waits in the database to be done in the background. */
+  queued(): Promise<Queued>;
+  /** Jobs that wait for a worker thread. */
+  waitingJobs(): number;
 }
 
 /** Metrics of prom-client for which it would wake the process a hundred times a second. `berth_event_loop_delay_seconds` has their place. */
@@ -152,6 +157,17 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     registers,
     collect() {
       this.set(sources.unstoredRecordings());
+    },
+  });
+  new Gauge({
+    name: 'berth_queued',
+    help: 'Background work that waits: `files` of this host to be stored, `webhooks` and `mails` of the installation to be sent, and `jobs` of this process that need a worker thread.',
+    labelNames: ['queue'],
+    registers,
+    async collect() {
+      const { files, webhooks, mails } = await sources.queued();
+      const all = { files, webhooks, mails, jobs: sources.waitingJobs() };
+      for (const [queue, count] of Object.entries(all)) this.set({ queue }, count);
     },
   });
 }

@@ -150,7 +150,7 @@ const watchLoop = (metrics: Metrics, log: Log) =>
   });
 
 const sourcesOf = (
-  { config, store, slots }: Foundation,
+  { config, store, slots, workers }: Foundation,
   { queue, line }: Admission,
   { pool }: OpenedSessions,
   lives: LiveSessions,
@@ -164,4 +164,6 @@ const sourcesOf = (
   warmStarting: () => pool.coming,
   isDemandContinuous: () => pool.isPressed,
   waiting: () => queue.size + line.size,
+  queued: () => store.queues.count(host),
+  waitingJobs: () => workers.waiting,
 });

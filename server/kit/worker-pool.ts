@@ -99,6 +99,11 @@ export class WorkerPool implements Workers, Closeable {
     this.#limits = { ...WORKER_POOL_LIMITS, ...limits };
   }
 
+  /** Jobs that wait for a thread. */
+  get waiting(): number {
+    return this.#waitingCount;
+  }
+
   /** Number of threads. */
   get size(): number {
     return this.#threads.size;

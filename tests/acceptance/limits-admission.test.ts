@@ -210,6 +210,8 @@ test('applications share free slots in turns, and a caller that disconnected sta
   const inOrder = begun.toSorted((one, two) => one.createdAt.localeCompare(two.createdAt)).map(({ name }) => name);
   assert.deepEqual(inOrder, ['mine 1', 'theirs 1', 'mine 2']);
   assert.match(await metrics(), /^berth_waiting_creates 0$/m);
+  for (const queue of ['files', 'webhooks', 'mails', 'jobs'])
+    assert.match(await metrics(), new RegExp(`^berth_queued\\{queue="${queue}"\\} \\d+$`, 'm'));
   assert.match(await metrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
 });
 

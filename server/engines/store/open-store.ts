@@ -56,6 +56,7 @@ import { outbox } from './tables/outbox.ts';
 import { pages } from './tables/pages.ts';
 import { passkeys } from './tables/passkeys.ts';
 import { Recorder } from './tables/recorder.ts';
+import { queues } from './tables/queues.ts';
 import { recordings } from './tables/recordings.ts';
 import { requestRates } from './tables/request-rates.ts';
 import { retention } from './tables/retention.ts';
@@ -222,6 +223,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     mails: mails(db),
     inbox: inbox(db),
     outbox: outbox(db),
+    queues: queues(db),
     uploads: uploads(db),
     downloads: downloads(db),
     storedBytes: storedBytes(db),

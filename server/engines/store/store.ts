@@ -42,6 +42,7 @@ import type { Members } from './rows/members.ts';
 import type { OutboxRows } from './rows/outbox.ts';
 import type { PageRows } from './rows/pages.ts';
 import type { Passkeys } from './rows/passkeys.ts';
+import type { QueueRows } from './rows/queues.ts';
 import type { RecordingRows } from './rows/recordings.ts';
 import type { RequestRateRows } from './rows/request-rates.ts';
 import type { RetentionRows, StoredBytes } from './rows/retention.ts';
@@ -99,6 +100,7 @@ export interface Store extends Closeable {
   readonly mails: Mails;
   readonly inbox: InboxRows;
   readonly outbox: OutboxRows;
+  readonly queues: QueueRows;
   readonly uploads: UploadRows;
   readonly downloads: DownloadRows;
   readonly storedBytes: StoredBytes;
