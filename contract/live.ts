@@ -27,6 +27,10 @@ export const DebugPage = Type.Object({
   url: Type.String({ description: 'URL of the page.' }),
   title: Type.String({ description: 'Title of the page. May be empty.' }),
   faviconUrl: Type.String({ description: 'URL of the icon of the page. May be empty.' }),
+  isResponsive: Type.Boolean({
+    description:
+      'Whether the page answered within half a second. One that does not, because it computes or shows a dialog, is hidden from clients that connect until it answers. `Target.closeTarget` with its `id` closes it.',
+  }),
   debuggerUrl: Address('Live view of this page.'),
   debuggerFullscreenUrl: Address('The same live view without toolbar.'),
   devtoolsUrl: Type.Optional(

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { rendererThatComputes } from '../harness/session-processes.ts';
@@ -106,6 +108,32 @@ async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: st
   const other = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(isIt));
   assert.equal(await other?.title(), 'Next');
 }
+
+test('pages that hang are listed as unresponsive, and can be closed by their id', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const first = await connectPlaywright(session);
+  await firstPage(first).goto(`${pages.url}/`);
+  const looping = await openPage(first, `${pages.a}/next`);
+  const asking = await openPage(first, `${pages.b}/next`);
+  const asked = asking.waitForEvent('dialog'); // It stays open.
+  asking.evaluate('alert(1)').catch(() => {}); // ends with the page
+  await asked;
+  await loop(looping);
+  const listed = async (): Promise<DebugUrls['pages']> =>
+    (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`)).body.pages;
+  const hanging = await listed();
+  assert.deepEqual(hanging.map(({ url, isResponsive }) => [url, isResponsive]).sort(), [
+    [`${pages.a}/next`, false],
+    [`${pages.b}/next`, false],
+    [`${pages.url}/`, true],
+  ].sort());
+  const second = await CdpClient.connect(session.connectUrl);
+  for (const { id, isResponsive } of hanging)
+    if (!isResponsive) await second.send('Target.closeTarget', { targetId: id });
+  await eventually('both to be gone', listed, left => left.length === 1);
+  await second.close();
+  await server.release(session.id);
+});
 
 test('a client that connects while every page hangs gets a new page', async () => {
   const session = await server.createSession({ keepAlive: true });

@@ -50,6 +50,8 @@ export interface PageInfo {
   readonly title: string;
   /** Empty if the page has none or does not answer. */
   readonly faviconUrl: string;
+  /** Whether it answered within half a second. */
+  readonly isResponsive: boolean;
 }
 
 const NO_VIEWPORT: Viewport = { width: 0, height: 0 };
@@ -266,7 +268,7 @@ export class Browser implements Closeable {
 
   async listPages(): Promise<readonly PageInfo[]> {
     const infos = await this.#control.pageInfos();
-    return Promise.all(infos.map(async info => ({ ...info, faviconUrl: await this.#control.faviconOf(info.id) })));
+    return Promise.all(infos.map(async info => ({ ...info, ...(await this.#control.askPage(info.id)) })));
   }
 
   /** Reports every existing and new page, popup, frame and worker until the result is closed. */

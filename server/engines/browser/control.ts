@@ -164,13 +164,18 @@ export class Control implements ChannelOwner {
   }
 
   /** Runs in the page, which may be hostile and return anything. Only http and https URLs are accepted. */
-  async faviconOf(targetId: string): Promise<string> {
+  async askPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
     const page = this.#pages.get(targetId);
-    if (!page) return '';
+    if (!page) return { faviconUrl: '', isResponsive: false };
     const ask = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
     const answered = this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS, FAVICON_ANSWER_BYTES_MAX);
-    const url = textAt(objectAt(await answered.catch(() => undefined), 'result'), 'value') ?? '';
-    return url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url) ? url : '';
+    const [answer, error] = await answered.then(
+      answer => [answer] as const,
+      (error: unknown) => [undefined, error] as const,
+    );
+    const url = textAt(objectAt(answer, 'result'), 'value') ?? '';
+    const isAddress = url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url);
+    return { faviconUrl: isAddress ? url : '', isResponsive: !(error instanceof WaitExpired) };
   }
 
   /** The tab of each page. Tabs are targets too, and Puppeteer attaches to them first. */
