@@ -132,6 +132,7 @@ export const Session = Type.Object(
       Type.String({ description: 'The secret in `connectUrl`. Not valid after the session has ended.' }),
     ),
     endReason: Type.Optional(EndReason),
+    endDetail: Type.Optional(Type.String({ description: 'What ended the session, in words.' })),
     keyId: Type.Optional(Uuid('The agent key that created the session. Absent if the key was deleted.')),
     browserSettings: Type.Optional(
       AnyObject(

@@ -41,6 +41,7 @@ async function endOf(id: string): Promise<SessionEvent> {
   assert.deepEqual(ended.actor, decided.actor);
   assert.equal(ended.detail.reason, decided.detail.reason);
   assert.equal(ended.detail.status, decided.detail.status);
+  assert.equal((await server.read(id)).endDetail, decided.detail.detail);
   return decided;
 }
 

@@ -58,6 +58,7 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
     userMetadata: row.userMetadata,
     ...(connect && !hasEnded(row) ? connect : {}),
     ...(endReason ? { endReason } : {}),
+    ...(endReason && row.end?.detail ? { endDetail: row.end.detail } : {}),
     ...(row.keyId ? { keyId: row.keyId } : {}),
     ...(row.pageUrl === undefined ? {} : { lastPage: { url: row.pageUrl, title: row.pageTitle ?? '' } }),
     ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
