@@ -124,7 +124,7 @@ export const CidrAllow = Type.Array(
   }),
   {
     maxItems: 20,
-    description: 'Address ranges that the credential may be used from. Empty: any address.',
+    description: 'Address ranges that the credential may be used from. If empty, any address.',
     default: [],
   },
 );

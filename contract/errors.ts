@@ -3,7 +3,7 @@
 
 export interface CatalogueEntry {
   readonly status: number;
-  /** `x-should-retry` of a refused write. `yes` only if nothing was done and waiting can help. */
+  /** The value of `x-should-retry` for a refused write. `yes` only if nothing was done and waiting can help. */
   readonly retry: 'yes' | 'no';
   /** Sent as `retry-after`. */
   readonly retryAfterSeconds?: number;

@@ -109,7 +109,7 @@ export const SessionEvent = Type.Object(
       {
         kind: Type.Enum([...ACTOR_KINDS], {
           description:
-            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of it.',
+            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of the application.',
         }),
         id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
       },

@@ -1,8 +1,8 @@
-// The hosts that serve as one, for their operator.
+// The hosts that serve together, for their operator.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
-/** Of one host, newest first. */
+/** Sessions listed for one host, newest first. */
 export const HOST_SESSIONS_MAX = 100;
 export const HOSTS_LISTED_MAX = 1_000;
 export const LISTED_HOST_STATES = ['alone', 'up', 'away', 'left', 'lost'] as const;
@@ -10,18 +10,18 @@ export const LISTED_HOST_STATES = ['alone', 'up', 'away', 'left', 'lost'] as con
 export const ListedHost = Type.Object(
   {
     id: Uuid('Id of the host.'),
-    isThis: Type.Boolean({ description: 'Whether this host has answered.' }),
+    isThis: Type.Boolean({ description: 'Whether this host sent the response.' }),
     state: Type.Enum([...LISTED_HOST_STATES], {
       description:
-        '`alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.',
+        '`alone`: no other host uses its database. `up`: it is running. `away`: it is restarting, and keeps its sessions. `left`: it was stopped. `lost`: it did not renew its lease in time, and its sessions were ended.',
     }),
-    draining: Type.Boolean({ description: 'It gets no more sessions.' }),
+    draining: Type.Boolean({ description: 'Whether the host gets no more sessions.' }),
     region: Type.String(),
     labels: Type.Record(Type.String(), Type.String(), { description: '`BERTH_HOST_LABELS`.' }),
     version: Type.Optional(Type.String({ description: 'Version of Berth.' })),
-    url: Type.Optional(Type.String({ description: 'Where the other hosts reach it.' })),
-    slots: Type.Integer({ description: 'Sessions that may run on it at once. 0: it passes requests on.' }),
-    used: Type.Integer({ description: 'Sessions on it that have not ended.' }),
+    url: Type.Optional(Type.String({ description: 'Address at which the other hosts reach this host.' })),
+    slots: Type.Integer({ description: 'Maximum number of concurrent sessions on the host. With 0, it only passes requests on.' }),
+    used: Type.Integer({ description: 'Sessions on the host that have not ended.' }),
     startedAt: Time('When it was started.'),
     heardAt: Type.Optional(Time('When it last renewed its lease.')),
   },
@@ -30,7 +30,7 @@ export const ListedHost = Type.Object(
 export type ListedHost = Static<typeof ListedHost>;
 
 export const HostList = Type.Object({
-  isAlone: Type.Boolean({ description: 'Whether no other host serves with this one.' }),
+  isAlone: Type.Boolean({ description: 'Whether no other host serves together with this one.' }),
   data: Type.Array(ListedHost, { description: `Newest first, at most ${HOSTS_LISTED_MAX}.` }),
 });
 export type HostList = Static<typeof HostList>;
@@ -53,7 +53,7 @@ export const HostSessions = Type.Object({
 export type HostSessions = Static<typeof HostSessions>;
 
 export const DrainHost = Type.Object(
-  { draining: Type.Boolean({ description: 'True: it gets no more sessions. False: it gets sessions again.' }) },
+  { draining: Type.Boolean({ description: 'If true, the host gets no more sessions. If false, it gets sessions again.' }) },
   { additionalProperties: false },
 );
 export type DrainHost = Static<typeof DrainHost>;

@@ -13,7 +13,7 @@ export const McpHeaders = Type.Object({
     }),
   ),
   'mcp-session-id': Type.Optional(
-    Type.String({ maxLength: 200, description: 'As the answer to `initialize` had it, in revisions of 2025.' }),
+    Type.String({ maxLength: 200, description: 'The value from the response to `initialize`, in the 2025 revisions of the protocol.' }),
   ),
 });
 
@@ -22,7 +22,7 @@ export const McpError = Type.Object(
     jsonrpc: Type.Literal('2.0'),
     error: Type.Object({ code: Type.Integer(), message: Type.String() }, { additionalProperties: true }),
   },
-  { additionalProperties: true, description: 'A JSON-RPC error, for a message that the protocol refuses.' },
+  { additionalProperties: true, description: 'A JSON-RPC error, for a message that violates the protocol.' },
 );
 
 export const McpMessage = Type.Object(

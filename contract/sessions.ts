@@ -64,22 +64,22 @@ export const SessionUsage = Type.Object(
     cpuSeconds: Type.Optional(
       Type.Number({
         description:
-          'Processor time of the browser with all its processes, including its start. Absent if the host does not count it.',
+          'Processor time of the browser and all its processes, including the start. Absent if the host does not measure it.',
       }),
     ),
     peakMemoryBytes: Type.Optional(
       Type.Integer({
         description:
-          'The most memory that the browser has used at once, including cached files. Absent if the host does not count it.',
+          'Peak memory use of the browser, including cached files. Absent if the host does not measure it.',
       }),
     ),
     bytesReceived: Type.Integer({ description: 'Bytes received from the network, including headers and encryption.' }),
     bytesSent: Type.Integer({ description: 'Bytes sent to the network, including headers and encryption.' }),
-    recordedSeconds: Type.Number({ description: 'Length of the recordings of all pages that are stored.' }),
+    recordedSeconds: Type.Number({ description: 'Total length of the stored recordings of all pages.' }),
   },
   {
     description:
-      'What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it.',
+      'Resources that the session has used until now, or in total after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth measured this.',
   },
 );
 export type SessionUsage = Static<typeof SessionUsage>;
@@ -88,13 +88,13 @@ export const LastPage = Type.Object(
   {
     url: Type.String({
       description:
-        'Its address, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
+        'Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
     }),
-    title: Type.String({ description: 'Its title, at most 300 characters; may be empty.' }),
+    title: Type.String({ description: 'Title of the page, at most 300 characters; may be empty.' }),
   },
   {
     description:
-      'The page that was opened, or whose address or title changed, last. A few seconds late while the session runs. Absent before a page with an http or https address. The texts come from the page: do not trust them.',
+      'The page that was most recently opened, or whose address or title most recently changed. A few seconds late while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them.',
   },
 );
 
@@ -390,7 +390,7 @@ export const BrowserSettings = Type.Object(
       Type.Enum(['queue', 'refuse'], {
         default: 'queue',
         description:
-          'What happens to input of CDP clients while a person has control. `queue`: it waits until the person gives control back. `refuse`: it is refused at once.',
+          'What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.',
       }),
     ),
   },
@@ -489,10 +489,10 @@ export const SessionQuery = Type.Object({
   ),
   keyId: Type.Optional(Uuid('Return only sessions that were created with this agent key.')),
   atLeastSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted, or have lasted until now, this long.' }),
+    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at least this long, counting a running session up to now.' }),
   ),
   atMostSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that did not last longer than this until now.' }),
+    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at most this long, counting a running session up to now.' }),
   ),
   createdAfter: Type.Optional(Time('Return only sessions that were created at this time or later.')),
   createdBefore: Type.Optional(Time('Return only sessions that were created before this time.')),

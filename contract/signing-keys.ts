@@ -1,4 +1,4 @@
-// The public keys with which anybody can verify what Berth has signed.
+// The public keys with which anyone can verify the signatures of Berth.
 import { type Static, Type } from 'typebox';
 import { Time } from './common.ts';
 
@@ -14,7 +14,7 @@ export const JsonWebKeySet = Type.Object(
         x: Type.String({ description: 'The public key, in base64url.' }),
         berth_retired_at: Type.Optional(Time('Since when the key signs nothing more.')),
       }),
-      { description: 'The key that signs, and those that were retired in the last 400 days.' },
+      { description: 'The current signing key, and the keys that were retired in the last 400 days.' },
     ),
   },
   { description: 'A JSON Web Key Set (RFC 7517).' },

@@ -9,7 +9,7 @@ export const MCP_OPERATIONS = {
     path: '/v1/agent/applications/{appId}/mcp',
     summary: 'Send an MCP message',
     description:
-      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
+      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is answered independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
     credential: 'agentKey',
     scopes: ['browsers:connect', 'operations:invoke'],
     isWrite: true,

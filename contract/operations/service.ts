@@ -1,4 +1,4 @@
-// Health and the landing page. Readiness and metrics are at the operator's listener, not in the API.
+// Health and the landing page. Readiness and metrics are served by the operator's listener and are not part of the API.
 
 import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';

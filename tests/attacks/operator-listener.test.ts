@@ -1,5 +1,5 @@
-// Metrics and readiness are for the operator. Nobody gets them at the address of callers, whatever the request looks like, and no
-// session reaches the operator's listener.
+// Metrics and readiness are for the operator. They are never served at the address for callers, whatever the request
+// looks like, and no session can reach the operator's listener.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -29,7 +29,7 @@ const PATHS = [
 ];
 const TOLD = /berth_|process_cpu|"checks"|not_ready/;
 
-/** Sends the path as it is; `fetch` would normalise it. */
+/** Sends the path unchanged, because `fetch` would normalise it. */
 async function raw(path: string, headers: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -48,7 +48,7 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
     }
   });
 
-test('a session does not reach it, although loopback is opened to sessions', async () => {
+test('a session cannot reach the operator listener, although loopback is open to sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();

@@ -36,7 +36,10 @@ export interface AgentKeysParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hex of the hash of each credential that changed. Other processes get revocations from the store. */
+  /**
+   * Called with the hash, in hex, of each credential that changed. Other processes are notified of revocations through
+   * the store.
+   */
   readonly changed: (hash: string, keeps?: boolean) => void;
 }
 

@@ -11,9 +11,9 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
-/** Includes Chromium's start and some 700 files, on a busy machine. */
+/** Includes the start of Chromium and reading about 700 files, on a busy machine. */
 const MAKE_MS = 60_000;
-/** The newest, and those that sessions still need after an upgrade of Chromium. */
+/** The newest version, and those that sessions still need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
 const FOLDER = /^[\w.-]{1,64}$/;
 const COMPRESSED = /\.(?:js|css|html|json|svg|md)$/;
@@ -34,7 +34,9 @@ export interface FrontEndParts extends Pick<Runtime, 'clock' | 'log'> {
 export class FrontEnd {
   readonly #parts: FrontEndParts;
   readonly #making = new SingleFlight<string, string>();
-  /** For products whose files are no longer available: the version of the installed Chromium, used instead. */
+  /**
+   * Maps products whose files are no longer available to the version of the installed Chromium, which is used instead.
+   */
   readonly #fallbacks = new Map<string, string>();
   readonly #closing = new AbortController();
 

@@ -3,8 +3,8 @@ import { statfs } from 'node:fs/promises';
 import type { DiskRoom } from './slots.ts';
 
 /**
- * With less free space no session is started. The database shares the disk, and its write-ahead log alone may need this
- * much. A browser needs some tens of megabytes before its first page.
+ * No session is started when less space than this is free. The database shares the disk, and its write-ahead log alone
+ * may need this much. A browser needs some tens of megabytes before its first page.
  */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
