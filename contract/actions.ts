@@ -54,7 +54,7 @@ export type EndUser = Static<typeof EndUser>;
 
 export const PrepareAction = Type.Object(
   {
-    input: AnyObject('The input, as of a call. It cannot be changed later.', { default: {} }),
+    input: AnyObject('The input, as for a call. It cannot be changed later.', { default: {} }),
     revision: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -136,8 +136,8 @@ export const ActionContent = Type.Object(
     bounds: Type.Object(
       {
         maxCost: Type.Integer({ description: 'Maximum cost of the execution, in micro-credits.' }),
-        notBefore: Type.Optional(Time('It is not executed earlier.')),
-        expiresAt: Time('It is not executed later.'),
+        notBefore: Type.Optional(Time('The Action is not executed before this time.')),
+        expiresAt: Time('The Action is not executed after this time.'),
         executions: Type.Enum([1]),
       },
       { description: 'What is approved besides the input.' },
@@ -166,8 +166,8 @@ export const Decision = Type.Object(
     by: By,
     method: Method,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
-    authTime: Time('When the person last proved who they are.'),
-    at: Time('When it was decided.'),
+    authTime: Time('When the person last proved their identity.'),
+    at: Time('When the decision was made.'),
     message: Type.Optional(Type.String({ description: 'What the person wrote when refusing.' })),
   },
   { description: 'The decision, once there is one.' },
@@ -192,9 +192,9 @@ const ACTION_FIELDS = {
   executeOnApproval: Type.Boolean(),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
   caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that prepared the Action.' }),
-  createdAt: Time('When it was prepared.'),
-  expiresAt: Time('When it expires.'),
-  endedAt: Type.Optional(Time('When it ended.')),
+  createdAt: Time('When the Action was prepared.'),
+  expiresAt: Time('When the Action expires.'),
+  endedAt: Type.Optional(Time('When the Action ended.')),
   decision: Type.Optional(Decision),
   why: Type.Optional(
     Type.String({ description: 'Why the Action was cancelled: `caller`, or `withdrawn` together with its operation.' }),
@@ -202,7 +202,7 @@ const ACTION_FIELDS = {
   heldBack: Type.Optional(
     Type.String({ description: 'Error code that says why the execution on approval was postponed. The execution is tried again.' }),
   ),
-  invocationId: Type.Optional(Uuid('The invocation that executes it.')),
+  invocationId: Type.Optional(Uuid('The invocation that executes the Action.')),
 };
 
 export const Action = Type.Object(ACTION_FIELDS, {
@@ -251,7 +251,10 @@ export const ApplicationAction = Type.Object(
         },
       ),
     ),
-    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
+    agent: Type.Object(
+      { name: Type.String({ description: 'Name of the agent key.' }) },
+      { description: 'Who is asking.' },
+    ),
     mayDecide: Type.Boolean({ description: 'Whether the Action is undecided and you may decide it.' }),
   },
   { description: 'An Action as people see it.' },
@@ -290,7 +293,7 @@ export const ActionChallenge = Type.Object(
   {
     publicKey: Type.Optional(
       AnyObject(
-        'Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page.',
+        'Options for `navigator.credentials.get`, with the digest as the challenge. Absent if you have no passkey for this page.',
       ),
     ),
   },

@@ -74,7 +74,7 @@ export const CreateAgentKey = Type.Object({
     }),
   ),
   grants: Type.Optional(
-    Grants('Operations that the key may call. Default: none; scopes for operations then allow nothing.'),
+    Grants('Operations that the key may call. Defaults to none, and scopes for operations then allow nothing.'),
   ),
   expiresAt: Type.Optional(ExpiresAt),
   cidrAllow: Type.Optional(CidrAllow),

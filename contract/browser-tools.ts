@@ -83,7 +83,7 @@ export const BROWSER_TOOLS = {
       'Opens a new browser session and returns its sessionId. Call this first. Several sessions may be open at the same time. Close each with browser_close when you are done.',
     input: Type.Object(
       {
-        url: Type.Optional(Url('Page to open. Default: an empty page.')),
+        url: Type.Optional(Url('Page to open. Defaults to an empty page.')),
         contextId: Type.Optional(
           Type.String({
             format: 'uuid',
@@ -295,7 +295,7 @@ export const BROWSER_TOOLS = {
     title: 'Choose files',
     description: 'Chooses files in the open file chooser, or in the file input that `ref` names.',
     input: Input({
-      ref: Type.Optional(Ref('Reference of a file input. Default: the file chooser that is open.')),
+      ref: Type.Optional(Ref('Reference of a file input. Defaults to the open file chooser.')),
       files: Type.Array(ToolFile, { maxItems: TOOL_FILES_MAX, description: 'The files. An empty list clears the choice.' }),
     }),
     isReadOnly: false,
@@ -305,7 +305,7 @@ export const BROWSER_TOOLS = {
     description: 'Returns a picture of the page. Use browser_snapshot to find elements.',
     input: Input({
       element: Element,
-      ref: Type.Optional(Ref('Reference of the element to picture. Default: the viewport.')),
+      ref: Type.Optional(Ref('Reference of the element to take a picture of. Defaults to the viewport.')),
       fullPage: Type.Optional(Type.Boolean({ description: 'The whole page instead of the viewport.' })),
       type: Type.Optional(Type.Enum(['png', 'jpeg'], { description: 'Format. Default: `png`.' })),
     }),
@@ -356,7 +356,7 @@ export const BROWSER_TOOLS = {
     input: Input({
       function: Text('`() => { … }`, or `(element) => { … }` with `ref`.'),
       element: Element,
-      ref: Type.Optional(Ref('Reference of the element that the function gets.')),
+      ref: Type.Optional(Ref('Reference of the element to pass to the function.')),
     }),
     isReadOnly: false,
   },

@@ -45,7 +45,7 @@ const Auth = Type.Object(
       description:
         '`bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.',
     }),
-    header: Type.Optional(HeaderName('With `"as": "header"`: the name of the header.')),
+    header: Type.Optional(HeaderName('With `"as": "header"`, the name of the header.')),
   },
   { description: 'How the call is authenticated.' },
 );
@@ -90,7 +90,7 @@ export const HttpBinding = Type.Object(
     auth: Type.Optional(Auth),
     idempotencyHeader: Type.Optional(
       HeaderName(
-        'Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key.',
+        'Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key.',
       ),
     ),
     sign: Type.Optional(
@@ -124,7 +124,7 @@ const AddressTemplate = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: 2048,
-    description: `${description} Variables such as \`{orderId}\` may stand in path and query: members of the input, percent-encoded. Host and port are fixed.`,
+    description: `${description} Variables such as \`{orderId}\` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed.`,
   });
 
 const FromInput = Type.Object(
@@ -156,7 +156,7 @@ const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PLACE;
 
 export const BrowserBinding = Type.Object(
   {
-    url: Type.Optional(AddressTemplate('The page that is opened first. Absent: the first step must be a `goto`.')),
+    url: Type.Optional(AddressTemplate('The page that is opened first. If absent, the first step must be a `goto`.')),
     steps: Type.Array(BoundStep, {
       minItems: 1,
       maxItems: STEPS_MAX,
@@ -261,9 +261,11 @@ const Acknowledged = Type.Boolean({
   description: 'Required as `true` for an `irreversible` operation without approval.',
 });
 const InputSchema = AnyObject(
-  `JSON Schema (2020-12) of the input, an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels; \`$ref\` only within it; \`pattern\` of at most 256 characters, without references to groups and without lookaround.`,
+  `JSON Schema (2020-12) of the input, which is an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels. A \`$ref\` may only refer to \`#/$defs/NAME\`. A \`pattern\` may have at most 256 characters, and no backreferences or lookaround.`,
 );
-const OutputSchema = AnyObject('JSON Schema (2020-12) of the output. An answer that does not match is marked.');
+const OutputSchema = AnyObject(
+  'JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`.',
+);
 
 export const ConfigureOperation = Type.Object({
   title: Type.Optional(Title),
@@ -314,8 +316,8 @@ export const ConfiguredOperation = Type.Object(
     retention: Type.Optional(Retention),
     price: Price,
     examples: Examples,
-    createdAt: Type.Optional(Time('When it was created. Absent for a built-in operation without changes.')),
-    updatedAt: Type.Optional(Time('When it was last changed.')),
+    createdAt: Type.Optional(Time('When the operation was created. Absent for a built-in operation without changes.')),
+    updatedAt: Type.Optional(Time('When the operation was last changed.')),
   },
   { description: 'The configuration of an operation.' },
 );

@@ -16,7 +16,7 @@ export const ConsumerDevice = Type.Object(
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     createdAt: Time('When the consumer signed in.'),
     expiresAt: Time('When the consumer has to sign in again.'),
-    lastUsedAt: Type.Optional(Time('When it was last used.')),
+    lastUsedAt: Type.Optional(Time('When the session was last used.')),
     lastUsedIp: Type.Optional(Type.String({ description: 'Address from which the consumer signed in.' })),
     userAgent: Type.Optional(Type.String({ description: 'The program that signed in, as it called itself.' })),
   },
@@ -43,8 +43,8 @@ const RECEIPT = {
   status: Type.Enum([...INVOCATION_STATUSES], { description: 'How the call ended.' }),
   agent: Type.Object({ name: Type.String() }, { description: 'The agent key that made the call.' }),
   jobId: Type.Optional(Uuid('The Action that was executed.')),
-  startedAt: Type.Optional(Time('When it was started.')),
-  endedAt: Time('When it ended.'),
+  startedAt: Type.Optional(Time('When the call started.')),
+  endedAt: Time('When the call ended.'),
 };
 
 export const ConsumerReceipt = Type.Object(

@@ -21,14 +21,17 @@ export const ConsumerHandoff = Type.Object(
     instructions: Type.String({
       description: `The first ${INSTRUCTIONS_SHOWN_MAX} characters of what the agent asks for, as plain text. Untrusted.`,
     }),
-    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
+    agent: Type.Object(
+      { name: Type.String({ description: 'Name of the agent key.' }) },
+      { description: 'Who is asking.' },
+    ),
     record,
     allowedOrigins,
     pageOrigin: Type.Optional(
       Type.String({ description: 'Origin of the page that is shown first. In a list, it is absent if it is not known.' }),
     ),
-    createdAt: Time('When it was requested.'),
-    expiresAt: Time('Until when it waits.'),
+    createdAt: Time('When the hand-off was requested.'),
+    expiresAt: Time('When the hand-off stops waiting for the consumer.'),
     leaseExpiresAt,
     endedAt,
   },

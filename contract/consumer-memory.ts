@@ -32,7 +32,7 @@ const IfVersion = Type.Optional(
 const ITEM = {
   key: MemoryKey,
   version: Type.Integer({ description: 'Increases with each write. Never used twice.' }),
-  updatedAt: Time('When it was last written.'),
+  updatedAt: Time('When the item was last written.'),
   updatedBy: Type.Object(
     {
       kind: Type.Enum(['consumer', 'agent_key']),
@@ -51,7 +51,7 @@ export const MemoryEntry = Type.Object(
 );
 export type MemoryEntry = Static<typeof MemoryEntry>;
 
-export const MemoryPage = PageSchema(MemoryEntry, 'In the order of their keys.');
+export const MemoryPage = PageSchema(MemoryEntry, 'Ordered by key.');
 export type MemoryPage = Static<typeof MemoryPage>;
 
 export const ListMemory = Type.Object({ prefix: Type.Optional(Prefix), ...PageQuery.properties });
@@ -97,7 +97,7 @@ export const GiveConsent = Type.Object({
   keyId: Agent,
   keys: Patterns,
   access: Access,
-  expiresAt: Type.Optional(Time('When it ends by itself. Absent: it holds until it is withdrawn.')),
+  expiresAt: Type.Optional(Time('When the consent expires. If absent, it is in force until it is withdrawn.')),
 });
 export type GiveConsent = Static<typeof GiveConsent>;
 
@@ -108,8 +108,8 @@ export const Consent = Type.Object(
     agent: Type.Optional(Type.String({ description: 'Name of the agent key. Absent for `*`.' })),
     keys: Patterns,
     access: Access,
-    createdAt: Time('When it was given.'),
-    expiresAt: Type.Optional(Time('When it ends by itself.')),
+    createdAt: Time('When the consent was given.'),
+    expiresAt: Type.Optional(Time('When the consent expires.')),
   },
   { description: 'What agents may do with the memory.' },
 );

@@ -143,8 +143,8 @@ export const ConsumerProvider = Type.Object(
     redirectUri: Type.String({ description: 'Register this address at the provider.' }),
     canEndSessions: Type.Boolean({ description: 'Whether consumers can be signed out at the provider too.' }),
     revision: Type.Integer({ description: 'Increases with each change.' }),
-    createdAt: Time('When it was added.'),
-    updatedAt: Time('When it was last written, and its discovery document read.'),
+    createdAt: Time('When the provider was added.'),
+    updatedAt: Time('When the provider was last written and its discovery document was read.'),
   },
   { description: 'An OpenID provider with which consumers sign in.' },
 );
@@ -204,7 +204,7 @@ export type StartConsumerSession = Static<typeof StartConsumerSession>;
 export const StartedConsumerSession = Type.Object(
   {
     authorizationUrl: Type.String({ description: 'Open it in the browser of the consumer.' }),
-    expiresAt: Time('Until when the sign-in can be completed.'),
+    expiresAt: Time('When the sign-in expires unless it is completed.'),
   },
   { description: 'A sign-in that has been started.' },
 );
@@ -273,7 +273,7 @@ export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
 // ---- the sign-in page of `hosted` ----------------------------------------------------------------------------------
 
 const SignIn = Uuid('Id of the sign-in, from the address of the page.');
-const Ticket = Uuid('The `ticket` of the answer before.');
+const Ticket = Uuid('The `ticket` of the previous response.');
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const DescribeHosted = Type.Object({ signIn: SignIn });
@@ -289,7 +289,7 @@ export const HostedSignIn = Type.Object(
     registration: Type.Enum(['open', 'closed']),
     loginHint: Type.Optional(Type.String({ description: 'E-mail address with which the page is prefilled.' })),
     returnsTo: Type.String({ description: 'The origin that the browser returns to.' }),
-    expiresAt: Time('Until when it can be completed.'),
+    expiresAt: Time('When the sign-in expires unless it is completed.'),
   },
   { description: 'What the sign-in page shows.' },
 );
@@ -362,8 +362,8 @@ export type UpdateProfile = Static<typeof UpdateProfile>;
 export const ConsumerPasskey = Type.Object({
   id: Uuid('Id of the passkey.'),
   name: Type.String(),
-  createdAt: Time('When it was added.'),
-  lastUsedAt: Type.Optional(Time('When it was last used.')),
+  createdAt: Time('When the passkey was added.'),
+  lastUsedAt: Type.Optional(Time('When the passkey was last used.')),
 });
 
 export const ConsumerPasskeys = Type.Object({ data: Type.Array(ConsumerPasskey) });

@@ -28,14 +28,14 @@ export const Reservation = Type.Object(
   {
     id: Uuid('Id of the reservation.'),
     purpose: Purpose,
-    amount: Amount('What is held in all.'),
-    captured: Amount('The part that was used and captured so far.'),
+    amount: Amount('Total amount that is held.'),
+    captured: Amount('The part that has been used and captured so far.'),
     status: Type.Enum(['held', 'captured', 'released', 'expired'], {
       description:
         '`held`: the work is running. `captured`: the work ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.',
     }),
-    createdAt: Time('When it was held.'),
-    expiresAt: Type.Optional(Time('When it is given back if the outcome is still unknown.')),
+    createdAt: Time('When the credit was held.'),
+    expiresAt: Type.Optional(Time('When the credit is given back if the outcome is still unknown.')),
   },
   { description: 'Credit that is held for a session or an invocation.' },
 );
@@ -58,7 +58,7 @@ export const Credits = Type.Object(
     thisApplication: Type.Object(
       {
         reserved: Amount('What is held for this application.'),
-        capturedThisMonth: Amount('What this application used since the month began (UTC).'),
+        capturedThisMonth: Amount('What this application has used since the month began (UTC).'),
       },
       { description: 'The share of this application.' },
     ),
@@ -92,10 +92,10 @@ export const CreditEntry = Type.Object(
       },
       { description: 'What the entry adds to each book. The legs add up to 0.' },
     ),
-    reservationId: Type.Optional(Uuid('The reservation that it is about.')),
+    reservationId: Type.Optional(Uuid('The reservation that the entry is about.')),
     checkoutId: Type.Optional(Uuid('The checkout that was paid.')),
     reason: Type.Optional(Type.String({ description: 'The reason that the operator gave.' })),
-    at: Time('When it was written.'),
+    at: Time('When the entry was written.'),
   },
   { description: 'An entry of the ledger. Entries are never changed or removed.' },
 );
@@ -117,9 +117,9 @@ export type UsageBy = (typeof USAGE_BY)[number];
 
 export const CreditUsageQuery = Type.Object({
   from: Type.Optional(
-    Time(`Begin of the period; its UTC day is the first. Default: ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
+    Time(`Start of the period; its UTC day is the first. Defaults to ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
   ),
-  to: Type.Optional(Time('End of the period; its UTC day is the last. Default: now.')),
+  to: Type.Optional(Time('End of the period; its UTC day is the last. Defaults to now.')),
   by: Type.Optional(Type.Enum([...USAGE_BY], { default: 'day', description: 'What each row stands for.' })),
 });
 export type CreditUsageQuery = Static<typeof CreditUsageQuery>;

@@ -40,7 +40,7 @@ export const StartDevice = Type.Object({
   scope: Type.Optional(
     Type.String({
       maxLength: SCOPE_CHARACTERS_MAX,
-      description: `Permissions that the token shall have, separated by blanks. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
+      description: `Permissions that the token is to have, separated by spaces. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
     }),
   ),
   device_name: Type.Optional(
@@ -189,8 +189,8 @@ const Sent = (description: string) => Type.Optional(Type.String({ maxLength: COD
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
   device_code: Sent('Required: the device code.'),
-  client_id: Sent('Required: the same as at the start.'),
-  code_verifier: Sent('Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636).'),
+  client_id: Sent('Required: the same as at the start of the authorization.'),
+  code_verifier: Sent('Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636).'),
 });
 export type CollectToken = Static<typeof CollectToken>;
 

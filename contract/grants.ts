@@ -35,7 +35,7 @@ export const Grant = Type.Object(
     ),
     input: Type.Optional(
       AnyObject(
-        `JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels; \`$ref\` only within it; \`pattern\` of at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, without references to groups and without lookaround; no keywords that the standard does not know.`,
+        `JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels. A \`$ref\` may only refer to \`#/$defs/NAME\`. A \`pattern\` may have at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, and no backreferences or lookaround. Keywords that are not supported are refused.`,
       ),
     ),
     credentials: Type.Optional(

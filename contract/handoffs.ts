@@ -42,7 +42,7 @@ const Status = Type.Enum([...HANDOFF_STATUSES], {
 });
 const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page asks for.' });
 const RECORD =
-  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.';
+  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
 const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
 
@@ -59,13 +59,13 @@ export const HandoffTerms = Type.Object(
       TTL_SECONDS_MIN,
       TTL_SECONDS_MAX,
       TTL_SECONDS_DEFAULT,
-      'Seconds for which it waits for a person. Cut at the end of the session, with a warning.',
+      'Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.',
     ),
     leaseSeconds: Seconds(
       LEASE_SECONDS_MIN,
       LEASE_SECONDS_MAX,
       LEASE_SECONDS_DEFAULT,
-      'Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.',
+      'Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.',
     ),
     claimableBy: Type.Optional(
       Type.Union(
@@ -163,11 +163,11 @@ export const Handoff = Type.Object(
     fence: Type.Integer({ description: 'Counts the changes of control of the session.' }),
     requestedBy: Who,
     holder: Type.Optional(Who),
-    createdAt: Time('When it was requested.'),
-    expiresAt: Time('Until when it waits for a person.'),
-    claimedAt: Type.Optional(Time('When the person who has control, or had it last, got it.')),
+    createdAt: Time('When the hand-off was requested.'),
+    expiresAt: Time('When the hand-off stops waiting for a person.'),
+    claimedAt: Type.Optional(Time('When the person who has control, or had it last, took control.')),
     leaseExpiresAt: Type.Optional(Time('When control ends unless it is renewed.')),
-    endedAt: Type.Optional(Time('When it ended.')),
+    endedAt: Type.Optional(Time('When the hand-off ended.')),
     note: Type.Optional(Type.String({ description: 'What the person wrote. Untrusted text.' })),
     evidence: Type.Optional(AnyObject('What the person, or the page of the hand-off, added. Untrusted.')),
     url: Type.Optional(Type.String({ description: 'Address of the page at the end, without its query and fragment.' })),
@@ -197,7 +197,7 @@ export type HandoffPage = Static<typeof HandoffPage>;
 export const HandoffsQuery = Type.Object({
   ...PageQuery.properties,
   status: Type.Optional(Status),
-  sessionId: Type.Optional(Uuid('Only those of this session.')),
+  sessionId: Type.Optional(Uuid('Only hand-offs of this session.')),
 });
 export type HandoffsQuery = Static<typeof HandoffsQuery>;
 

@@ -6,7 +6,7 @@ import { Check } from './service.ts';
 export const HOST_SAMPLES_MAX = 360;
 
 export const HostSample = Type.Object({
-  at: Time('When it was read.'),
+  at: Time('When the reading was taken.'),
   cpuShare: Type.Number({
     description: 'Share of the processor time that was in use since the previous reading, from 0 to 1.',
   }),

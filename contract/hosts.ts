@@ -22,8 +22,8 @@ export const ListedHost = Type.Object(
     url: Type.Optional(Type.String({ description: 'Address at which the other hosts reach this host.' })),
     slots: Type.Integer({ description: 'Maximum number of concurrent sessions on the host. With 0, it only passes requests on.' }),
     used: Type.Integer({ description: 'Sessions on the host that have not ended.' }),
-    startedAt: Time('When it was started.'),
-    heardAt: Type.Optional(Time('When it last renewed its lease.')),
+    startedAt: Time('When the host was started.'),
+    heardAt: Type.Optional(Time('When the host last renewed its lease.')),
   },
   { description: 'A host.' },
 );
@@ -41,11 +41,11 @@ export const HostSessions = Type.Object({
   data: Type.Array(
     Type.Object({
       id: Uuid('Id of the session.'),
-      applicationId: Uuid('Id of its application.'),
+      applicationId: Uuid('Id of the application that the session belongs to.'),
       applicationName: Type.String(),
       status: Type.Enum(['PENDING', 'RUNNING']),
-      createdAt: Time('When it was created.'),
-      expiresAt: Time('When its time limit is reached.'),
+      createdAt: Time('When the session was created.'),
+      expiresAt: Time('When the time limit of the session is reached.'),
     }),
     { description: `Sessions that have not ended, newest first, at most ${HOST_SESSIONS_MAX}.` },
   ),

@@ -75,7 +75,7 @@ export const AgentOperation = Type.Object(
     timeoutMs: Type.Integer({ description: 'Default time limit in milliseconds.' }),
     grant: Type.Object(
       {
-        input: Type.Optional(AnyObject('JSON Schema that the input must satisfy besides `inputSchema`.')),
+        input: Type.Optional(AnyObject('JSON Schema that the input must satisfy in addition to `inputSchema`.')),
         credentials: Type.Optional(
           Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may have typed.' }),
         ),
@@ -172,10 +172,10 @@ export const Invocation = Type.Object(
     inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
     input: Type.Optional(
-      AnyObject('The input, while it is kept. Only in the answer that reads one invocation, after its end.'),
+      AnyObject('The input, while it is kept. Returned only when one invocation is read, after it has ended.'),
     ),
     output: Type.Optional(
-      AnyObject(`The output, while it is kept: ${OUTPUT_DAYS} days, or what the \`retention\` of the operation says.`),
+      AnyObject(`The output, while it is kept: for ${OUTPUT_DAYS} days, or as the operation's \`retention\` says.`),
     ),
     outputInvalid: Type.Optional(
       Type.Literal(true, { description: 'Present if the effect has happened but the output does not match the `outputSchema`.' }),
@@ -185,7 +185,7 @@ export const Invocation = Type.Object(
     startedAt: Type.Optional(Time('When the effect could begin.')),
     endedAt: Type.Optional(Time('When the invocation ended.')),
     attempts: Type.Integer({ description: 'Number of times that it was run.' }),
-    sessionId: Type.Optional(Uuid('The session that it ran in.')),
+    sessionId: Type.Optional(Uuid('The session that the call ran in.')),
     caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that made the call.' }),
     cost: Type.Object(
       {

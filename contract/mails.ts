@@ -6,15 +6,15 @@ export const MAILS_LISTED_MAX = 100;
 
 export const Mail = Type.Object(
   {
-    id: Uuid('Id of the mail.'),
+    id: Uuid('Id of the e-mail.'),
     to: Type.String({ description: 'E-mail address of the recipient.' }),
     subject: Type.String({ description: 'Subject.' }),
     text: Type.String({
       description: 'Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent.',
     }),
-    createdAt: Time('When it was written.'),
-    sentAt: Type.Optional(Time('When the mail server accepted it.')),
-    nextAttemptAt: Type.Optional(Time('When it is sent, or tried again. Absent: it is not tried again.')),
+    createdAt: Time('When the e-mail was written.'),
+    sentAt: Type.Optional(Time('When the mail server accepted the e-mail.')),
+    nextAttemptAt: Type.Optional(Time('When the next attempt to send the e-mail is made. Absent if there is none.')),
     failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
   },
   { description: 'An e-mail to a person. E-mails are kept for 31 days.' },

@@ -410,7 +410,7 @@ export const MANAGED_OPERATIONS = {
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       selector: Type.Optional(
-        Selector('CSS selector of the element to click. Absent: `url` is the address of the file itself.'),
+        Selector('CSS selector of the element to click. If absent, `url` is the address of the file itself.'),
       ),
     }),
     output: Type.Object({ downloads: Downloads, ...PAGE }),
@@ -454,7 +454,7 @@ export const MANAGED_OPERATIONS = {
       steps: Type.Array(Step, {
         minItems: 1,
         maxItems: STEPS_MAX,
-        description: `At most ${STEP_ARTIFACTS_MAX} of them are a \`screenshot\` or \`pdf\`, and at most ${STEP_HANDOFFS_MAX} a \`handoff\`.`,
+        description: `The steps to perform in the page. At most ${STEP_ARTIFACTS_MAX} of them may be a \`screenshot\` or \`pdf\`, and at most ${STEP_HANDOFFS_MAX} a \`handoff\`.`,
       }),
     }),
     output: Type.Object({
@@ -473,7 +473,7 @@ export const MANAGED_OPERATIONS = {
           downloads: Type.Optional(
             Type.Array(Type.Integer(), { description: 'For `download`, the indexes of the files in `downloads`.' }),
           ),
-          handoffId: Type.Optional(Uuid('Of `handoff`: its id.')),
+          handoffId: Type.Optional(Uuid('For `handoff`, the id of the hand-off.')),
           note: HandoffNote,
         }),
         { description: 'One for each step, in order.' },

@@ -30,7 +30,7 @@ export const McpMessage = Type.Object(
     jsonrpc: Type.Literal('2.0'),
     id: Type.Optional(Type.Union([Type.String({ maxLength: 500 }), Type.Integer()])),
     method: Type.Optional(Type.String({ maxLength: 200, description: 'For example `tools/list` or `tools/call`.' })),
-    params: Type.Optional(AnyObject('What the method takes, as the protocol describes it.')),
+    params: Type.Optional(AnyObject('Parameters of the method, as the protocol defines them.')),
   },
   { additionalProperties: true, description: 'A JSON-RPC message of the Model Context Protocol.' },
 );

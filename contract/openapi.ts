@@ -104,7 +104,7 @@ const ANY_TYPE = '*/*';
 const COMMON_HEADERS = {
   'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
-  'www-authenticate': header('`Bearer`, for a step-up with `error`, `acr_values` and `max_age` (RFC 9470).', {
+  'www-authenticate': header('`Bearer`. For a step-up, with `error`, `acr_values` and `max_age` (RFC 9470).', {
     required: true,
   }),
   'content-range': header('`bytes */SIZE`.', { required: true }),
@@ -293,12 +293,12 @@ function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   return {
     ...(forOrigins ? FOR_REGISTERED_ORIGINS : {}),
     ...(isRepeatable(id)
-      ? { 'idempotency-replayed': '`true`: this is the response to the first request with the same key.' }
+      ? { 'idempotency-replayed': '`true` if this is the response to the first request with the same key.' }
       : {}),
     ...(mayWait || unknownFields === 'warn'
       ? { 'preference-applied': 'The preferences of `Prefer` that were applied.' }
       : {}),
-    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: milliseconds that the create was queued.' } : {}),
+    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`, how long the create was queued, in milliseconds.' } : {}),
   };
 }
 

@@ -50,7 +50,7 @@ export const ENGINES = ['chromium', 'headless-shell'] as const;
 export type Engine = (typeof ENGINES)[number];
 
 const ENGINE_DESCRIPTION =
-  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities.';
+  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it uses less processor time to start and about 60 % of the memory, but has no extensions, no PDF viewer and no additional certificate authorities.';
 
 export const UploadedFile = Type.Object({
   fileName: Type.String({ description: 'File name, without a folder, as the browser sees it.' }),
@@ -293,7 +293,7 @@ export const BrowserSettings = Type.Object(
   {
     engine: Type.Optional(
       Type.Enum([...ENGINES], {
-        description: `The program that the browser is. Defaults to what the operator has set, which is \`chromium\` unless changed. ${ENGINE_DESCRIPTION} A setting that the engine does not have is refused with 422, as is an engine that is not installed.`,
+        description: `The browser program to run. Defaults to the one that the operator has set, which is \`chromium\` unless changed. ${ENGINE_DESCRIPTION} A setting that the engine does not support is refused with 422, as is an engine that is not installed.`,
       }),
     ),
     viewport: Type.Optional(Viewport),
@@ -518,7 +518,7 @@ export const UpdateSession = Type.Object(
         description: 'Ends the session. The response is sent once the browser is closed.',
       }),
     ),
-    userMetadata: Type.Optional(AnyObject('Replaces all metadata. The limits are those of create.')),
+    userMetadata: Type.Optional(AnyObject('Replaces all metadata. The same limits apply as for create.')),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,

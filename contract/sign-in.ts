@@ -41,7 +41,7 @@ export const Code = Type.String({
   description: 'The code. Blanks and dashes are ignored.',
 });
 
-const Ticket = Uuid('The `ticket` of the answer before.');
+const Ticket = Uuid('The `ticket` of the previous response.');
 
 const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 128, description });
 
@@ -63,7 +63,7 @@ export const SignInResult = Type.Object(
 export type SignInResult = Static<typeof SignInResult>;
 
 export const SetUpAccount = Type.Object({
-  token: Secret('The secret of the link that the first start, or the command `berth accounts link`, has printed.'),
+  token: Secret('The secret of a link that was printed by the first start or by the command `berth accounts link`.'),
   name: Name('Your name.'),
   email: Email('Your e-mail address. Compared without regard to case.'),
   password: NewPassword,
@@ -104,14 +104,14 @@ export const PasskeyChallenge = Type.Object(
   {
     ticket: Uuid('Send it with the response of the authenticator. Valid for five minutes.'),
     publicKey: AnyObject(
-      'Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them.',
+      'Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes.',
     ),
   },
   { description: 'A challenge for a passkey (WebAuthn).' },
 );
 export type PasskeyChallenge = Static<typeof PasskeyChallenge>;
 
-export const PasskeyResponse = AnyObject('What the authenticator answered: `credential.toJSON()`.');
+export const PasskeyResponse = AnyObject('The response of the authenticator: `credential.toJSON()`.');
 
 export const SignInWithPasskey = Type.Object({ ticket: Ticket, response: PasskeyResponse });
 export type SignInWithPasskey = Static<typeof SignInWithPasskey>;
@@ -134,8 +134,8 @@ export const CurrentAccount = Type.Object(
       Type.Object({
         id: Uuid('Id of the passkey.'),
         name: Type.String(),
-        createdAt: Time('When it was added.'),
-        lastUsedAt: Type.Optional(Time('When it was last used.')),
+        createdAt: Time('When the passkey was added.'),
+        lastUsedAt: Type.Optional(Time('When the passkey was last used.')),
       }),
     ),
     createdAt: Time('When the account was created.'),
@@ -144,7 +144,7 @@ export const CurrentAccount = Type.Object(
         {
           id: Uuid('Id of this session.'),
           acr: Type.Enum([...ACRS], { description: 'The strength of the last proof of identity.' }),
-          authTime: Time('When you last proved it.'),
+          authTime: Time('When you last proved your identity.'),
           strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof that the account is able to give.' }),
         },
         { description: 'The session of a person who signed in. Absent for tokens.' },
@@ -198,10 +198,10 @@ export const SignedInSession = Type.Object(
     isCurrent: Type.Boolean({ description: 'Whether this request belongs to the session.' }),
     acr: Type.Enum([...ACRS]),
     createdAt: Time('When the person signed in.'),
-    lastUsedAt: Type.Optional(Time('When it was last used, to the minute.')),
+    lastUsedAt: Type.Optional(Time('When the session was last used, to the minute.')),
     lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
     userAgent: Type.Optional(Type.String({ description: 'The browser, as it named itself.' })),
-    expiresAt: Time('When it ends unless it is used again, at most seven days after the sign-in.'),
+    expiresAt: Time('When the session ends unless it is used again, at most seven days after the sign-in.'),
   },
   { description: 'A browser in which the account is signed in.' },
 );

@@ -12,7 +12,7 @@ export const JsonWebKeySet = Type.Object(
         use: Type.Enum(['sig']),
         kid: Type.String({ description: 'Id of the key: its thumbprint (RFC 7638).' }),
         x: Type.String({ description: 'The public key, in base64url.' }),
-        berth_retired_at: Type.Optional(Time('Since when the key signs nothing more.')),
+        berth_retired_at: Type.Optional(Time('When the key was retired. It has signed nothing since then.')),
       }),
       { description: 'The current signing key, and the keys that were retired in the last 400 days.' },
     ),

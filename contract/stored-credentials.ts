@@ -23,15 +23,15 @@ const SecretText = (description: string) => Type.Optional(Type.String({ descript
 
 const Value = Type.Object(
   {
-    key: SecretText('Of `api_key`.'),
-    username: SecretText('Of `basic` and `login`.'),
-    password: SecretText('Of `basic` and `login`.'),
-    totpSeed: SecretText('Of `login`, optional: the seed of one-time codes in base32.'),
-    clientId: SecretText('Of `oauth_client`.'),
-    clientSecret: SecretText('Of `oauth_client`.'),
-    pem: SecretText('Of `private_key`: PEM.'),
-    name: SecretText('Of `file`: its name.'),
-    base64: SecretText(`Of \`file\`: its content in base64, at most ${CREDENTIAL_FILE_BYTES_MAX / 1024} KiB.`),
+    key: SecretText('For `api_key`.'),
+    username: SecretText('For `basic` and `login`.'),
+    password: SecretText('For `basic` and `login`.'),
+    totpSeed: SecretText('For `login`, optional: the seed of one-time codes in base32.'),
+    clientId: SecretText('For `oauth_client`.'),
+    clientSecret: SecretText('For `oauth_client`.'),
+    pem: SecretText('For `private_key`, the key in PEM format.'),
+    name: SecretText('For `file`, the name of the file.'),
+    base64: SecretText(`For \`file\`, its content in base64, at most ${CREDENTIAL_FILE_BYTES_MAX / 1024} KiB.`),
   },
   { description: 'The fields that `type` requires, and no others.', writeOnly: true },
 );
@@ -58,7 +58,7 @@ export const WriteStoredCredential = Type.Object({
   label: Type.Optional(Label),
   hosts: Type.Optional(Hosts),
   origins: Type.Optional(Origins),
-  expiresAt: Type.Optional(ExpiresAt('Operations do not use it after this time. Must be in the future.')),
+  expiresAt: Type.Optional(ExpiresAt('Operations do not use the credential after this time. Must be in the future.')),
 });
 export type WriteStoredCredential = Static<typeof WriteStoredCredential>;
 export type CredentialValue = WriteStoredCredential['value'];
@@ -76,11 +76,11 @@ export const StoredCredential = Type.Object(
     }),
     hosts: Hosts,
     origins: Origins,
-    expiresAt: Type.Optional(ExpiresAt('When it expires.')),
+    expiresAt: Type.Optional(ExpiresAt('When the credential expires.')),
     createdAt: Time('When the credential was first written.'),
     rotatedAt: Time('When the value was last written.'),
     lastUsedAt: Type.Optional(Time('When an operation last used it.')),
-    rollbackUntil: Type.Optional(Time('Until when the previous version can be restored.')),
+    rollbackUntil: Type.Optional(Time('Time until which the previous version can be restored.')),
     usedBy: Type.Array(Type.String(), { description: 'Operations that name the credential.' }),
   },
   { description: 'A credential, without its value.' },

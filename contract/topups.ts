@@ -42,7 +42,7 @@ export const Quote = Type.Object(
       }),
     ),
     mayBuy: Type.Boolean({ description: 'Whether the caller is an owner of the application.' }),
-    validUntil: Time('Until when a checkout can name this quote.'),
+    validUntil: Time('Time until which a checkout can name this quote.'),
     quoteId: Type.String({ description: 'Id of the quote, to be passed with a checkout. It identifies these packs and prices.' }),
   },
   { description: 'The current prices of credit.' },
@@ -53,7 +53,7 @@ export const CheckoutParams = Type.Object({ id: Uuid('Id of the checkout.') });
 
 export const OpenCheckout = Type.Object(
   {
-    applicationId: Uuid('Whose account gets the credit.'),
+    applicationId: Uuid('The application whose account gets the credit.'),
     packId: PackId,
     quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Id of the quote that has the price.' }),
   },
@@ -78,9 +78,9 @@ export const Checkout = Type.Object(
     price: Price,
     reference: Type.String({ description: 'Reference that the payment must contain.' }),
     paymentText: Type.Optional(Type.String({ description: 'How to pay, as written by the operator. Present while the status is `open`.' })),
-    createdAt: Time('When it was opened.'),
-    expiresAt: Time('When it expires unless it is confirmed.'),
-    endedAt: Type.Optional(Time('When it was credited or cancelled, or expired.')),
+    createdAt: Time('When the checkout was opened.'),
+    expiresAt: Time('When the checkout expires unless the payment is confirmed.'),
+    endedAt: Type.Optional(Time('When the checkout was credited or cancelled, or expired.')),
   },
   { description: 'An order of credit.' },
 );

@@ -62,10 +62,10 @@ export type ApplicationUsage = Static<typeof ApplicationUsage>;
 export const UsageQuery = Type.Object({
   from: Type.Optional(
     Time(
-      `Begin of the period; the step that contains it is the first. Default: ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
+      `Start of the period; the step that contains it is the first. Defaults to ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
     ),
   ),
-  to: Type.Optional(Time('End of the period; the step that contains it is the last. Default: now.')),
+  to: Type.Optional(Time('End of the period; the step that contains it is the last. Defaults to now.')),
   step: Type.Optional(
     Type.Enum(['1h', '6h', '1d'], {
       default: '1d',

@@ -99,7 +99,10 @@ export const ACTION_OPERATIONS = {
       202: {
         description: 'The invocation is running.',
         schema: Invocation,
-        headers: { Location: 'Path of the invocation.', 'retry-after': 'Seconds after which to read it.' },
+        headers: {
+          Location: 'Path of the invocation.',
+          'retry-after': 'Seconds to wait before reading the invocation.',
+        },
       },
     },
     errors: [
@@ -153,7 +156,7 @@ export const ACTION_OPERATIONS = {
     ...ACTION,
     method: 'GET',
     path: '/v1/approvals/{jobId}',
-    summary: 'Read what there is to approve',
+    summary: 'Read an Action to be approved',
     description:
       'Returns an Action of any application in which the person may decide it, for the page at its `approvalUrl`. For everybody else the Action does not exist.',
     credential: 'human',

@@ -4,7 +4,7 @@ import type { Operation } from '../operation.ts';
 import { FOR_ANY_ORIGIN } from './shared.ts';
 
 const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
-const HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
 const CURRENT = { description: 'The version that you have is current.', headers: HEADERS } as const;
 
 export const CONFIG_OPERATIONS = {

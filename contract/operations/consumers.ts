@@ -76,7 +76,7 @@ const TOKENS = {
   200: {
     description: 'The tokens.',
     schema: ConsumerTokens,
-    headers: { 'set-cookie': 'With the transport `cookie`: the session.' },
+    headers: { 'set-cookie': 'With the transport `cookie`, the session.' },
   },
 } as const;
 const REMOVES_COOKIE = { 'set-cookie': 'Removes the cookie of a page of this service.' } as const;
@@ -158,7 +158,7 @@ export const CONSUMER_OPERATIONS = {
   stepUpConsumer: {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/session.stepUp`,
-    summary: 'Prove the identity again',
+    summary: 'Prove the identity of a consumer again',
     description:
       'Takes a passkey that signed a challenge of `passkeys.challenge`. The session then has the strength of that proof.',
     isWrite: true,
@@ -384,7 +384,7 @@ export const CONSUMER_OPERATIONS = {
   challengeConsumerAction: {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/actions.challenge`,
-    summary: 'Request what a passkey of the consumer signs',
+    summary: 'Request the challenge of an Action of a consumer',
     description: 'The challenge is the digest of the Action.',
     isWrite: false,
     body: NameAction,

@@ -25,7 +25,7 @@ import { READ_APPLICATIONS } from './shared.ts';
 const AGENT = '/v1/agent/applications/{appId}';
 const MEMBERS = '/v1/applications/{appId}/invocations';
 const DISCOVERED = {
-  ETag: 'Of this content. Send it as `If-None-Match`.',
+  ETag: 'Version of this content. Send it as `If-None-Match`.',
   'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
   vary: '`Authorization`.',
 } as const;
@@ -99,7 +99,7 @@ export const INVOCATION_OPERATIONS = {
         schema: Invocation,
         headers: {
           Location: 'Path of the invocation.',
-          'retry-after': 'Seconds after which to read it.',
+          'retry-after': 'Seconds to wait before reading the invocation.',
           'idempotency-replayed': '`true` if an earlier request with the same key made the invocation.',
         },
       },

@@ -28,7 +28,7 @@ export const MCP_OPERATIONS = {
         asStream: 'The answer as one event.',
         headers: {
           'mcp-session-id':
-            'In the answer to `initialize` of a client of 2025 that opens addresses. It says so in its later messages; nothing else is kept of it.',
+            'In the response to `initialize` if the client follows a 2025 revision and can open addresses. The client repeats it in later messages; nothing else about the client is kept.',
         },
       },
       202: { description: 'A notification was received.' },

@@ -9,7 +9,7 @@ export const SERVICE_OPERATIONS = {
     tag: 'Service',
     method: 'GET',
     path: '/',
-    summary: 'Read the welcome',
+    summary: 'Read the welcome message',
     description:
       'Returns the name and version of the service and the address of the reference. Browsers get an HTML page.',
     credential: 'public',

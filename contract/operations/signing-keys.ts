@@ -18,7 +18,7 @@ export const SIGNING_KEY_OPERATIONS = {
         description: 'The keys.',
         schema: JsonWebKeySet,
         headers: {
-          'cache-control': 'How long the keys may be kept.',
+          'cache-control': 'How long the keys may be cached.',
           'access-control-allow-origin': '`*`.',
         },
       },
