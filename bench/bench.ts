@@ -1,5 +1,5 @@
-// `npm run bench [-- --quick] [-- --json PATH] [-- --write]`: starts a real server in a temporary folder, measures it beside
-// browsers that are started by hand, and prints Markdown or writes it into docs/performance.md.
+// `npm run bench [-- --quick] [-- --json PATH] [-- --write]`: starts a real server in a temporary folder, compares it
+// with browsers that are started by hand, and prints Markdown or writes it into docs/performance.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,6 +1,6 @@
-// `npm run bench:console`: the first paint of each page of the console, of the pages of consumers, of approvals and of hand-offs, and when it
-// has its content, with ten thousand sessions. Approvals and hand-offs also at a first visit, without anything in the cache. Fails if a
-// page is painted later than asked.
+// `npm run bench:console`: the time to the first paint, and to the complete content, of each page of the console, of
+// the pages of consumers, of approvals and of hand-offs, with ten thousand sessions. Approvals and hand-offs are also
+// measured at a first visit, with an empty cache. Fails if a page is painted later than required.
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
 import { findChromium } from '../server/engines/slots/chromium.ts';
@@ -22,7 +22,7 @@ import { median } from './statistics.ts';
 const END_MS = 600_000;
 const SESSIONS = 10_000;
 const ROUNDS = 11;
-/** Issue 19 asks for it: the median of the first paint. */
+/** The target of issue 19, for the median of the first paint. */
 const FIRST_PAINT_MS_MAX = 500;
 const IDS = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
@@ -51,7 +51,10 @@ async function paint(page: Page, address: string): Promise<Paint> {
   return { firstMs, wholeMs };
 }
 
-/** Pages of a consumer and of the owner, both signed in, with Actions and hand-offs that wait. `visited`: people come to them from elsewhere. */
+/**
+ * Addresses of pages of a consumer and of the owner, both signed in, with open Actions and hand-offs. `visited`: pages
+ * that people reach from elsewhere.
+ */
 async function toDecide(
   context: BrowserContext,
   origin: string,
@@ -95,7 +98,7 @@ async function toDecide(
   };
 }
 
-/** In a new browser profile each time, signed in, without a cache. */
+/** Measures a page in a new browser profile each time, signed in, without a cache. */
 async function firstVisit(signedIn: BrowserContext, address: string): Promise<Paint> {
   const browser = signedIn.browser();
   const context = await browser?.newContext({ storageState: await signedIn.storageState(), viewport: WINDOW });

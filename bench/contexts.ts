@@ -1,4 +1,4 @@
-// A cold start with a context beside one without, alternating: from the request of a create to the first answer of its
+// Compares cold starts with a context and without one, alternating: from the create request to the first answer of its
 // browser. There are no warm browsers, so both are cold. The lower bound is the same Chromium started by hand, with an
 // existing profile of the same contents and with an empty one.
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';

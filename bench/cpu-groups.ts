@@ -1,4 +1,5 @@
-// The CPU seconds of a session by who used them. Groups of the cpuacct controller count ended processes too; needs root.
+// The CPU seconds of a session, by the processes that used them. Groups of the cpuacct controller also count ended
+// processes; needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installIdOf } from '../tests/harness/leftovers.ts';
@@ -14,7 +15,7 @@ export interface Used {
   /** The Node process alone. */
   readonly server: number;
   readonly postgres: number;
-  /** What the server starts beside: ffmpeg, and the programs of a jail before they join its group. */
+  /** Other programs that the server starts: ffmpeg, and the programs of a jail before they join its group. */
   readonly helpers: number;
 }
 
@@ -47,7 +48,7 @@ export class CpuGroup {
     for (const pid of pids) moveTo(this.#folder, pid);
   }
 
-  /** Processes that are left, and this one, go back to the root. */
+  /** Moves the processes that are left, and this one, back to the root. */
   close(): void {
     for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
       moveTo(ROOT, Number(pid));
@@ -87,7 +88,10 @@ export class ServerAccounts {
   }
 }
 
-/** Runs the work with this process in a group of its own, and returns the seconds of what it started, without its own. */
+/**
+ * Runs the work with this process in a group of its own. `now` returns the seconds of what this process has started,
+ * without its own.
+ */
 export async function secondsOfChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);
   const own = (): number => {

@@ -1,5 +1,6 @@
-// Sessions under demand, beside browsers by hand in the same run: back to back, several at once, a burst after a rest, cold.
-// Each round has one block of either side; a block of ours begins and ends with a pool that starts nothing.
+// Sessions under demand, compared with browsers started by hand in the same run: back to back, several at once, a burst
+// after a rest, cold. Each round has one block of each side; a block of sessions begins and ends while the pool is
+// starting no browser.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { type ServerAccounts, secondsOfChildren, sumOf } from './cpu-groups.ts';
@@ -23,7 +24,7 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly created: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
-  /** The CPU time of all processes of the side, until its pool starts no more. */
+  /** The CPU time of all processes of the side, until its pool starts no more browsers. */
   readonly cpuSeconds: Comparison;
 }
 

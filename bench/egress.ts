@@ -1,6 +1,6 @@
-// Throughput and latency of fetches through the egress proxy of a session, beside fetches without it. The same page code runs in
-// all browsers in turns, and the site is a separate process. The cost of the proxy is measured in a session without recording
-// and log; a session with the default settings shows what these add.
+// Throughput and latency of fetches through the egress proxy of a session, compared with fetches without it. The same
+// page code runs in all browsers in turn, and the site is a separate process. The cost of the proxy is measured in a
+// session without recording and log; a session with the default settings shows what these add.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -41,7 +41,10 @@ try {
   await server.close();
 }
 
-/** Of all boxes of this server: they leave its cgroup for cgroups below this one, which counts those that have ended, too. */
+/**
+ * The CPU seconds of all boxes of this server. Boxes leave the server's cgroup for cgroups below this one, which also
+ * counts those that have ended.
+ */
 function boxSeconds(): number {
   const install = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();
   return Number(readFileSync(`/sys/fs/cgroup/cpuacct/berth-${install}/cpuacct.usage`, 'utf8')) / 1e9;
@@ -74,7 +77,7 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
   }));
 }
 
-/** Of each of several sessions, because they share pages of memory. */
+/** The average of several sessions, because they share pages of memory. */
 async function measureIdle(engine: Engine): Promise<Memory> {
   const sessions = [];
   for (let nth = 0; nth < IDLE_SESSIONS; nth++)

@@ -1,4 +1,5 @@
-// Files through the service beside the same bytes through a plain HTTP server that only writes and reads a file, in turns.
+// Files through the service, compared with the same bytes through a plain HTTP server that only writes and reads a
+// file, in turn.
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// One host of the bench of placements, as a process: places sessions of many applications as every create does, or
-// commits one bare row each as the baseline, on the parent's word. Told rounds have the time of the round.
+// One host of the placement benchmark, as a process: at the request of its parent, it places sessions of many
+// applications as every create does, or commits one bare row each as the baseline. It reports the time of each round.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
@@ -19,7 +19,7 @@ import {
 import { silentLog } from '../server/kit/log.ts';
 import { Secret } from '../server/kit/secret.ts';
 
-/** Creates of one host that are under way at once. */
+/** The concurrent creates of one host. */
 const AT_ONCE = 4;
 const APPLICATIONS = 40;
 const LIMITS = { browsers: { maxConcurrent: 100, maxCreatesPerMinute: 100_000 } };

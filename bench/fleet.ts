@@ -1,5 +1,6 @@
-// `npm run bench:fleet`: what several hosts over one PostgreSQL do: placements a second, the cost of a front, the list of sessions among a
-// million rows, the hop to the owner of a session, and what it costs that contexts are in a bucket. Each beside a baseline of the same run. Judge a noisy machine by the ratios.
+// `npm run bench:fleet`: several hosts over one PostgreSQL: placements a second, the cost of a front, the list of
+// sessions among a million rows, the hop to the owner of a session, and the cost of storing contexts in a bucket. Each
+// is compared with a baseline of the same run. Judge a noisy machine by the ratios.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -33,7 +34,7 @@ const PLACEMENTS = 150;
 const BATCH = 50_000;
 const LISTED = 100;
 const FEW_ROWS = 1_000;
-/** Of 16 KiB: about 16 MB. */
+/** Records of 16 KiB: about 16 MB. */
 const CONTEXT_RECORDS = 1_000;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -69,7 +70,7 @@ interface Figure {
 
 const scope = new Scope();
 const database = await startForeignServer(scope);
-/** Placements and hosts have each their own database, because the first start of a host makes its key. */
+/** Placements and hosts each have their own database, because the first start of a host makes its key. */
 const PLACED = database.url.reveal();
 const SERVED = PLACED.replace(/\/postgres$/, '/hosts');
 
@@ -94,7 +95,7 @@ interface Spent {
 
 async function placements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
-  // The first alone, because it makes the tables.
+  // The first one is started alone, because it makes the tables.
   for (let host = 0; host < HOSTS; host += 1) {
     const args = [PLACED, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
@@ -175,7 +176,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return systemClock.monotonicMs() - from;
 }
 
-/** Each side once in a turn, and each turn begins with the other. Some turns before are not counted, in which code is compiled. */
+/**
+ * Measures each side once in a turn; the turns begin with alternating sides. Some turns before that, in which code is
+ * compiled, are not counted.
+ */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
   const [bases, others]: [number[], number[]] = [[], []];
   for (let turn = 0; turn < uncounted; turn += 1) {
@@ -284,7 +288,10 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
   };
 }
 
-/** What a host that had the archive of a context would save: its store is the disk, that of the other is a bucket. */
+/**
+ * What a host would save if it had the archive of a context: one server stores archives on the disk, the other one in a
+ * bucket.
+ */
 async function contexts(): Promise<Figure> {
   const site = await openSite();
   scope.defer(() => site.close());

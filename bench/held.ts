@@ -1,5 +1,5 @@
-// Sessions held at once, each with a page, until the machine's memory is nearly used or one does not answer; and the memory and
-// processor time of the server beside them.
+// Sessions held at once, each with a page, until the machine's memory is nearly used or one does not answer; and the
+// additional memory and processor time of the server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';

@@ -1,5 +1,5 @@
-// `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`: what lasts under
-// demand, and what a session costs. Judge a noisy machine by the CPU seconds and the ratios.
+// `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`: the
+// demand that a server sustains, and what a session costs. Judge a noisy machine by the CPU seconds and the ratios.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,7 +16,7 @@ import { inWords, thisMachine } from './machine.ts';
 
 const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
 const MARKS = ['<!-- bench:lasting -->\n', '\n<!-- /bench:lasting -->'] as const;
-/** The whole run of one engine. */
+/** The time limit of the whole run of one engine. */
 const END_MS = 4 * 3_600_000;
 const SLOTS = 150;
 const BURST = 10;

@@ -71,7 +71,10 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
   return figures;
 }
 
-/** Waits until the warm pool is full, and the recordings of ended sessions are stored: their work belongs to this block. */
+/**
+ * Waits until the warm pool is full and the recordings of ended sessions are stored, because their work belongs to this
+ * block.
+ */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
   const isStill = async (): Promise<boolean> => {

@@ -1,4 +1,4 @@
-// The cost of viewers of one session, by their number, beside a minimal relay with as many viewers.
+// The cost of viewers of one session, by their number, compared with a minimal relay with as many viewers.
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';

@@ -1,5 +1,5 @@
-// `node bench/live.ts [--quick]`: latency and cost of watching a session, beside a screencast directly from a Chromium that is
-// started by hand. Prints Markdown tables.
+// `node bench/live.ts [--quick]`: latency and cost of watching a session, compared with a screencast directly from a
+// Chromium that is started by hand. Prints Markdown tables.
 import { parseArgs } from 'node:util';
 import { within } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';

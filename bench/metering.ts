@@ -1,5 +1,5 @@
-// `npm run bench:metering [-- --quick] [--json]`: creates in turn on two servers, one whose sessions cost credit and one whose
-// sessions cost nothing. Asked: metering adds at most a millisecond.
+// `npm run bench:metering [-- --quick] [--json]`: creates in turn on two servers, one whose sessions cost credit and
+// one whose sessions cost nothing. The target: metering adds at most a millisecond.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { freePort } from '../tests/harness/free-port.ts';

@@ -116,7 +116,7 @@ async function storedContext(server: TestServer, sites: readonly Site[]): Promis
   return id;
 }
 
-/** All have the same name. */
+/** Makes a page download files that all have the same name. */
 async function download(
   server: TestServer,
   key: string,

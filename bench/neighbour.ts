@@ -1,5 +1,5 @@
-// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application misbehaves in
-// each way that has a limit, beside the same session without load. Prints a Markdown table.
+// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application
+// misbehaves in each way that has a limit, compared with the same session without load. Prints a Markdown table.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ function waitsOf(tookMs: readonly number[]): Waits {
   return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
 }
 
-/** Repeats until the time is over. Refusals by the server are expected. */
+/** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
 async function keepOn({ run }: Misbehaviour, ms: number): Promise<number> {
   const until = systemClock.monotonicMs() + ms;
   let refused = 0;

@@ -1,5 +1,5 @@
-// `npm run bench:operations [-- --quick]`: an operation beside the same work by hand, a tool call over MCP beside its CDP work, and
-// an HTTP operation beside the call itself.
+// `npm run bench:operations [-- --quick]`: compares an operation with the same work by hand, a tool call over MCP with
+// its CDP work, and an HTTP operation with the call itself.
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { systemClock } from '../server/kit/clock.ts';
@@ -109,7 +109,7 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   return comparison(cdp, mcp);
 }
 
-/** A read with one member of the input in its address, beside the same GET by `fetch`. */
+/** A read with one member of the input in its address, compared with the same GET by `fetch`. */
 async function measureInvokes(rounds: number): Promise<Comparison> {
   const owner = await Owner.of(server);
   await owner.publish('bench.read', {

@@ -1,5 +1,5 @@
-// `node bench/recording.ts [--seconds N]`: the cost of recording, beside the same pages without it and beside x264 at a constant
-// 25 fps, as most others do it; and the cost of playlists and files of one hour. Prints a Markdown table.
+// `node bench/recording.ts [--seconds N]`: the cost of recording, compared with the same pages without it and with x264
+// at a constant 25 fps, as most others do it; and the cost of playlists and files of one hour. Prints a Markdown table.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// `npm run bench:sign-in`: a sign-in with a password beside the Argon2id hash alone, and an authorised request with each kind of
-// credential.
+// `npm run bench:sign-in`: a sign-in with a password, compared with the Argon2id hash alone, and an authorised request
+// with each kind of credential.
 
 import { Passwords } from '../server/engines/authenticators/passwords.ts';
 import { WaitExpired, within } from '../server/kit/wait.ts';

@@ -1,4 +1,4 @@
-// Sessions per minute, one at a time and several at once, beside browsers started by hand.
+// Sessions per minute, one at a time and several at once, compared with browsers started by hand.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { byHandCycle, sessionCycle } from './lifecycle.ts';

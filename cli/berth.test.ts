@@ -135,7 +135,7 @@ test('creates a token', async () => {
   assert.match(token.token, /^bpt_/);
 });
 
-test('an invalid setting exits with the usage code, and is named', async () => {
+test('exits with the usage code for an invalid setting, and names it', async () => {
   let said = '';
   const code = await runBerth(['keys', 'list'], {
     env: { BERTH_DATA_DIR: dataDir, BERTH_SLOTS: 'many' },

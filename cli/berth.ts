@@ -4,7 +4,10 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** Compiled code is kept: a start is faster, and what strips the types is not loaded (about 20 MiB). A folder that is not writable is ignored. */
+/**
+ * Compiled code is cached: the start is faster, and the type stripper is not loaded (about 20 MiB). A folder that is
+ * not writable is ignored.
+ */
 enableCompileCache(join(import.meta.dirname, '../.berth/compiled'));
 const { runBerth } = await import('./run.ts');
 

@@ -17,7 +17,7 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
   addMcp(program, terminal);
 }
 
-/** `kind` says of commands that have options of both kinds which these are. */
+/** For commands that have options of both kinds, `kind` says which kind these are. */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command
     .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or that of the profile)`)

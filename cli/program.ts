@@ -14,7 +14,7 @@ import { addSafeguards } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
 import { versionText } from './version.ts';
 
-/** Called with the exit code of the server, the only command whose success may have another code than 0. */
+/** Called with the exit code of the server, the only command that may succeed with a code other than 0. */
 type Ended = (code: number) => void;
 
 const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import about from '../package.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '..');
-/** As Git abbreviates. */
+/** The length of a commit id, as abbreviated by Git. */
 const COMMIT_CHARS = 12;
 
-/** Such as `1.2.3 (0a1b2c3d4e5f)`. Without the commit where neither a release nor a checkout says it. */
+/** Such as `1.2.3 (0a1b2c3d4e5f)`. Without the commit if neither a release nor a checkout names it. */
 export function versionText(root = ROOT): string {
   const commit = commitOfRelease(about) ?? commitOfCheckout(root);
   return commit === undefined ? about.version : `${about.version} (${abbreviated(commit)})`;
 }
 
-/** `tools/release` writes it; uncommitted changes are behind the commit, as in `0a1b…-changed`. */
+/** Written by `tools/release`; uncommitted changes are noted after the commit, as in `0a1b…-changed`. */
 function commitOfRelease(manifest: object): string | undefined {
   return 'commit' in manifest && typeof manifest.commit === 'string' ? manifest.commit : undefined;
 }
@@ -24,7 +24,7 @@ function abbreviated(commit: string): string {
   return [id.slice(0, COMMIT_CHARS), ...rest].join('-');
 }
 
-/** Starts no program. Undefined where there is no checkout, or one that Git keeps in another way. */
+/** Starts no program. Undefined if there is no checkout, or if Git stores it in another way. */
 function commitOfCheckout(root: string): string | undefined {
   try {
     const folder = gitFolder(root);
@@ -35,7 +35,7 @@ function commitOfCheckout(root: string): string | undefined {
   }
 }
 
-/** In a work tree beside the first, `.git` is a file that names the folder. */
+/** In an additional work tree, `.git` is a file that names the folder. */
 function gitFolder(root: string): string {
   const path = join(root, '.git');
   return statSync(path).isDirectory() ? path : readText(path).replace(/^gitdir: /, '');

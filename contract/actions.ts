@@ -10,7 +10,7 @@ export const ACTION_SECONDS_MAX = 604_800;
 export const ACTION_SECONDS_DEFAULT = 86_400;
 export const ACTION_WAIT_SECONDS_MAX = 55;
 export const REASON_CHARACTERS_MAX = 280;
-/** Open Actions that one end user has to decide or is named in. */
+/** Maximum number of open Actions that one end user must decide or that name the end user. */
 export const OPEN_ACTIONS_PER_END_USER_MAX = 20;
 export const OPEN_ACTIONS_PER_APPLICATION_MAX = 500;
 /** Actions are kept this long after their end. */
@@ -22,7 +22,7 @@ export const ACTION_STATUSES = [
 ] as const;
 export type ActionStatus = (typeof ACTION_STATUSES)[number];
 
-/** Those in which an Action can still be executed. */
+/** The statuses in which an Action can still be executed. */
 export const OPEN_ACTION_STATUSES = ['awaiting_approval', 'approved'] as const satisfies readonly ActionStatus[];
 
 export const APPROVERS = ['end_user', 'member', 'owner'] as const;
@@ -37,15 +37,15 @@ export const ApprovalParams = Type.Object({ jobId: Uuid('Id of the Action.') });
 
 const Digest = Type.String({
   pattern: '^sha256:[0-9a-f]{64}$',
-  description: 'Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785).',
+  description: 'Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex.',
 });
 
-/** In a request. Another text than the digest of the Action is refused with `digest_mismatch`. */
+/** The digest in a request. Any digest other than that of the Action is refused with `digest_mismatch`. */
 const GivenDigest = Type.String({ minLength: 1, maxLength: 128, description: 'The `digest` of the Action.' });
 
 export const EndUser = Type.Object(
   {
-    providerId: Type.String({ minLength: 1, maxLength: 64, description: 'How the end user signs in.' }),
+    providerId: Type.String({ minLength: 1, maxLength: 64, description: 'Id of the provider with which the end user signs in.' }),
     subject: Type.String({ minLength: 1, maxLength: 255, description: 'Id of the end user at that provider.' }),
   },
   { additionalProperties: false, description: 'An end user of the application.' },
@@ -54,18 +54,18 @@ export type EndUser = Static<typeof EndUser>;
 
 export const PrepareAction = Type.Object(
   {
-    input: AnyObject('The input, as of a call. It cannot be changed later.', { default: {} }),
+    input: AnyObject('The input, as for a call. It cannot be changed later.', { default: {} }),
     revision: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'Refuse the request if the operation has another revision.',
+        description: 'Refuse the request if the operation is at a different revision.',
       }),
     ),
     endUser: Type.Optional(
       Type.Object(EndUser.properties, {
         additionalProperties: false,
-        description: 'The end user whom it is for. Required if an end user approves.',
+        description: 'The end user that the Action is for. Required if an end user approves.',
       }),
     ),
     expiresIn: Type.Optional(
@@ -73,31 +73,31 @@ export const PrepareAction = Type.Object(
         minimum: ACTION_SECONDS_MIN,
         maximum: ACTION_SECONDS_MAX,
         default: ACTION_SECONDS_DEFAULT,
-        description: 'Seconds within which it must be approved and executed.',
+        description: 'Seconds within which the Action must be approved and executed.',
       }),
     ),
     notBefore: Type.Optional(
-      Type.String({ format: 'date-time', description: 'It is not executed before this time. ISO 8601.' }),
+      Type.String({ format: 'date-time', description: 'The Action is not executed before this time. ISO 8601.' }),
     ),
     maxCost: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The most micro-credits that the execution may cost. Default: what a call would hold now.',
+        description: 'Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now.',
       }),
     ),
     reason: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: REASON_CHARACTERS_MAX,
-        description: 'Why, for the person who decides. Shown as plain text, as words of the agent; not in the digest.',
+        description: 'The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest.',
       }),
     ),
     executeOnApproval: Type.Optional(
       Type.Boolean({
         default: false,
         description:
-          'Execute it when it is approved, without another request. The key then needs `actions:execute` too.',
+          'Execute the Action when it is approved, without another request. The key then also needs `actions:execute`.',
       }),
     ),
     metadata: Type.Optional(
@@ -118,7 +118,7 @@ export const PrepareHeaders = Type.Object({
       maxLength: 255,
       pattern: '^[\\x20-\\x7e]+$',
       description:
-        'Required. Requests with the same key are one Action, for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`.',
+        'Required. Requests with the same key refer to the same Action for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`.',
     }),
   ),
 });
@@ -135,9 +135,9 @@ export const ActionContent = Type.Object(
     endUser: Type.Optional(EndUser),
     bounds: Type.Object(
       {
-        maxCost: Type.Integer({ description: 'The most micro-credits that the execution may cost.' }),
-        notBefore: Type.Optional(Time('It is not executed earlier.')),
-        expiresAt: Time('It is not executed later.'),
+        maxCost: Type.Integer({ description: 'Maximum cost of the execution, in micro-credits.' }),
+        notBefore: Type.Optional(Time('The Action is not executed before this time.')),
+        expiresAt: Time('The Action is not executed after this time.'),
         executions: Type.Enum([1]),
       },
       { description: 'What is approved besides the input.' },
@@ -151,14 +151,14 @@ export type ActionContent = Static<typeof ActionContent>;
 const By = Type.Object(
   {
     kind: Type.Enum([...APPROVERS]),
-    id: Type.String({ description: 'Id of the account; of an end user a keyed digest.' }),
+    id: Type.String({ description: 'Id of the account, or a keyed digest for an end user.' }),
   },
   { description: 'Who decided.' },
 );
 
 const METHODS = ['passkey', 'session'] as const;
 const Method = Type.Enum([...METHODS], {
-  description: '`passkey`: with a signature over the digest. `session`: by a person who was signed in.',
+  description: '`passkey`: the digest was signed with a passkey. `session`: the person was signed in.',
 });
 
 export const Decision = Type.Object(
@@ -166,8 +166,8 @@ export const Decision = Type.Object(
     by: By,
     method: Method,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
-    authTime: Time('When the person last proved who they are.'),
-    at: Time('When it was decided.'),
+    authTime: Time('When the person last proved their identity.'),
+    at: Time('When the decision was made.'),
     message: Type.Optional(Type.String({ description: 'What the person wrote when refusing.' })),
   },
   { description: 'The decision, once there is one.' },
@@ -178,36 +178,36 @@ const ACTION_FIELDS = {
   jobId: Uuid('Id of the Action.'),
   status: Type.Enum([...ACTION_STATUSES], {
     description:
-      '`executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.',
+      '`executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.',
   }),
   digest: Digest,
   approver: Type.Enum([...APPROVERS], { description: 'Who decides.' }),
   approvalUrl: Type.String({
-    description: 'Where it is decided. Show it to the person who decides. It holds no secret.',
+    description: 'The page on which the decision is made. Show it to the person who decides. It contains no secret.',
   }),
   operationId: OperationIdText,
   effect: Type.Enum([...OPERATION_EFFECTS]),
   action: Type.Optional(ActionContent),
-  reason: Type.Optional(Type.String({ description: 'What the agent said.' })),
+  reason: Type.Optional(Type.String({ description: 'The reason that the agent gave.' })),
   executeOnApproval: Type.Boolean(),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
-  caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that prepared it.' }),
-  createdAt: Time('When it was prepared.'),
-  expiresAt: Time('When it expires.'),
-  endedAt: Type.Optional(Time('When it ended.')),
+  caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that prepared the Action.' }),
+  createdAt: Time('When the Action was prepared.'),
+  expiresAt: Time('When the Action expires.'),
+  endedAt: Type.Optional(Time('When the Action ended.')),
   decision: Type.Optional(Decision),
   why: Type.Optional(
-    Type.String({ description: 'Why it was cancelled: `caller`, or `withdrawn` with its operation.' }),
+    Type.String({ description: 'Why the Action was cancelled: `caller`, or `withdrawn` together with its operation.' }),
   ),
   heldBack: Type.Optional(
-    Type.String({ description: 'Why the execution on approval was put off: an error code. It is tried again.' }),
+    Type.String({ description: 'Error code that says why the execution on approval was postponed. The execution is tried again.' }),
   ),
-  invocationId: Type.Optional(Uuid('The invocation that executes it.')),
+  invocationId: Type.Optional(Uuid('The invocation that executes the Action.')),
 };
 
 export const Action = Type.Object(ACTION_FIELDS, {
   description:
-    'A call that is fixed, and executed at most once after a person has approved its digest. `action` is there until the end, and then as long as the operation keeps inputs.',
+    'A fixed call that is executed at most once, after a person has approved its digest. `action` is present until the Action ends, and after that for as long as the operation keeps inputs.',
 });
 export type Action = Static<typeof Action>;
 
@@ -216,11 +216,11 @@ export const ActionQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: ACTION_WAIT_SECONDS_MAX,
-      description: 'Seconds to wait for another status.',
+      description: 'Seconds to wait for the status to change.',
     }),
   ),
   since: Type.Optional(
-    Type.Enum([...ACTION_STATUSES], { description: 'The status that you know. Default: the present one.' }),
+    Type.Enum([...ACTION_STATUSES], { description: 'The last status that you know. Defaults to the current status.' }),
   ),
 });
 export type ActionQuery = Static<typeof ActionQuery>;
@@ -230,29 +230,32 @@ export type ExecuteAction = Static<typeof ExecuteAction>;
 
 const Field = Type.Object({ label: Type.String(), value: Type.String() });
 
-/** What a person who decides sees. */
+/** An Action as shown to the person who decides. */
 export const ApplicationAction = Type.Object(
   {
     ...ACTION_FIELDS,
     application: Type.Object(
       { id: Uuid('Id of the application.'), name: Type.String() },
-      { description: 'The application that it is of.' },
+      { description: 'The application that the Action belongs to.' },
     ),
-    operationTitle: Type.String({ description: 'Name of the operation, for people.' }),
+    operationTitle: Type.String({ description: 'Display name of the operation.' }),
     asksFor: Type.Optional(
       Type.Object(
         {
           summary: Type.String({ description: 'One sentence.' }),
-          fields: Type.Array(Field, { description: 'The values that the operation names, or all of the input.' }),
+          fields: Type.Array(Field, { description: 'The values that the operation selects for display, or the whole input.' }),
         },
         {
           description:
-            'What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone.',
+            'A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted.',
         },
       ),
     ),
-    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
-    mayDecide: Type.Boolean({ description: 'Whether you may decide it, and it is undecided.' }),
+    agent: Type.Object(
+      { name: Type.String({ description: 'Name of the agent key.' }) },
+      { description: 'Who is asking.' },
+    ),
+    mayDecide: Type.Boolean({ description: 'Whether the Action is undecided and you may decide it.' }),
   },
   { description: 'An Action as people see it.' },
 );
@@ -263,7 +266,7 @@ export type ApplicationActionPage = Static<typeof ApplicationActionPage>;
 
 export const ActionListQuery = Type.Object({
   status: Type.Optional(
-    Type.Enum([...ACTION_STATUSES], { description: 'Only Actions with this status, as of the last minute.' }),
+    Type.Enum([...ACTION_STATUSES], { description: 'Only Actions with this status. An expiry is taken into account within a minute.' }),
   ),
   ...PageQuery.properties,
 });
@@ -278,7 +281,7 @@ export const DecideAction = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: REASON_CHARACTERS_MAX,
-        description: 'With `refuse`: a word to the agent.',
+        description: 'With `refuse`, a message to the agent.',
       }),
     ),
   },
@@ -290,7 +293,7 @@ export const ActionChallenge = Type.Object(
   {
     publicKey: Type.Optional(
       AnyObject(
-        'Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page.',
+        'Options for `navigator.credentials.get`, with the digest as the challenge. Absent if you have no passkey for this page.',
       ),
     ),
   },

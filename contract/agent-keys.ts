@@ -36,7 +36,7 @@ export const AgentKey = Type.Object(
     scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
     grants: Grants('Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`.'),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the key may be used from. Empty: any address.',
+      description: 'Address ranges that the key may be used from. If empty, any address.',
     }),
     status: CredentialStatus,
     revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
@@ -74,7 +74,7 @@ export const CreateAgentKey = Type.Object({
     }),
   ),
   grants: Type.Optional(
-    Grants('Operations that the key may call. Default: none; scopes for operations then allow nothing.'),
+    Grants('Operations that the key may call. Defaults to none, and scopes for operations then allow nothing.'),
   ),
   expiresAt: Type.Optional(ExpiresAt),
   cidrAllow: Type.Optional(CidrAllow),

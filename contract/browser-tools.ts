@@ -1,5 +1,6 @@
-// The tools that agents use over MCP: their names, what they do and what they take. Names and fields are those of Playwright's MCP
-// server, so that prompts written for it work; `sessionId` is ours, because one key may drive several browsers.
+// The tools that agents use over MCP: their names, their effects and their input. Names and fields are those of
+// Playwright's MCP server, so that prompts written for it work. `sessionId` is an addition, because one key may drive
+// several browsers.
 import { type Static, type TSchema, Type } from 'typebox';
 import { HandoffTerms, TTL_SECONDS_DEFAULT, TTL_SECONDS_MAX } from './handoffs.ts';
 import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
@@ -21,7 +22,7 @@ const SessionIdField = Type.Optional(
   }),
 );
 const Element = Type.Optional(
-  Type.String({ maxLength: 500, description: 'Description of the element, for people who read along.' }),
+  Type.String({ maxLength: 500, description: 'Description of the element, for people who follow along.' }),
 );
 const Ref = (description = 'Reference of the element in the newest snapshot of the page, for example `e12`.') =>
   Type.String({ pattern: '^(f[0-9]{1,6})?e[0-9]{1,9}$', maxLength: 20, description });
@@ -34,7 +35,7 @@ const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
 
 const FormField = Type.Object(
   {
-    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who read along.' }),
+    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who follow along.' }),
     type: Type.Enum(['textbox', 'checkbox', 'radio', 'combobox', 'slider'], { description: 'Kind of the field.' }),
     ref: Ref(),
     value: Text('Text to enter, label of the option to select, or `true` or `false` for a checkbox or radio button.'),
@@ -54,7 +55,7 @@ const ToolFile = Type.Object(
   {
     additionalProperties: false,
     description:
-      'With `text` or `base64` the content is given here. With neither, the file of this name is used that was uploaded to the session through the API.',
+      'With `text` or `base64`, the content is given here. With neither, the file of this name that was uploaded to the session through the API is used.',
   },
 );
 
@@ -62,14 +63,14 @@ const Key = 'Name of the key, such as `Enter` or `ArrowLeft`, a character, or a 
 
 const { instructions, reason, allowedOrigins, record } = HandoffTerms.properties;
 const HandoffId = Type.Optional(
-  Type.String({ format: 'uuid', description: 'The hand-off. Default: the newest of the session.' }),
+  Type.String({ format: 'uuid', description: 'The hand-off. Defaults to the newest hand-off of the session.' }),
 );
 
 interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: TSchema;
-  /** Has no effect outside the browser by itself. */
+  /** Whether the tool by itself has no effect outside the browser. */
   readonly isReadOnly: boolean;
   /** The scope that the agent key needs in addition to `browsers:connect`. */
   readonly scope?: 'browsers:write' | 'browsers:read';
@@ -79,10 +80,10 @@ export const BROWSER_TOOLS = {
   browser_open: {
     title: 'Open a browser',
     description:
-      'Opens a browser session of its own and returns its sessionId. Call this first. Several sessions may be open at the same time. Close each with browser_close when you are done.',
+      'Opens a new browser session and returns its sessionId. Call this first. Several sessions may be open at the same time. Close each with browser_close when you are done.',
     input: Type.Object(
       {
-        url: Type.Optional(Url('Page to open. Default: an empty page.')),
+        url: Type.Optional(Url('Page to open. Defaults to an empty page.')),
         contextId: Type.Optional(
           Type.String({
             format: 'uuid',
@@ -97,7 +98,7 @@ export const BROWSER_TOOLS = {
             minimum: TIMEOUT_MIN_SECONDS,
             maximum: TIMEOUT_MAX_SECONDS,
             description:
-              'Seconds after which the session ends, whatever is being done. Default: that of the application.',
+              'Seconds after which the session ends, even while it is in use. Defaults to the value of the application.',
           }),
         ),
         width: Type.Optional(
@@ -142,7 +143,7 @@ export const BROWSER_TOOLS = {
   browser_hand_over: {
     title: 'Hand the browser to a person',
     description:
-      'Asks for a person to take control of the browser, for example to sign in, to enter a code or to solve a challenge. The person opens a link, works in the browser, and gives it back. Then call browser_hand_over_wait.',
+      'Asks for a person to take control of the browser, for example to sign in, to enter a code or to solve a challenge. The person opens a link, works in the browser, and gives control back. Then call browser_hand_over_wait.',
     input: Input({
       instructions,
       reason,
@@ -151,14 +152,14 @@ export const BROWSER_TOOLS = {
           minimum: 1,
           maximum: TTL_SECONDS_MAX / 60,
           default: TTL_SECONDS_DEFAULT / 60,
-          description: 'Minutes for which it waits for a person to take control.',
+          description: 'Minutes to wait for a person to take control.',
         }),
       ),
       claimableBy: Type.Optional(
         Type.Enum(['link', 'members'], {
           default: 'link',
           description:
-            '`link`: whoever opens the link first. `members`: a member of the application, who signs in; the link is no secret then.',
+            '`link`: whoever opens the link first. `members`: a member of the application, who must sign in; the link is then not a secret.',
         }),
       ),
       ...{ allowedOrigins, record },
@@ -168,7 +169,7 @@ export const BROWSER_TOOLS = {
   browser_hand_over_wait: {
     title: 'Wait for the person',
     description:
-      'Waits until the person who was asked with browser_hand_over is done, and says what they said. Call it again while the hand-off is open.',
+      'Waits until the person who was asked with browser_hand_over is done, and returns their message. Call it again while the hand-off is open.',
     input: Input({
       handoffId: HandoffId,
       seconds: Type.Optional(
@@ -179,7 +180,7 @@ export const BROWSER_TOOLS = {
   },
   browser_hand_over_cancel: {
     title: 'Take the browser back',
-    description: 'Cancels a hand-off that was asked for with browser_hand_over, also while a person has control.',
+    description: 'Cancels a hand-off that was requested with browser_hand_over, even while a person has control.',
     input: Input({ handoffId: HandoffId }),
     isReadOnly: false,
   },
@@ -294,8 +295,8 @@ export const BROWSER_TOOLS = {
     title: 'Choose files',
     description: 'Chooses files in the open file chooser, or in the file input that `ref` names.',
     input: Input({
-      ref: Type.Optional(Ref('Reference of a file input. Default: the file chooser that is open.')),
-      files: Type.Array(ToolFile, { maxItems: TOOL_FILES_MAX, description: 'The files. None: the choice is cleared.' }),
+      ref: Type.Optional(Ref('Reference of a file input. Defaults to the open file chooser.')),
+      files: Type.Array(ToolFile, { maxItems: TOOL_FILES_MAX, description: 'The files. An empty list clears the choice.' }),
     }),
     isReadOnly: false,
   },
@@ -304,7 +305,7 @@ export const BROWSER_TOOLS = {
     description: 'Returns a picture of the page. Use browser_snapshot to find elements.',
     input: Input({
       element: Element,
-      ref: Type.Optional(Ref('Reference of the element to picture. Default: the viewport.')),
+      ref: Type.Optional(Ref('Reference of the element to take a picture of. Defaults to the viewport.')),
       fullPage: Type.Optional(Type.Boolean({ description: 'The whole page instead of the viewport.' })),
       type: Type.Optional(Type.Enum(['png', 'jpeg'], { description: 'Format. Default: `png`.' })),
     }),
@@ -312,7 +313,7 @@ export const BROWSER_TOOLS = {
   },
   browser_wait_for: {
     title: 'Wait',
-    description: 'Waits until a text appears or disappears, or for some seconds.',
+    description: 'Waits until text appears or disappears, or for a number of seconds.',
     input: Input({
       time: Type.Optional(Type.Number({ minimum: 0, maximum: TOOL_WAIT_SECONDS_MAX, description: 'Seconds to wait.' })),
       text: Type.Optional(
@@ -333,7 +334,7 @@ export const BROWSER_TOOLS = {
         Type.Integer({
           minimum: 0,
           maximum: 1_000,
-          description: 'Number of the tab, from 0. `close` without it closes the current tab.',
+          description: 'Number of the tab, counted from 0. `close` without a number closes the current tab.',
         }),
       ),
       url: Type.Optional(Url('Page to open in a new tab.')),
@@ -355,7 +356,7 @@ export const BROWSER_TOOLS = {
     input: Input({
       function: Text('`() => { … }`, or `(element) => { … }` with `ref`.'),
       element: Element,
-      ref: Type.Optional(Ref('Reference of the element that the function gets.')),
+      ref: Type.Optional(Ref('Reference of the element to pass to the function.')),
     }),
     isReadOnly: false,
   },
@@ -387,16 +388,19 @@ export type BrowserToolInput<Name extends BrowserToolName> = Static<(typeof BROW
 
 export const isBrowserTool = (name: string): name is BrowserToolName => Object.hasOwn(BROWSER_TOOLS, name);
 
-/** The tool that waits for what a person, or a call that takes long, has not ended. It is there if the key can call what may need it. */
+/**
+ * The tool that waits for a person or for the end of a long-running call. It is offered if the key may call an
+ * operation that can need it.
+ */
 export const RESULT_TOOL = {
   name: 'berth_result',
   title: 'Wait for the result of a call',
   description:
-    'Waits until a person has decided about a call, and then makes it, or until a call that takes long has ended. Returns the result of the call. Give the jobId or the invocationId that the tool of the operation answered.',
+    'Waits until a person has decided on a call, and then makes the call, or until a long-running call has ended. Returns the result of the call. Pass the jobId or the invocationId that the tool of the operation returned.',
   input: Type.Object(
     {
-      jobId: Type.Optional(Type.String({ format: 'uuid', description: 'Of a call that waits for an approval.' })),
-      invocationId: Type.Optional(Type.String({ format: 'uuid', description: 'Of a call that has not ended.' })),
+      jobId: Type.Optional(Type.String({ format: 'uuid', description: 'Id of a call that is waiting for approval.' })),
+      invocationId: Type.Optional(Type.String({ format: 'uuid', description: 'Id of a call that has not ended.' })),
       seconds: Type.Optional(
         Type.Integer({ minimum: 0, maximum: PERSON_WAIT_SECONDS_MAX, default: PERSON_WAIT_SECONDS_MAX }),
       ),

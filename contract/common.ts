@@ -45,7 +45,7 @@ export const ErrorBody = Type.Object(
         'Id of the request, also in the response header `x-request-id`. Include it when you report a problem.',
     }),
     details: Type.Optional(
-      AnyObject('Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`.'),
+      AnyObject('Machine-readable details. For `invalid_request`, `issues` is a list of `{path, message}`.'),
     ),
   },
   { description: 'The body of every error.' },
@@ -103,14 +103,14 @@ export const IdempotencyHeader = {
   ),
 };
 
-const STRICT = '`handling=strict` refuses unknown body fields.';
+const STRICT = 'With `handling=strict`, unknown body fields are refused.';
 
 export const PreferHandlingHeader = { prefer: Type.Optional(Type.String({ description: STRICT })) };
 
 export const PreferWaitHeader = {
   prefer: Type.Optional(
     Type.String({
-      description: `\`wait=SECONDS\` (1–55) queues the request instead of refusing it with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. ${STRICT}`,
+      description: `With \`wait=SECONDS\` (1–55), the request is queued instead of being refused with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. ${STRICT}`,
     }),
   ),
 };
@@ -124,7 +124,7 @@ export const CidrAllow = Type.Array(
   }),
   {
     maxItems: 20,
-    description: 'Address ranges that the credential may be used from. Empty: any address.',
+    description: 'Address ranges that the credential may be used from. If empty, any address.',
     default: [],
   },
 );

@@ -30,41 +30,41 @@ export const ServiceConfig = Type.Object(
     version: Type.String({ description: 'Version of the service.' }),
     signIn: Type.Object({
       url: Type.String({ description: 'Page on which people sign in.' }),
-      methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'What a sign-in can begin with.' }),
+      methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'The methods with which a sign-in can begin.' }),
     }),
     registration: Type.Enum([...REGISTRATIONS], {
-      description: 'Who can register: anyone, whoever is invited, or nobody.',
+      description: 'Who can register: anyone, only people who were invited, or nobody.',
     }),
-    minPasswordLength: Type.Integer({ description: 'Least characters of a password.' }),
+    minPasswordLength: Type.Integer({ description: 'Minimum number of characters in a password.' }),
     device: Type.Object(
       {
-        authorizationUrl: Type.String({ description: 'Where a program starts.' }),
-        tokenUrl: Type.String({ description: 'Where it collects its token.' }),
-        verificationUri: Type.String({ description: 'The page for the person.' }),
-        interval: Type.Integer({ description: 'Least seconds between two requests for the token.' }),
+        authorizationUrl: Type.String({ description: 'Address at which a program starts an authorization.' }),
+        tokenUrl: Type.String({ description: 'Address at which the program collects its token.' }),
+        verificationUri: Type.String({ description: 'The page on which the person decides.' }),
+        interval: Type.Integer({ description: 'Minimum number of seconds between two requests for the token.' }),
         expiresIn: Type.Integer({ description: 'Seconds until the codes expire.' }),
       },
       { description: 'Device authorization (RFC 8628).' },
     ),
-    regions: Type.Array(Type.String(), { description: 'Where browsers can run.' }),
+    regions: Type.Array(Type.String(), { description: 'Regions in which browsers can run.' }),
     consumer: Type.Optional(
       Type.Object(
         {
           name: Type.String({ description: 'Name of the application.' }),
-          colour: Type.Optional(Type.String({ description: 'Colour of its sign-in pages.' })),
+          colour: Type.Optional(Type.String({ description: 'Colour of the sign-in pages of the application.' })),
           providers: Type.Array(
             Type.Object({
-              id: Type.String({ description: 'Used in the path of the commands of consumers.' }),
-              title: Type.String({ description: 'Name for people.' }),
+              id: Type.String({ description: 'Id of the provider, used in the paths of consumer commands.' }),
+              title: Type.String({ description: 'Display name.' }),
               kind: Type.Enum(['hosted', 'oidc']),
             }),
           ),
         },
-        { description: 'With `application`: how its consumers sign in. Absent if they cannot.' },
+        { description: 'With `application`, how the consumers of that application sign in. Absent if they cannot sign in.' },
       ),
     ),
   },
-  { description: 'What clients need to know of the service.' },
+  { description: 'What clients need to know about the service.' },
 );
 export type ServiceConfig = Static<typeof ServiceConfig>;
 
@@ -74,9 +74,9 @@ export const AuthorizationServer = Type.Object(
     device_authorization_endpoint: Type.String(),
     token_endpoint: Type.String(),
     revocation_endpoint: Type.String(),
-    jwks_uri: Type.String({ description: 'Public keys of what the service signs.' }),
+    jwks_uri: Type.String({ description: 'Address of the public keys with which signatures of the service can be verified.' }),
     grant_types_supported: Type.Array(Type.String()),
-    response_types_supported: Type.Array(Type.String(), { description: 'None: there is no authorization endpoint.' }),
+    response_types_supported: Type.Array(Type.String(), { description: 'Empty, because there is no authorization endpoint.' }),
     token_endpoint_auth_methods_supported: Type.Array(Type.String()),
     revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
     code_challenge_methods_supported: Type.Array(Type.String()),

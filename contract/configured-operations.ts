@@ -7,7 +7,7 @@ import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
 import { PLACE, STEPS_MAX, Step } from './managed-operations.ts';
 
 export const OPERATIONS_PER_APPLICATION_MAX = 500;
-/** Earlier revisions than this many are forgotten, except those that are published or running. */
+/** Number of revisions that are kept. Older ones are deleted, except those that are published or running. */
 export const REVISIONS_KEPT = 100;
 export const SCHEMA_BYTES_MAX = 65_536;
 export const HTTP_TIMEOUT_MS_MAX = 120_000;
@@ -18,7 +18,7 @@ export const RETENTION_DAYS_MAX = 31;
 export const RETENTION_DAYS_DEFAULT = 7;
 const MAPPED_MAX = 32;
 
-/** First words of ids that are built in. */
+/** First words of the ids of built-in operations. */
 export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
 
 /** Weakest first. */
@@ -45,7 +45,7 @@ const Auth = Type.Object(
       description:
         '`bearer`: the key, in `Authorization: Bearer`. `header`: the key, in the header that `header` names. `basic`: name and password, or client id and secret, in `Authorization: Basic`.',
     }),
-    header: Type.Optional(HeaderName('With `"as": "header"`: the name of the header.')),
+    header: Type.Optional(HeaderName('With `"as": "header"`, the name of the header.')),
   },
   { description: 'How the call is authenticated.' },
 );
@@ -57,7 +57,7 @@ export const HttpBinding = Type.Object(
       minLength: 1,
       maxLength: 2048,
       description:
-        'Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened.',
+        'The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed.',
     }),
     query: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Pointer, {
@@ -83,21 +83,21 @@ export const HttpBinding = Type.Object(
         { from: Pointer },
         {
           description:
-            'The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole.',
+            'The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input.',
         },
       ),
     ),
     auth: Type.Optional(Auth),
     idempotencyHeader: Type.Optional(
       HeaderName(
-        'Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key.',
+        'Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key.',
       ),
     ),
     sign: Type.Optional(
       Type.Boolean({
         default: false,
         description:
-          'Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.',
+          'Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.',
       }),
     ),
     successStatus: Type.Optional(
@@ -124,7 +124,7 @@ const AddressTemplate = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: 2048,
-    description: `${description} Variables such as \`{orderId}\` may stand in path and query: members of the input, percent-encoded. Host and port are fixed.`,
+    description: `${description} Variables such as \`{orderId}\` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed.`,
   });
 
 const FromInput = Type.Object(
@@ -156,11 +156,11 @@ const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PLACE;
 
 export const BrowserBinding = Type.Object(
   {
-    url: Type.Optional(AddressTemplate('The page that is opened first. Absent: the first step must be a `goto`.')),
+    url: Type.Optional(AddressTemplate('The page that is opened first. If absent, the first step must be a `goto`.')),
     steps: Type.Array(BoundStep, {
       minItems: 1,
       maxItems: STEPS_MAX,
-      description: 'What is done in the page, as with the operation `browser.steps`.',
+      description: 'The steps to perform in the page, as in the operation `browser.steps`.',
     }),
     ...{ waitUntil, acceptStatus, viewport, contextId, proxies },
     ...{ allowedDomains, networkPolicy, userAgent, locale, timezoneId },
@@ -170,7 +170,7 @@ export const BrowserBinding = Type.Object(
 export type BrowserBinding = Static<typeof BrowserBinding>;
 
 const Binding = Type.Union([HttpBinding, BrowserBinding], {
-  description: 'Of an `http` operation the call, of a `browser` operation the steps.',
+  description: 'For an `http` operation, the call. For a `browser` operation, the steps.',
 });
 
 export const Price = Type.Object(
@@ -179,7 +179,7 @@ export const Price = Type.Object(
   },
   {
     description:
-      'Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds.',
+      'Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds.',
   },
 );
 
@@ -206,14 +206,14 @@ const Retention = Type.Object(
       Type.Enum(['digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.',
+          '`full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.',
       }),
     ),
     output: Type.Optional(
       Type.Enum(['none', 'digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.',
+          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.',
       }),
     ),
     days: Type.Optional(
@@ -221,7 +221,7 @@ const Retention = Type.Object(
         minimum: 1,
         maximum: RETENTION_DAYS_MAX,
         default: RETENTION_DAYS_DEFAULT,
-        description: 'With `full`.',
+        description: 'Number of days, with `full`.',
       }),
     ),
   },
@@ -235,42 +235,44 @@ const Examples = Type.Array(Type.Object({ input: AnyObject('An input that matche
 
 const Approval = Type.Enum([...OPERATION_APPROVALS], {
   description:
-    'Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.',
+    'Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.',
 });
 const Effect = Type.Enum([...OPERATION_EFFECTS], {
   description:
     '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.',
 });
-const Title = Type.String({ minLength: 1, maxLength: 100, description: 'Name for people.' });
-const Description = Type.String({ minLength: 1, maxLength: 2000, description: 'What it does, for agents.' });
+const Title = Type.String({ minLength: 1, maxLength: 100, description: 'Display name.' });
+const Description = Type.String({ minLength: 1, maxLength: 2000, description: 'Description of the operation, for agents.' });
 const Timeout = Type.Integer({
   minimum: 1000,
   maximum: HTTP_TIMEOUT_MS_MAX,
   default: HTTP_TIMEOUT_MS_DEFAULT,
   description: 'Time limit of a call in milliseconds.',
 });
-/** Built-in operations that wait for a person have as long as their hand-off. */
+/** Built-in operations that wait for a person may take as long as their hand-off. */
 const TimeoutOfOperation = Type.Integer({
   minimum: 1000,
   maximum: 1000 * TTL_SECONDS_MAX,
   description:
-    'Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits.',
+    'Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits.',
 });
-const Enabled = Type.Boolean({ description: 'Of a built-in operation: whether agents may call it. Default: true.' });
+const Enabled = Type.Boolean({ description: 'For a built-in operation, whether agents may call it. Default: true.' });
 const Acknowledged = Type.Boolean({
   description: 'Required as `true` for an `irreversible` operation without approval.',
 });
 const InputSchema = AnyObject(
-  `JSON Schema (2020-12) of the input, an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels; \`$ref\` only within it; \`pattern\` of at most 256 characters, without references to groups and without lookaround.`,
+  `JSON Schema (2020-12) of the input, which is an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels. A \`$ref\` may only refer to \`#/$defs/NAME\`. A \`pattern\` may have at most 256 characters, and no backreferences or lookaround.`,
 );
-const OutputSchema = AnyObject('JSON Schema (2020-12) of the output. An answer that does not match is marked.');
+const OutputSchema = AnyObject(
+  'JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`.',
+);
 
 export const ConfigureOperation = Type.Object({
   title: Type.Optional(Title),
   description: Type.Optional(Description),
   kind: Type.Optional(
     Type.Enum(['http', 'browser'], {
-      description: '`http`: a call of an HTTP service. `browser`: steps in a browser session.',
+      description: '`http`: a call to an HTTP service. `browser`: steps in a browser session.',
     }),
   ),
   effect: Type.Optional(Effect),
@@ -314,10 +316,10 @@ export const ConfiguredOperation = Type.Object(
     retention: Type.Optional(Retention),
     price: Price,
     examples: Examples,
-    createdAt: Type.Optional(Time('When it was created. Absent for a built-in operation without changes.')),
-    updatedAt: Type.Optional(Time('When it was last changed.')),
+    createdAt: Type.Optional(Time('When the operation was created. Absent for a built-in operation without changes.')),
+    updatedAt: Type.Optional(Time('When the operation was last changed.')),
   },
-  { description: 'An operation as it is configured.' },
+  { description: 'The configuration of an operation.' },
 );
 export type ConfiguredOperation = Static<typeof ConfiguredOperation>;
 

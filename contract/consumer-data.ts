@@ -1,4 +1,4 @@
-// What a consumer can see and end besides the profile: sessions and receipts; and what links two consumers.
+// What a consumer can see and end in addition to the profile: sessions and receipts. Also how two consumers are linked.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 import { INVOCATION_STATUSES } from './invocations.ts';
@@ -12,12 +12,12 @@ export const ConsumerDevice = Type.Object(
   {
     id: Uuid('Id of the session.'),
     isThis: Type.Boolean({ description: 'Whether it is the session of this request.' }),
-    providerId: Type.String({ description: 'What it was signed in with.' }),
+    providerId: Type.String({ description: 'The provider with which the consumer signed in.' }),
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     createdAt: Time('When the consumer signed in.'),
     expiresAt: Time('When the consumer has to sign in again.'),
-    lastUsedAt: Type.Optional(Time('When it was last used.')),
-    lastUsedIp: Type.Optional(Type.String({ description: 'From which address.' })),
+    lastUsedAt: Type.Optional(Time('When the session was last used.')),
+    lastUsedIp: Type.Optional(Type.String({ description: 'Address from which the consumer signed in.' })),
     userAgent: Type.Optional(Type.String({ description: 'The program that signed in, as it called itself.' })),
   },
   { description: 'A session of the consumer that has not ended.' },
@@ -38,13 +38,13 @@ export type EndDevice = Static<typeof EndDevice>;
 const RECEIPT = {
   id: Uuid('Id of the call.'),
   receiptId: Uuid('Id of the receipt (`jti`).'),
-  operationId: Type.String({ description: 'What was called.' }),
-  operationTitle: Type.String({ description: 'Its name for people.' }),
-  status: Type.Enum([...INVOCATION_STATUSES], { description: 'How it ended.' }),
-  agent: Type.Object({ name: Type.String() }, { description: 'The agent key that called it.' }),
+  operationId: Type.String({ description: 'Id of the operation that was called.' }),
+  operationTitle: Type.String({ description: 'Display name of the operation.' }),
+  status: Type.Enum([...INVOCATION_STATUSES], { description: 'How the call ended.' }),
+  agent: Type.Object({ name: Type.String() }, { description: 'The agent key that made the call.' }),
   jobId: Type.Optional(Uuid('The Action that was executed.')),
-  startedAt: Type.Optional(Time('When it was started.')),
-  endedAt: Time('When it ended.'),
+  startedAt: Type.Optional(Time('When the call started.')),
+  endedAt: Time('When the call ended.'),
 };
 
 export const ConsumerReceipt = Type.Object(
@@ -52,7 +52,7 @@ export const ConsumerReceipt = Type.Object(
     ...RECEIPT,
     receipt: Type.String({ description: 'The signed receipt (JWS). It can be verified without this service.' }),
   },
-  { description: 'What an agent did that names the consumer.' },
+  { description: 'A call by an agent that names the consumer.' },
 );
 export type ConsumerReceipt = Static<typeof ConsumerReceipt>;
 
@@ -75,7 +75,7 @@ export const LinkProfile = Type.Object({
     minLength: 1,
     maxLength: 128,
     description:
-      'Access token of the session that the same person has with the other provider. Signed in with a moment ago.',
+      'Access token of the session that the same person has with the other provider. The person must have signed in a moment ago.',
   }),
 });
 export type LinkProfile = Static<typeof LinkProfile>;

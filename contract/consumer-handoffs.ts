@@ -1,9 +1,9 @@
-// Hand-offs as the consumer sees them whom they name: who asks for what, and control of the browser.
+// Hand-offs as shown to the consumer whom they name: who asks, for what, and control of the browser.
 import { type Static, Type } from 'typebox';
 import { Page, PageQuery, Time, Uuid } from './common.ts';
 import { Handoff, INSTRUCTIONS_SHOWN_MAX } from './handoffs.ts';
 
-/** Hand-offs that wait for one consumer, or that the consumer has. */
+/** Maximum number of hand-offs that are waiting for one consumer or that the consumer has claimed. */
 export const OPEN_HANDOFFS_PER_CONSUMER_MAX = 20;
 
 const { status, reason, record, allowedOrigins, leaseExpiresAt, endedAt } = Handoff.properties;
@@ -19,16 +19,19 @@ export const ConsumerHandoff = Type.Object(
     status,
     reason,
     instructions: Type.String({
-      description: `What the agent asks for, as plain text: its first ${INSTRUCTIONS_SHOWN_MAX} characters. Untrusted.`,
+      description: `The first ${INSTRUCTIONS_SHOWN_MAX} characters of what the agent asks for, as plain text. Untrusted.`,
     }),
-    agent: Type.Object({ name: Type.String({ description: 'Name of the agent key.' }) }, { description: 'Who asks.' }),
+    agent: Type.Object(
+      { name: Type.String({ description: 'Name of the agent key.' }) },
+      { description: 'Who is asking.' },
+    ),
     record,
     allowedOrigins,
     pageOrigin: Type.Optional(
-      Type.String({ description: 'Origin of the page that is shown first. In a list: as far as it is known.' }),
+      Type.String({ description: 'Origin of the page that is shown first. In a list, it is absent if it is not known.' }),
     ),
-    createdAt: Time('When it was requested.'),
-    expiresAt: Time('Until when it waits.'),
+    createdAt: Time('When the hand-off was requested.'),
+    expiresAt: Time('When the hand-off stops waiting for the consumer.'),
     leaseExpiresAt,
     endedAt,
   },

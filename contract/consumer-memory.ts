@@ -1,4 +1,4 @@
-// What agents may remember about a consumer, and what the consumer allows them.
+// What agents may remember about a consumer, and what access the consumer gives them.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 
@@ -8,7 +8,7 @@ export const MEMORY_VALUE_BYTES_MAX = 65_536;
 export const CONSENTS_MAX = 100;
 const PATTERNS_MAX = 20;
 
-/** Without slashes, upper case, or anything that a file or an address would read as another name. */
+/** Excludes slashes, upper case, and anything that a file system or a URL would read as a different name. */
 const KEY = '[a-z0-9][a-z0-9._-]{0,127}';
 
 export const MemoryKey = Type.String({
@@ -17,7 +17,7 @@ export const MemoryKey = Type.String({
   description: 'Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`.',
 });
 
-const Prefix = Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'What the keys begin with.' });
+const Prefix = Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'Prefix of the keys.' });
 
 export const MemoryValue = Type.Unknown({ description: 'Any JSON, at most 64 KiB.' });
 
@@ -25,14 +25,14 @@ const IfVersion = Type.Optional(
   Type.Integer({
     minimum: 0,
     description:
-      'The version that you have read; 0: there is no item yet. Another one is refused, and nothing is written.',
+      'The version that you have read, or 0 if there is no item yet. If the current version is a different one, the request is refused and nothing is written.',
   }),
 );
 
 const ITEM = {
   key: MemoryKey,
-  version: Type.Integer({ description: 'Grows with each write. Never used twice.' }),
-  updatedAt: Time('When it was last written.'),
+  version: Type.Integer({ description: 'Increases with each write. Never used twice.' }),
+  updatedAt: Time('When the item was last written.'),
   updatedBy: Type.Object(
     {
       kind: Type.Enum(['consumer', 'agent_key']),
@@ -51,7 +51,7 @@ export const MemoryEntry = Type.Object(
 );
 export type MemoryEntry = Static<typeof MemoryEntry>;
 
-export const MemoryPage = PageSchema(MemoryEntry, 'In the order of their keys.');
+export const MemoryPage = PageSchema(MemoryEntry, 'Ordered by key.');
 export type MemoryPage = Static<typeof MemoryPage>;
 
 export const ListMemory = Type.Object({ prefix: Type.Optional(Prefix), ...PageQuery.properties });
@@ -66,7 +66,7 @@ export type PutMemory = Static<typeof PutMemory>;
 export const DeleteMemory = Type.Object({
   key: Type.Optional(MemoryKey),
   prefix: Type.Optional(
-    Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'All items whose keys begin so. Empty: all.' }),
+    Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'All items whose keys begin with this prefix. If empty, all items.' }),
   ),
 });
 export type DeleteMemory = Static<typeof DeleteMemory>;
@@ -79,14 +79,14 @@ export type DeletedItems = Static<typeof DeletedMemory>;
 // ---- consents ----------------------------------------------------------------------------------------------------------
 
 const Agent = Type.Union([Uuid('Id of an agent key.'), Type.Literal('*')], {
-  description: 'Id of an agent key of the application, or `*`: all of them.',
+  description: 'Id of an agent key of the application, or `*` for all of them.',
 });
 
 const Patterns = Type.Array(
   Type.String({
     maxLength: 128,
     pattern: '^([a-z0-9][a-z0-9._-]{0,127}|([a-z0-9][a-z0-9._-]{0,126})?\\*)$',
-    description: 'A key, or a beginning of keys followed by `*`.',
+    description: 'A key, or a prefix of keys followed by `*`.',
   }),
   { minItems: 1, maxItems: PATTERNS_MAX, description: 'The items, for example `address.*`.' },
 );
@@ -97,7 +97,7 @@ export const GiveConsent = Type.Object({
   keyId: Agent,
   keys: Patterns,
   access: Access,
-  expiresAt: Type.Optional(Time('When it ends by itself. Absent: it holds until it is withdrawn.')),
+  expiresAt: Type.Optional(Time('When the consent expires. If absent, it is in force until it is withdrawn.')),
 });
 export type GiveConsent = Static<typeof GiveConsent>;
 
@@ -108,14 +108,14 @@ export const Consent = Type.Object(
     agent: Type.Optional(Type.String({ description: 'Name of the agent key. Absent for `*`.' })),
     keys: Patterns,
     access: Access,
-    createdAt: Time('When it was given.'),
-    expiresAt: Type.Optional(Time('When it ends by itself.')),
+    createdAt: Time('When the consent was given.'),
+    expiresAt: Type.Optional(Time('When the consent expires.')),
   },
   { description: 'What agents may do with the memory.' },
 );
 export type Consent = Static<typeof Consent>;
 
-export const Consents = Type.Object({ data: Type.Array(Consent, { description: 'Those that hold, newest first.' }) });
+export const Consents = Type.Object({ data: Type.Array(Consent, { description: 'Consents that are in force, newest first.' }) });
 export type Consents = Static<typeof Consents>;
 
 export const WithdrawConsent = Type.Object({ id: Uuid('Id of the consent.') });
@@ -125,11 +125,11 @@ export const NameAgent = Type.Object({ keyId: Uuid('Id of an agent key.') });
 export type NameAgent = Static<typeof NameAgent>;
 
 export const ConsentingAgent = Type.Object(
-  { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Its name.' }) },
+  { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Name of the agent key.' }) },
   { description: 'An agent key of the application.' },
 );
 export type ConsentingAgent = Static<typeof ConsentingAgent>;
 
-/** Whether a pattern of a consent stands for a key. */
+/** Whether a key matches a pattern of a consent. */
 export const isKeyIn = (pattern: string, key: string): boolean =>
   pattern.endsWith('*') ? key.startsWith(pattern.slice(0, -1)) : key === pattern;

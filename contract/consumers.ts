@@ -33,10 +33,10 @@ const Hosted = Type.Object(
   {
     methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), {
       maxItems: SIGN_IN_METHODS.length,
-      description: 'What a sign-in can begin with. Empty: the provider `hosted` is off.',
+      description: 'The methods with which a sign-in can begin. If empty, the provider `hosted` is off.',
     }),
     registration: Type.Enum(['open', 'closed'], {
-      description: '`open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.',
+      description: '`open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.',
     }),
   },
   { description: 'The provider `hosted`.' },
@@ -51,7 +51,7 @@ const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX }), {
   maxItems: REDIRECT_URIS_MAX,
   description:
-    'Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback.',
+    'Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback.',
 });
 
 const Colour = Type.String({
@@ -66,14 +66,14 @@ const RefreshTtl = Seconds(3600, 90 * 86_400, 'Seconds after which a consumer ha
 
 export const ApplicationIdentity = Type.Object(
   {
-    issuer: Type.String({ description: 'The `iss` of answers to a sign-in.' }),
+    issuer: Type.String({ description: 'The `iss` in responses to a sign-in.' }),
     hosted: Hosted,
     colour: Type.Optional(Colour),
     origins: Origins,
     redirectUris: RedirectUris,
     sessionTtl: SessionTtl,
     refreshTtl: RefreshTtl,
-    consumers: Type.Object({ total: Type.Integer({ minimum: 0 }) }, { description: 'How many there are.' }),
+    consumers: Type.Object({ total: Type.Integer({ minimum: 0 }) }, { description: 'Number of consumers.' }),
     revision: Type.Integer({ description: 'Increases with each change.' }),
   },
   { description: 'How the consumers of an application sign in.' },
@@ -97,7 +97,7 @@ export const ProviderParams = Type.Object({
   providerId: Type.String({ pattern: '^[a-z][a-z0-9-]{1,63}$', description: 'Id of the provider. You choose it.' }),
 });
 
-const Title = Type.String({ minLength: 1, maxLength: 64, description: 'Name for people.' });
+const Title = Type.String({ minLength: 1, maxLength: 64, description: 'Display name.' });
 const Issuer = Type.String({
   minLength: 8,
   maxLength: URL_CHARACTERS_MAX,
@@ -109,7 +109,7 @@ const AuthMethod = Type.Enum(['client_secret_basic', 'client_secret_post', 'none
 });
 const Scopes = Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,64}$' }), {
   maxItems: 20,
-  description: 'Scopes besides `openid`.',
+  description: 'Scopes in addition to `openid`.',
 });
 
 export const WriteProvider = Type.Object({
@@ -121,7 +121,7 @@ export const WriteProvider = Type.Object({
       minLength: 1,
       maxLength: 1024,
       description:
-        'Secret of the client. Sealed, and never returned. Absent: the one that is stored, for the same issuer.',
+        'Secret of the client. It is sealed and never returned. If absent, the stored secret is kept, provided that the issuer is the same.',
     }),
   ),
   authMethod: Type.Optional(AuthMethod),
@@ -143,14 +143,14 @@ export const ConsumerProvider = Type.Object(
     redirectUri: Type.String({ description: 'Register this address at the provider.' }),
     canEndSessions: Type.Boolean({ description: 'Whether consumers can be signed out at the provider too.' }),
     revision: Type.Integer({ description: 'Increases with each change.' }),
-    createdAt: Time('When it was added.'),
-    updatedAt: Time('When it was last written, and its discovery document read.'),
+    createdAt: Time('When the provider was added.'),
+    updatedAt: Time('When the provider was last written and its discovery document was read.'),
   },
   { description: 'An OpenID provider with which consumers sign in.' },
 );
 export type ConsumerProvider = Static<typeof ConsumerProvider>;
 
-export const ConsumerProviders = Type.Object({ data: Type.Array(ConsumerProvider, { description: 'By id.' }) });
+export const ConsumerProviders = Type.Object({ data: Type.Array(ConsumerProvider, { description: 'Ordered by id.' }) });
 export type ConsumerProviders = Static<typeof ConsumerProviders>;
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
@@ -180,18 +180,18 @@ export const StartConsumerSession = Type.Object({
   state: Type.Optional(Type.String({ maxLength: 512, description: 'Returned with the code, unchanged.' })),
   prompt: Type.Optional(
     Type.Enum(['login', 'consent', 'select_account'], {
-      description: 'For an OpenID provider: what to ask the person.',
+      description: 'For an OpenID provider, what to ask the person.',
     }),
   ),
   maxAge: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 86_400,
-      description: 'The most seconds since the person proved who they are. An older proof is refused.',
+      description: 'Maximum number of seconds since the person proved who they are. An older proof is refused.',
     }),
   ),
   loginHint: Type.Optional(
-    Type.String({ maxLength: EMAIL_CHARACTERS_MAX, description: 'The e-mail address that the page begins with.' }),
+    Type.String({ maxLength: EMAIL_CHARACTERS_MAX, description: 'E-mail address with which the page is prefilled.' }),
   ),
   transport: Type.Optional(
     Type.Enum(['token', 'cookie'], {
@@ -204,9 +204,9 @@ export type StartConsumerSession = Static<typeof StartConsumerSession>;
 export const StartedConsumerSession = Type.Object(
   {
     authorizationUrl: Type.String({ description: 'Open it in the browser of the consumer.' }),
-    expiresAt: Time('Until when the sign-in can be completed.'),
+    expiresAt: Time('When the sign-in expires unless it is completed.'),
   },
-  { description: 'A sign-in that began.' },
+  { description: 'A sign-in that has been started.' },
 );
 export type StartedConsumerSession = Static<typeof StartedConsumerSession>;
 
@@ -231,7 +231,7 @@ const ConsumerNamed = Type.Object(
     id: Uuid('Id of the consumer.'),
     providerId: Type.String({ description: 'The provider that the consumer signs in with.' }),
     subject: Type.String({
-      description: 'The name of the consumer within application and provider. Other applications see another one.',
+      description: 'Name of the consumer within the application and the provider. Other applications see a different name.',
     }),
     createdAt: Time('When the consumer first signed in.'),
   },
@@ -242,7 +242,7 @@ export const ConsumerSession = Type.Object(
   {
     consumer: ConsumerNamed,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
-    authTime: Type.Integer({ description: 'When it was given, in seconds since 1970.' }),
+    authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
     expiresAt: Time('When the access token expires.'),
   },
   { description: 'The session of a consumer.' },
@@ -254,26 +254,26 @@ export const ConsumerTokens = Type.Object(
     accessToken: Type.Optional(Type.String({ description: '`bcs_…`. Absent with the transport `cookie`.' })),
     expiresIn: Type.Integer({ description: 'Seconds for which the access token is valid.' }),
     refreshToken: Type.Optional(
-      Type.String({ description: '`bcr_…`. Valid once. Sent a second time, it ends the session.' }),
+      Type.String({ description: '`bcr_…`. Valid once. If it is sent a second time, the session ends.' }),
     ),
     consumer: ConsumerNamed,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
-    authTime: Type.Integer({ description: 'When it was given, in seconds since 1970.' }),
+    authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
   },
   { description: 'The tokens of a consumer session.' },
 );
 export type ConsumerTokens = Static<typeof ConsumerTokens>;
 
 export const EndedConsumerSession = Type.Object(
-  { logoutUrl: Type.String({ description: 'Open it in the browser, to sign out at the provider too.' }) },
-  { description: 'The session has ended here, and can be ended at the provider.' },
+  { logoutUrl: Type.String({ description: 'Open this address in the browser to sign out at the provider as well.' }) },
+  { description: 'The session has ended here. It can also be ended at the provider.' },
 );
 export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
 
 // ---- the sign-in page of `hosted` ----------------------------------------------------------------------------------
 
 const SignIn = Uuid('Id of the sign-in, from the address of the page.');
-const Ticket = Uuid('The `ticket` of the answer before.');
+const Ticket = Uuid('The `ticket` of the previous response.');
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const DescribeHosted = Type.Object({ signIn: SignIn });
@@ -285,11 +285,11 @@ export const HostedSignIn = Type.Object(
       name: Type.String({ description: 'Name of the application.' }),
       colour: Type.Optional(Colour),
     }),
-    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'What the sign-in can begin with.' }),
+    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'The methods with which the sign-in can begin.' }),
     registration: Type.Enum(['open', 'closed']),
-    loginHint: Type.Optional(Type.String({ description: 'The e-mail address to begin with.' })),
+    loginHint: Type.Optional(Type.String({ description: 'E-mail address with which the page is prefilled.' })),
     returnsTo: Type.String({ description: 'The origin that the browser returns to.' }),
-    expiresAt: Time('Until when it can be completed.'),
+    expiresAt: Time('When the sign-in expires unless it is completed.'),
   },
   { description: 'What the sign-in page shows.' },
 );
@@ -321,7 +321,7 @@ export type HostedPasskey = Static<typeof HostedPasskey>;
 export const HostedDone = Type.Object(
   {
     redirectTo: Type.String({
-      description: 'Where the browser goes next. Has the code, which is valid for 60 seconds.',
+      description: 'Where the browser goes next. Contains the code, which is valid for 60 seconds.',
     }),
   },
   { description: 'The sign-in is complete.' },
@@ -338,16 +338,16 @@ const Metadata = AnyObject('Anything the application keeps about the consumer. A
 export const ConsumerProfile = Type.Object(
   {
     ...ConsumerNamed.properties,
-    email: Type.Optional(Type.String({ description: 'Of the provider `hosted`: the address, in lower case.' })),
+    email: Type.Optional(Type.String({ description: 'For the provider `hosted`, the e-mail address in lower case.' })),
     displayName: Type.Optional(DisplayName),
     locale: Type.Optional(Locale),
     timezone: Type.Optional(Timezone),
     metadata: Type.Optional(Metadata),
     linked: Type.Optional(
-      Type.Array(EndUser, { description: 'What the consumer signs in with besides, and may be named by.' }),
+      Type.Array(EndUser, { description: 'Other identities with which the consumer signs in and by which the consumer may be named.' }),
     ),
   },
-  { description: 'What is kept about a consumer, besides the memory.' },
+  { description: 'What is stored about a consumer, apart from the memory.' },
 );
 export type ConsumerProfile = Static<typeof ConsumerProfile>;
 
@@ -362,8 +362,8 @@ export type UpdateProfile = Static<typeof UpdateProfile>;
 export const ConsumerPasskey = Type.Object({
   id: Uuid('Id of the passkey.'),
   name: Type.String(),
-  createdAt: Time('When it was added.'),
-  lastUsedAt: Type.Optional(Time('When it was last used.')),
+  createdAt: Time('When the passkey was added.'),
+  lastUsedAt: Type.Optional(Time('When the passkey was last used.')),
 });
 
 export const ConsumerPasskeys = Type.Object({ data: Type.Array(ConsumerPasskey) });
@@ -371,7 +371,7 @@ export type ConsumerPasskeys = Static<typeof ConsumerPasskeys>;
 
 export const AddConsumerPasskey = Type.Object({
   ticket: Ticket,
-  name: Type.String({ minLength: 1, maxLength: 64, description: 'A name to recognise it by.' }),
+  name: Type.String({ minLength: 1, maxLength: 64, description: 'A name to recognise the passkey by.' }),
   response: PasskeyResponse,
 });
 export type AddConsumerPasskey = Static<typeof AddConsumerPasskey>;

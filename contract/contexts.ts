@@ -73,10 +73,10 @@ export const ContextVersion = Type.Object(
       description:
         'How the version was created: `session` at the end of a session, `restore` from an earlier version, `fork` from another context, `import` from a storage state.',
     }),
-    sessionId: Type.Optional(Uuid('With `session`: id of the session.')),
+    sessionId: Type.Optional(Uuid('With `session`, the id of the session.')),
     partial: Type.Boolean({
       description:
-        'Whether only cookies were saved because the session failed. The cookies are from the last copy made while it ran; everything else is as it was when the session started.',
+        'Whether only cookies were saved because the session failed. The cookies are from the last copy made while it was running; everything else is as it was when the session started.',
     }),
     sizeBytes: Type.Integer({ description: 'Unpacked size, in bytes.' }),
     current: Type.Boolean({ description: 'Whether sessions start from this version.' }),

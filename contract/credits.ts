@@ -28,14 +28,14 @@ export const Reservation = Type.Object(
   {
     id: Uuid('Id of the reservation.'),
     purpose: Purpose,
-    amount: Amount('What is held in all.'),
-    captured: Amount('The part that was used and captured so far.'),
+    amount: Amount('Total amount that is held.'),
+    captured: Amount('The part that has been used and captured so far.'),
     status: Type.Enum(['held', 'captured', 'released', 'expired'], {
       description:
-        '`held`: the work runs. `captured`: it ended, the used part was captured and the rest given back. `released`: all was given back. `expired`: given back because the outcome stayed unknown.',
+        '`held`: the work is running. `captured`: the work ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.',
     }),
-    createdAt: Time('When it was held.'),
-    expiresAt: Type.Optional(Time('When it is given back if the outcome is still unknown.')),
+    createdAt: Time('When the credit was held.'),
+    expiresAt: Type.Optional(Time('When the credit is given back if the outcome is still unknown.')),
   },
   { description: 'Credit that is held for a session or an invocation.' },
 );
@@ -46,7 +46,7 @@ export const CreditRates = Type.Object(
     browserSecond: Amount('For each started second of a session, from RUNNING to its end.'),
     egressMegabyte: Amount('For each megabyte (1,000,000 bytes) to and from the network.'),
   },
-  { description: 'What is charged. With 0 it is metered and not charged.' },
+  { description: 'What is charged. With a rate of 0, use is metered but not charged.' },
 );
 
 export const Credits = Type.Object(
@@ -58,16 +58,16 @@ export const Credits = Type.Object(
     thisApplication: Type.Object(
       {
         reserved: Amount('What is held for this application.'),
-        capturedThisMonth: Amount('What this application used since the month began (UTC).'),
+        capturedThisMonth: Amount('What this application has used since the month began (UTC).'),
       },
-      { description: 'The part of this application.' },
+      { description: 'The share of this application.' },
     ),
     reservations: Type.Array(Reservation, {
       description: `What is held for this application now, newest first, at most ${RESERVATIONS_SHOWN_MAX}.`,
     }),
     rates: CreditRates,
     metering: Type.Boolean({ description: 'Whether use is counted. Always true.' }),
-    enforced: Type.Boolean({ description: 'Whether work needs credit: a rate is above 0.' }),
+    enforced: Type.Boolean({ description: 'Whether work needs credit, which it does if a rate is above 0.' }),
   },
   { description: 'The credit of the account that the application bills.' },
 );
@@ -80,7 +80,7 @@ export const CreditEntry = Type.Object(
     id: Uuid('Id of the entry.'),
     type: Type.Enum([...ENTRY_TYPES], {
       description:
-        '`fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest given back. `release`: all was given back. `expire`: given back because the outcome stayed unknown.',
+        '`fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest was given back. `release`: everything was given back. `expire`: everything was given back because the outcome stayed unknown.',
     }),
     legs: Type.Object(
       {
@@ -92,10 +92,10 @@ export const CreditEntry = Type.Object(
       },
       { description: 'What the entry adds to each book. The legs add up to 0.' },
     ),
-    reservationId: Type.Optional(Uuid('The reservation that it is about.')),
+    reservationId: Type.Optional(Uuid('The reservation that the entry is about.')),
     checkoutId: Type.Optional(Uuid('The checkout that was paid.')),
-    reason: Type.Optional(Type.String({ description: 'Why, in the words of the operator.' })),
-    at: Time('When it was written.'),
+    reason: Type.Optional(Type.String({ description: 'The reason that the operator gave.' })),
+    at: Time('When the entry was written.'),
   },
   { description: 'An entry of the ledger. Entries are never changed or removed.' },
 );
@@ -117,10 +117,10 @@ export type UsageBy = (typeof USAGE_BY)[number];
 
 export const CreditUsageQuery = Type.Object({
   from: Type.Optional(
-    Time(`Begin of the period; its UTC day is the first. Default: ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
+    Time(`Start of the period; its UTC day is the first. Defaults to ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
   ),
-  to: Type.Optional(Time('End of the period; its UTC day is the last. Default: now.')),
-  by: Type.Optional(Type.Enum([...USAGE_BY], { default: 'day', description: 'What each row is about.' })),
+  to: Type.Optional(Time('End of the period; its UTC day is the last. Defaults to now.')),
+  by: Type.Optional(Type.Enum([...USAGE_BY], { default: 'day', description: 'What each row stands for.' })),
 });
 export type CreditUsageQuery = Static<typeof CreditUsageQuery>;
 
@@ -135,12 +135,12 @@ export const CreditUsage = Type.Object(
           description: 'The day (`2026-11-23`), the id of the operation, or the id of the agent key.',
         }),
         name: Type.Optional(Type.String({ description: 'Name of the agent key. Absent if it was deleted.' })),
-        browserSeconds: Type.Number({ description: 'Time during which sessions ran, or what the calls were metered.' }),
+        browserSeconds: Type.Number({ description: 'Time during which sessions were running, or the metered time of the calls.' }),
         egressBytes: Type.Integer({ description: 'Bytes to and from the network of the sessions that ended.' }),
         calls: Type.Integer({ description: 'Invocations.' }),
         cost: Amount('What was captured.'),
       }),
-      { description: `At most ${CREDIT_USAGE_ROWS_MAX}: days in their order, others by cost, the greatest first.` },
+      { description: `At most ${CREDIT_USAGE_ROWS_MAX}. Days are in chronological order; other rows are ordered by cost, highest first.` },
     ),
   },
   { description: 'What the application used, and what it cost.' },

@@ -1,5 +1,5 @@
-// Device authorization (RFC 8628): a program shows a code, a person approves it in a browser, and the program collects a
-// developer token. What the program sends and receives has the names of the OAuth standards.
+// Device authorization (RFC 8628): a program shows a code, a person approves it in a browser, and the program collects
+// a developer token. The fields that the program sends and receives have the names that the OAuth standards define.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
@@ -23,7 +23,7 @@ export type DeviceStatus = (typeof DEVICE_STATUSES)[number];
 
 const Status = Type.Enum([...DEVICE_STATUSES], {
   description:
-    '`pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.',
+    '`pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.',
 });
 
 const ClientId = {
@@ -40,7 +40,7 @@ export const StartDevice = Type.Object({
   scope: Type.Optional(
     Type.String({
       maxLength: SCOPE_CHARACTERS_MAX,
-      description: `Permissions that the token shall have, separated by blanks. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
+      description: `Permissions that the token is to have, separated by spaces. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
     }),
   ),
   device_name: Type.Optional(
@@ -76,7 +76,7 @@ export const StartedDevice = Type.Object(
       description: 'The same address with the code in its fragment, for a link or a QR code.',
     }),
     expires_in: Type.Integer({ description: 'Seconds until both codes expire.' }),
-    interval: Type.Integer({ description: 'Least seconds between two requests for the token.' }),
+    interval: Type.Integer({ description: 'Minimum number of seconds between two requests for the token.' }),
   },
   { description: 'A started authorization.' },
 );
@@ -134,7 +134,7 @@ export const DeviceStatusQuery = Type.Object({
   ),
   since: Type.Optional(
     Type.Enum([...DEVICE_STATUSES], {
-      description: 'With `wait`: the status that you know. Any other is returned at once. Defaults to the present one.',
+      description: 'With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status.',
     }),
   ),
 });
@@ -145,9 +145,9 @@ export const DeviceState = Type.Object(
     id: Uuid('Id of the authorization.'),
     status: Status,
     expiresIn: Type.Integer({ minimum: 0, description: 'Seconds until the codes expire.' }),
-    interval: Type.Integer({ description: 'Least seconds between two requests.' }),
+    interval: Type.Integer({ description: 'Minimum number of seconds between two requests.' }),
   },
-  { description: 'How far an authorization has come.' },
+  { description: 'The progress of an authorization.' },
 );
 export type DeviceState = Static<typeof DeviceState>;
 
@@ -164,14 +164,14 @@ export const DecideDevice = Type.Object({
     Type.Array(Uuid('Id of an application.'), {
       maxItems: 50,
       description:
-        'Applications that the token gives access to; you must be a developer or more in each. Required to approve. Empty, with the scope `applications:write`: the one application that the program will create.',
+        'Applications that the token gives access to; you must be a developer or more in each. Required to approve. If empty, with the scope `applications:write`, the one application that the program will create.',
     }),
   ),
   scopes: Type.Optional(
     Type.Array(Type.Enum([...TOKEN_SCOPES]), {
       minItems: 1,
       maxItems: TOKEN_SCOPES.length,
-      description: 'Permissions to grant: some of those asked for. Defaults to all of them.',
+      description: 'Permissions to grant, a subset of those requested. Defaults to all of them.',
     }),
   ),
 });
@@ -189,8 +189,8 @@ const Sent = (description: string) => Type.Optional(Type.String({ maxLength: COD
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
   device_code: Sent('Required: the device code.'),
-  client_id: Sent('Required: the same as at the start.'),
-  code_verifier: Sent('Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636).'),
+  client_id: Sent('Required: the same as at the start of the authorization.'),
+  code_verifier: Sent('Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636).'),
 });
 export type CollectToken = Static<typeof CollectToken>;
 

@@ -4,7 +4,7 @@ import { PageQuery } from './common.ts';
 import { OPERATION_KINDS } from './configured-operations.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';
 
-/** How long a key's answer may be reused by its caller. */
+/** How long a caller may cache the answer for its key. */
 export const DISCOVERY_CACHED_SECONDS = 30;
 
 export const DiscoveryQuery = Type.Object({
@@ -12,7 +12,7 @@ export const DiscoveryQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Only operations that have each of these words in their id, title or description, in any case.',
+      description: 'Only operations that have each of these words in their id, title or description, ignoring case.',
     }),
   ),
   kind: Type.Optional(Type.Enum([...OPERATION_KINDS], { description: 'Only operations of this kind.' })),

@@ -3,7 +3,7 @@
 
 export interface CatalogueEntry {
   readonly status: number;
-  /** `x-should-retry` of a refused write. `yes` only if nothing was done and waiting can help. */
+  /** The value of `x-should-retry` for a refused write. `yes` only if nothing was done and waiting can help. */
   readonly retry: 'yes' | 'no';
   /** Sent as `retry-after`. */
   readonly retryAfterSeconds?: number;
@@ -17,7 +17,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The request does not match what the operation expects.',
-    whatToDo: 'Read `details.issues`: each entry names a field, what was wrong with it and what was expected.',
+    whatToDo: 'Read `details.issues`: each entry names a field, and says what was wrong with it and what was expected.',
   },
   invalid_query: {
     status: 400,
@@ -29,13 +29,13 @@ export const ERRORS = {
   invalid_schema: {
     status: 400,
     retry: 'no',
-    summary: 'A JSON Schema in the body is not valid, or is beyond its bounds.',
+    summary: 'A JSON Schema in the body is not valid, or exceeds a limit.',
     whatToDo: 'Correct the schema. `details.issues` names the place and what was expected.',
   },
   idempotency_key_required: {
     status: 400,
     retry: 'no',
-    summary: 'The operation needs the header `Idempotency-Key`, because it changes something or money is behind it.',
+    summary: 'The operation requires the header `Idempotency-Key`, because it changes something or costs money.',
     whatToDo: 'Send a new key for each request, and the same key when you send the same request again.',
   },
   unknown_field: {
@@ -100,7 +100,8 @@ export const ERRORS = {
     retry: 'yes',
     retryAfterSeconds: 10,
     summary: 'The token was requested again too soon. The interval is five seconds longer from now on.',
-    whatToDo: 'Wait for the number of seconds in `retry-after`, and five seconds longer between all further requests.',
+    whatToDo:
+      'Wait for the number of seconds in `retry-after`, and wait five seconds longer between all further requests.',
   },
   access_denied: {
     status: 400,
@@ -131,7 +132,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: '`scope` contains an unknown scope.',
-    whatToDo: 'Use scopes of tokens, separated by spaces.',
+    whatToDo: 'Use the scopes of tokens, separated by spaces.',
   },
   invalid_target: {
     status: 400,
@@ -142,7 +143,7 @@ export const ERRORS = {
   unsupported_grant_type: {
     status: 400,
     retry: 'no',
-    summary: '`grant_type` is not the one of device authorization.',
+    summary: '`grant_type` is not the grant type of device authorization.',
     whatToDo: 'Send `urn:ietf:params:oauth:grant-type:device_code`.',
   },
 
@@ -173,7 +174,8 @@ export const ERRORS = {
   sign_in_failed: {
     status: 401,
     retry: 'no',
-    summary: 'The password, code, passkey or link is wrong or has expired. For security the answer does not say which.',
+    summary:
+      'The password, code, passkey or link is wrong or has expired. For security, the response does not say which.',
     whatToDo: 'Check what you typed, or begin again.',
   },
   insufficient_user_authentication: {
@@ -241,8 +243,7 @@ export const ERRORS = {
   input_not_granted: {
     status: 403,
     retry: 'no',
-    summary:
-      'The input is outside of what the grant of the agent key allows, or a credential may not be typed into this page.',
+    summary: 'The grant of the agent key does not allow the input, or a credential may not be typed into this page.',
     whatToDo:
       'Read the operation: `grant.input` is the schema that the input must satisfy, and `grant.credentials` names the credentials that it may use. A credential is typed only into pages of its `origins`.',
   },
@@ -334,14 +335,14 @@ export const ERRORS = {
   revision_conflict: {
     status: 409,
     retry: 'no',
-    summary: 'The operation has another revision than the request names. Nothing was started.',
+    summary: 'The operation is at a different revision than the request names. Nothing was started.',
     whatToDo: 'Read the operation again, and send its revision or none.',
   },
   not_ready: {
     status: 409,
     retry: 'no',
     summary: 'A requirement of the operation is not configured yet.',
-    whatToDo: 'Follow the message.',
+    whatToDo: 'Do what the message says.',
   },
   name_taken: {
     status: 409,
@@ -358,14 +359,14 @@ export const ERRORS = {
   handoff_exists: {
     status: 409,
     retry: 'no',
-    summary: 'The session has an open hand-off already, or a person controls it in the live view.',
-    whatToDo: 'Wait until it ends, or cancel it. `details.handoffId` names it.',
+    summary: 'The session already has an open hand-off, or a person has control of it in the live view.',
+    whatToDo: 'Wait until the hand-off ends, or cancel it. `details.handoffId` is its id.',
   },
   handoff_claimed: {
     status: 409,
     retry: 'no',
     summary: 'A person has claimed the hand-off, or has control of the session.',
-    whatToDo: 'Wait until it ends: read it with `wait`. `details.handoffId` names it.',
+    whatToDo: 'Wait until the hand-off ends: read it with `wait`. `details.handoffId` is its id.',
   },
   already_claimed: {
     status: 409,
@@ -394,7 +395,7 @@ export const ERRORS = {
   already_prepared: {
     status: 409,
     retry: 'no',
-    summary: 'An Action that would do the same is open.',
+    summary: 'There is already an open Action that would do the same.',
     whatToDo: 'Use the Action with the id `details.jobId`, or cancel it first.',
   },
   already_decided: {
@@ -474,7 +475,7 @@ export const ERRORS = {
   verification_failed: {
     status: 422,
     retry: 'no',
-    summary: 'The signature of the passkey does not prove the approval of this Action. Nothing was decided.',
+    summary: 'The signature of the passkey does not prove that this Action was approved. Nothing was decided.',
     whatToDo: 'Request the challenge again, and sign it with a passkey of the person who decides.',
   },
   feature_unavailable: {
@@ -513,7 +514,7 @@ export const ERRORS = {
     status: 429,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The limit of running sessions of the application is reached. No session was created.',
+    summary: 'The application has reached its limit of running sessions. No session was created.',
     whatToDo: 'Release a session, wait for one to end, or queue the request with `Prefer: wait=SECONDS`.',
   },
   rate_limited: {
@@ -528,7 +529,7 @@ export const ERRORS = {
     retry: 'no',
     retryAfterSeconds: 3600,
     summary:
-      'The grant of the agent key allows a cost in a day (UTC) that this call could exceed. Nothing was started.',
+      'The call could exceed the cost that the grant of the agent key allows in a day (UTC). Nothing was started.',
     whatToDo:
       'Wait until midnight UTC, send a lower `maxCost`, or have the grant raised. `details` has `limit`, `used` and `required` in micro-credits.',
   },
@@ -536,14 +537,14 @@ export const ERRORS = {
     status: 429,
     retry: 'no',
     retryAfterSeconds: 5,
-    summary: 'The limit of CDP clients of the session is reached.',
+    summary: 'The session has reached its limit of CDP clients.',
     whatToDo: 'Disconnect another client, and connect again.',
   },
   stream_limit: {
     status: 429,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The limit of open event streams of the application is reached.',
+    summary: 'The application has reached its limit of open event streams.',
     whatToDo: 'Close another stream. One stream can deliver the events of all sessions of the application.',
   },
   headers_too_large: {
@@ -563,7 +564,7 @@ export const ERRORS = {
   upstream_failed: {
     status: 502,
     retry: 'no',
-    summary: 'A provider of the application could not be reached, or gave an answer that cannot be used.',
+    summary: 'A provider of the application could not be reached, or sent a response that cannot be used.',
     whatToDo: 'Read the message. Check the provider, then send the request again.',
   },
   recording_service_unavailable: {
@@ -576,9 +577,9 @@ export const ERRORS = {
     status: 503,
     retry: 'no',
     retryAfterSeconds: 5,
-    summary: 'The host that runs the session does not answer.',
+    summary: 'The host that is running the session does not respond.',
     whatToDo:
-      'Read the session, and send the request again if it still runs. If its host is lost, it ends within 15 seconds.',
+      'Read the session, and send the request again if it is still running. If its host is lost, the session ends within 15 seconds.',
   },
   capacity: {
     status: 503,

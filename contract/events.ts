@@ -13,7 +13,7 @@ export const EVENTS = {
   'session.started': 'the session is running',
   'client.connected': 'a CDP client connected',
   'client.disconnected': 'a CDP client disconnected',
-  'client.refused': 'a client was refused: the limit is reached',
+  'client.refused': 'a CDP client was refused because the limit is reached',
   'session.updated': 'the metadata or the time limit was changed',
   'recording.limited': 'parts of the session are not recorded; sent once for each `reason`',
   'file.uploaded': 'a file was uploaded into the session',
@@ -23,17 +23,17 @@ export const EVENTS = {
   'session.release_requested': 'a caller asked to end the session',
   'session.end_decided': 'the session is about to end; says why and who decided it',
   'session.ended': 'the session has ended; only results of work after the end follow, such as a saved context',
-  'session.events_limited': 'the limit of events is reached; only the end of the session is still added',
+  'session.events_limited': 'the limit of events is reached; only the end of the session will be added',
   'session.credit_low':
-    'the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added',
-  'credit.low': 'the available credit of the account is below what the operator calls low',
+    'the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added',
+  'credit.low': 'the available credit of the account is below the threshold that the operator has set',
   'credit.exhausted': 'the credit of the account was used up, and the session ends',
   'context.restored': 'the browser starts from this version of the context',
   'context.version_skipped': 'a damaged version of the context was skipped',
   'context.saved':
     'the cookies and storage of the session were saved as the newest version of the context; follows the end of the session',
-  'context.saved_partially': 'the session failed, and only the cookies that were copied while it ran were saved',
-  'context.save_failed': 'nothing was saved; the earlier version stays the newest',
+  'context.saved_partially': 'the session failed, and only the cookies that were copied while it was running were saved',
+  'context.save_failed': 'nothing was saved; the earlier version is still the newest',
   'context.overtaken':
     'another session, which did not start from the version that this session saved, has saved a newer version',
   'network.refused':
@@ -47,7 +47,7 @@ export const EVENTS = {
   'control.refused': 'a person asked for control and was refused',
   'handoff.requested': 'a person was asked to take control',
   'handoff.claimed': 'a person took the hand-off and has control',
-  'handoff.returned': 'the person left or gave control back, and the hand-off waits for another',
+  'handoff.returned': 'the person left or gave control back, and the hand-off is waiting for another person',
   'handoff.completed': 'the person ended the hand-off; `outcome` says how',
   'handoff.cancelled': 'the hand-off was cancelled',
   'handoff.expired': 'nobody claimed the hand-off in time',
@@ -58,19 +58,19 @@ export const EVENTS = {
   'operation.withdrawn': 'agents can no longer call the operation',
   'invocation.succeeded': 'the call of an operation has ended with an output',
   'invocation.failed': 'the call of an operation has failed; `code` says why',
-  'invocation.ambiguous': 'the call of an operation has ended, and whether its effect has happened is not known',
+  'invocation.ambiguous': 'the call of an operation has ended, and it is unknown whether the effect happened',
   'invocation.cancelled': 'the call of an operation was cancelled before anything was sent',
   'action.prepared': 'an agent asks a person to approve a call; `approver` says who decides',
   'action.approved': 'a person has approved the Action',
   'action.refused': 'a person has refused the Action',
-  'action.expired': 'the time of the Action is over, and it was not executed',
+  'action.expired': 'the Action was not executed in time',
   'action.executed': 'the Action is being executed; the end of the invocation is an event of its own',
   'action.cancelled': 'the Action was cancelled; `why` says by whom or what',
   'consumer.session.started': 'a consumer has signed in',
   'consumer.session.ended': 'a consumer has signed out of one session, or of all',
-  'consumer.session.replayed': 'a code or refresh token came a second time, so its session was ended',
+  'consumer.session.replayed': 'a code or refresh token was sent a second time, so its session was ended',
   'consumer.deleted': 'a consumer has deleted their profile',
-  'consumer.linked': 'two consumers are one from now on: `linkedId` is the one that ended',
+  'consumer.linked': 'two consumers became one; `linkedId` is the one that ended',
   'memory.written': 'a consumer or an agent has written to the memory of a consumer',
   'memory.deleted': 'a consumer has deleted items of the memory',
   'memory.consented': 'a consumer has allowed agents to use the memory',
@@ -98,7 +98,7 @@ export const SessionEvent = Type.Object(
     id: EventId(
       'Ids sort in the order in which events can be read. Pass one as `after`, or as `Last-Event-ID`, to continue after it.',
     ),
-    sessionId: Type.Optional(Uuid('Id of the session. Absent: the event belongs to none.')),
+    sessionId: Type.Optional(Uuid('Id of the session. Absent if the event belongs to no session.')),
     type: Type.Enum([...EVENT_TYPES], {
       description: Object.entries(EVENTS)
         .map(([type, meaning]) => `\`${type}\`: ${meaning}.`)
@@ -109,14 +109,14 @@ export const SessionEvent = Type.Object(
       {
         kind: Type.Enum([...ACTOR_KINDS], {
           description:
-            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of it.',
+            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of the application.',
         }),
         id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
       },
       { description: 'Who caused the event.' },
     ),
     detail: AnyObject(
-      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`. Hand-offs: `handoffId`. Actions: `jobId`, `operationId` and `digest`. Consumers: `consumerId`. No event has an input, an output or the words of an agent.',
+      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`. Hand-offs: `handoffId`. Actions: `jobId`, `operationId` and `digest`. Consumers: `consumerId`. No event contains an input, an output or the words of an agent.',
     ),
   },
   { description: 'An event of a session, or of the application.' },

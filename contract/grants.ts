@@ -8,7 +8,7 @@ const CREDENTIALS_PER_GRANT_MAX = 50;
 /** Stands for every operation. */
 export const ANY_OPERATION = '*';
 
-/** Bounds of a grant's `input`. */
+/** Limits of the `input` schema of a grant. */
 export const INPUT_SCHEMA_BYTES_MAX = 16_384;
 export const INPUT_SCHEMA_DEPTH_MAX = 16;
 export const INPUT_SCHEMA_PATTERN_CHARACTERS_MAX = 256;
@@ -17,7 +17,7 @@ const OperationName = Type.String({
   pattern: '^(\\*|[a-z][a-z0-9]*([._-][a-z0-9]+)*)$',
   maxLength: 64,
   description:
-    'Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`.',
+    'Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`.',
 });
 
 export const Grant = Type.Object(
@@ -31,18 +31,18 @@ export const Grant = Type.Object(
       }),
     ),
     effect: Type.Optional(
-      Type.Enum(['read'], { description: 'Only as long as the operation has this effect: it changes nothing.' }),
+      Type.Enum(['read'], { description: 'The grant applies only while the operation has this effect, that is, changes nothing.' }),
     ),
     input: Type.Optional(
       AnyObject(
-        `JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels; \`$ref\` only within it; \`pattern\` of at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, without references to groups and without lookaround; no keywords that the standard does not know.`,
+        `JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels. A \`$ref\` may only refer to \`#/$defs/NAME\`. A \`pattern\` may have at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, and no backreferences or lookaround. Keywords that are not supported are refused.`,
       ),
     ),
     credentials: Type.Optional(
       Type.Array(Type.String(CREDENTIAL_NAME), {
         maxItems: CREDENTIALS_PER_GRANT_MAX,
         description:
-          'For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves.',
+          'For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves.',
       }),
     ),
     maxCallsPerDay: Type.Optional(
@@ -50,7 +50,7 @@ export const Grant = Type.Object(
         minimum: 1,
         maximum: 1_000_000_000,
         description:
-          'Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation.',
+          'Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation.',
       }),
     ),
     maxCostPerDay: Type.Optional(
@@ -58,7 +58,7 @@ export const Grant = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended.',
+          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended.',
       }),
     ),
   },

@@ -4,7 +4,7 @@ import { EndUser } from './actions.ts';
 import { AnyObject, PageQuery, Page as PageSchema, Time, Uuid, Warning } from './common.ts';
 
 export const INSTRUCTIONS_MAX = 1_000;
-/** What people are shown of the instructions before they take control. */
+/** Number of characters of the instructions that are shown to people before they take control. */
 export const INSTRUCTIONS_SHOWN_MAX = 280;
 export const TTL_SECONDS_MIN = 30;
 export const TTL_SECONDS_MAX = 3_600;
@@ -38,15 +38,15 @@ export type HandoffOutcome = (typeof HANDOFF_OUTCOMES)[number];
 
 const Status = Type.Enum([...HANDOFF_STATUSES], {
   description:
-    '`requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
+    '`requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
 });
 const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page asks for.' });
 const RECORD =
-  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.';
+  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
 const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
 
-/** What a request says besides the session. */
+/** The fields of a request apart from the session. */
 export const HandoffTerms = Type.Object(
   {
     instructions: Type.String({
@@ -59,13 +59,13 @@ export const HandoffTerms = Type.Object(
       TTL_SECONDS_MIN,
       TTL_SECONDS_MAX,
       TTL_SECONDS_DEFAULT,
-      'Seconds for which it waits for a person. Cut at the end of the session, with a warning.',
+      'Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.',
     ),
     leaseSeconds: Seconds(
       LEASE_SECONDS_MIN,
       LEASE_SECONDS_MAX,
       LEASE_SECONDS_DEFAULT,
-      'Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.',
+      'Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.',
     ),
     claimableBy: Type.Optional(
       Type.Union(
@@ -74,18 +74,18 @@ export const HandoffTerms = Type.Object(
             minItems: 1,
             maxItems: 1,
             description:
-              '`members`: a member of the application with the role developer or higher. `link`: who has the link that the answer contains, once, in one browser.',
+              '`members`: a member of the application with the role developer or higher. `link`: whoever has the link that the response contains, once, in one browser.',
           }),
           Type.Object(
             { endUser: EndUser },
-            { additionalProperties: false, description: 'This end user, on the page that the answer names.' },
+            { additionalProperties: false, description: 'This end user, on the page that the response names.' },
           ),
         ],
-        { default: ['members'], description: 'Who can claim it.' },
+        { default: ['members'], description: 'Who can claim the hand-off.' },
       ),
     ),
     pageId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'The page that is shown first: a CDP target id.' }),
+      Type.String({ minLength: 1, maxLength: 64, description: 'CDP target id of the page that is shown first.' }),
     ),
     allowedOrigins: Type.Optional(
       Type.Array(
@@ -107,13 +107,13 @@ export const HandoffTerms = Type.Object(
       Type.String({
         pattern: '^[a-z][a-z0-9_.-]{0,63}$',
         description:
-          'A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with.',
+          'A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to continue with.',
       }),
     ),
     extendSession: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Prolong a session that would end first, as far as the limits of the application allow.',
+        description: 'Extend a session that would end first, as far as the limits of the application allow.',
       }),
     ),
   },
@@ -131,7 +131,7 @@ const Who = Type.Object(
   {
     kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'consumer', 'viewer'], {
       description:
-        '`client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.',
+        '`client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.',
     }),
     id: Type.Optional(Type.String({ description: 'Id of the agent key, account or consumer.' })),
   },
@@ -151,37 +151,37 @@ export const Handoff = Type.Object(
     instructions: Type.String({ description: 'What the person is asked to do. Empty if a viewer took control.' }),
     reason: Reason,
     claimableBy: Type.Array(Type.String(), {
-      description: 'Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control.',
+      description: 'Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control.',
     }),
-    consumerId: Type.Optional(Type.String({ description: 'Of `end_user`: id of the consumer whom it names.' })),
+    consumerId: Type.Optional(Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' })),
     record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD }),
     pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
     allowedOrigins: Type.Optional(
-      Type.Array(Type.String(), { description: 'Origins of the documents that may be loaded meanwhile.' }),
+      Type.Array(Type.String(), { description: 'Origins of the documents that may be loaded while a person has control.' }),
     ),
-    leaseSeconds: Type.Integer({ description: 'Seconds of a lease.' }),
+    leaseSeconds: Type.Integer({ description: 'Length of a lease, in seconds.' }),
     fence: Type.Integer({ description: 'Counts the changes of control of the session.' }),
     requestedBy: Who,
     holder: Type.Optional(Who),
-    createdAt: Time('When it was requested.'),
-    expiresAt: Time('Until when it waits for a person.'),
-    claimedAt: Type.Optional(Time('When the person who has control, or had it last, got it.')),
+    createdAt: Time('When the hand-off was requested.'),
+    expiresAt: Time('When the hand-off stops waiting for a person.'),
+    claimedAt: Type.Optional(Time('When the person who has control, or had it last, took control.')),
     leaseExpiresAt: Type.Optional(Time('When control ends unless it is renewed.')),
-    endedAt: Type.Optional(Time('When it ended.')),
+    endedAt: Type.Optional(Time('When the hand-off ended.')),
     note: Type.Optional(Type.String({ description: 'What the person wrote. Untrusted text.' })),
     evidence: Type.Optional(AnyObject('What the person, or the page of the hand-off, added. Untrusted.')),
     url: Type.Optional(Type.String({ description: 'Address of the page at the end, without its query and fragment.' })),
     claimUrl: Type.Optional(
       Type.String({
         description:
-          'Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none.',
+          'Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret.',
       }),
     ),
-    applicationName: Type.Optional(Type.String({ description: 'To people who read one: name of the application.' })),
+    applicationName: Type.Optional(Type.String({ description: 'Name of the application. Present only for people who read a single hand-off.' })),
     pageOrigin: Type.Optional(
       Type.String({
         description:
-          'To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser.',
+          'Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser.',
       }),
     ),
     callbackEvent: Type.Optional(Type.String({ description: 'As it was requested.' })),
@@ -197,7 +197,7 @@ export type HandoffPage = Static<typeof HandoffPage>;
 export const HandoffsQuery = Type.Object({
   ...PageQuery.properties,
   status: Type.Optional(Status),
-  sessionId: Type.Optional(Uuid('Only those of this session.')),
+  sessionId: Type.Optional(Uuid('Only hand-offs of this session.')),
 });
 export type HandoffsQuery = Static<typeof HandoffsQuery>;
 
@@ -207,7 +207,7 @@ export const HandoffQuery = Type.Object({
       minimum: 0,
       maximum: HANDOFF_WAIT_SECONDS_MAX,
       default: 0,
-      description: 'Seconds to wait until its status changes.',
+      description: 'Seconds to wait for the status to change.',
     }),
   ),
 });
@@ -232,7 +232,7 @@ export type ClaimedHandoff = Static<typeof ClaimedHandoff>;
 export const CompleteHandoff = Type.Object(
   {
     outcome: Type.Enum([...HANDOFF_OUTCOMES], {
-      description: '`completed`: done. `declined`: the person did not want to. `failed`: it was not possible.',
+      description: '`completed`: done. `declined`: the person refused. `failed`: it was not possible.',
     }),
     note: Type.Optional(Type.String({ maxLength: NOTE_MAX, description: 'A message for the agent.' })),
     evidence: Type.Optional(AnyObject('Facts for the agent. At most 4 KiB.')),

@@ -6,14 +6,14 @@ import { Check } from './service.ts';
 export const HOST_SAMPLES_MAX = 360;
 
 export const HostSample = Type.Object({
-  at: Time('When it was read.'),
+  at: Time('When the reading was taken.'),
   cpuShare: Type.Number({
-    description: 'Part of all processors that was in use since the reading before, from 0 to 1.',
+    description: 'Share of the processor time that was in use since the previous reading, from 0 to 1.',
   }),
-  memoryUsedBytes: Type.Integer({ description: 'Memory of the machine, or of its container, that is in use.' }),
+  memoryUsedBytes: Type.Integer({ description: 'Memory in use on the machine, or in its container.' }),
   serverBytes: Type.Integer({ description: 'Memory of the server process, without its database and browsers.' }),
-  slotsUsed: Type.Integer({ description: 'Browsers: of sessions, warm, starting and ending.' }),
-  sessions: Type.Integer({ description: 'Sessions that run in this process.' }),
+  slotsUsed: Type.Integer({ description: 'Number of browsers: in sessions, warm, starting and ending.' }),
+  sessions: Type.Integer({ description: 'Sessions that are running in this process.' }),
   warm: Type.Integer({ description: 'Warm browsers.' }),
   waiting: Type.Integer({ description: 'Creates in the queue.' }),
   clients: Type.Integer({ description: 'CDP clients.' }),
@@ -28,17 +28,17 @@ export const Host = Type.Object(
     startedAt: Time('When the server was started.'),
     processors: Type.Integer(),
     memoryBytes: Type.Integer({ description: 'Memory of the machine, or the limit of its container.' }),
-    sessionsMax: Type.Integer({ description: 'Sessions that may run at once: `BERTH_SLOTS`.' }),
-    isolation: Type.String({ description: '`root` or `rootless`: each browser is in a jail. `process`: in none.' }),
+    sessionsMax: Type.Integer({ description: 'Maximum number of concurrent sessions: `BERTH_SLOTS`.' }),
+    isolation: Type.String({ description: '`root` or `rootless`: each browser is in a jail. `process`: browsers are not in a jail.' }),
     missing: Type.Array(Type.String(), { description: 'Protections that this machine does not have.' }),
     engines: Type.Array(Type.String(), { description: 'Engines that can run.' }),
     now: HostSample,
     samples: Type.Array(HostSample, {
-      description: `Readings of about each minute since the server was started, oldest first, at most ${HOST_SAMPLES_MAX}.`,
+      description: `Readings taken about once a minute since the server was started, oldest first, at most ${HOST_SAMPLES_MAX}.`,
     }),
-    checks: Type.Array(Check, { description: 'The same as in `/readyz` of the operator’s listener.' }),
+    checks: Type.Array(Check, { description: 'The same checks as in `/readyz` of the operator’s listener.' }),
   },
-  { description: 'The machine and the server process, with what they do now and did in the last hours.' },
+  { description: 'The machine and the server process: their current state and their use over the last hours.' },
 );
 export type Host = Static<typeof Host>;
 
@@ -48,12 +48,12 @@ export const HostExamination = Type.Object(
       Type.Object({
         name: Type.String(),
         ok: Type.Boolean(),
-        required: Type.Boolean({ description: 'Whether sessions cannot run without it.' }),
+        required: Type.Boolean({ description: 'Whether sessions cannot run without this.' }),
         detail: Type.String(),
         cure: Type.String({ description: 'What the operator can do. Empty if `ok`.' }),
       }),
     ),
   },
-  { description: 'What `berth doctor` says about the machine.' },
+  { description: 'The findings of `berth doctor` for the machine.' },
 );
 export type HostExamination = Static<typeof HostExamination>;

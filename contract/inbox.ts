@@ -1,4 +1,5 @@
-// What waits for a person: Actions that they may decide, and hand-offs that they may claim, in all their applications.
+// What is waiting for a person: Actions that they may decide, and hand-offs that they may claim, in all their
+// applications.
 import { type Static, Type } from 'typebox';
 import { Uuid } from './common.ts';
 
@@ -7,18 +8,18 @@ const MUTED_MAX = 100;
 
 export const Inbox = Type.Object(
   {
-    state: Type.String({ description: 'Changes when something else waits. Send it as `since` to wait for that.' }),
+    state: Type.String({ description: 'Changes when the list of what is waiting changes. Send it as `since` to wait for the next change.' }),
     applications: Type.Array(
       Type.Object({
         applicationId: Uuid('Id of the application.'),
-        applicationName: Type.String({ description: 'Its name.' }),
+        applicationName: Type.String({ description: 'Name of the application.' }),
         approvals: Type.Integer({ description: 'Number of Actions that you may decide.' }),
         handoffs: Type.Integer({ description: 'Number of hand-offs that you may claim.' }),
       }),
-      { description: 'The applications in which something waits for you, by name.' },
+      { description: 'The applications in which something is waiting for you, ordered by name.' },
     ),
   },
-  { description: 'What waits for the person.' },
+  { description: 'What is waiting for the person.' },
 );
 export type Inbox = Static<typeof Inbox>;
 
@@ -28,32 +29,32 @@ export const InboxQuery = Type.Object({
       minimum: 0,
       maximum: INBOX_WAIT_SECONDS_MAX,
       default: 0,
-      description: 'Seconds to wait for another state.',
+      description: 'Seconds to wait for the state to change.',
     }),
   ),
   since: Type.Optional(
-    Type.String({ maxLength: 64, description: 'With `wait`: the state that is known. Default: that of now.' }),
+    Type.String({ maxLength: 64, description: 'With `wait`, the last state that you know. Defaults to the current state.' }),
   ),
 });
 export type InboxQuery = Static<typeof InboxQuery>;
 
 export const Notifications = Type.Object(
   {
-    mails: Type.Boolean({ description: 'Whether you get a mail when something waits for you.' }),
+    mails: Type.Boolean({ description: 'Whether you get an e-mail when something is waiting for you.' }),
     mutedApplications: Type.Array(Uuid('Id of an application.'), {
-      description: 'Applications about which you get none.',
+      description: 'Applications about which you get no e-mails.',
     }),
     email: Type.Optional(
-      Type.String({ description: 'Where mails go to. Absent: your address is not verified, and you get none.' }),
+      Type.String({ description: 'Address to which e-mails are sent. If absent, your address is not verified and you get no e-mails.' }),
     ),
   },
-  { description: 'How a person is told that something waits for them.' },
+  { description: 'How a person is notified that something is waiting for them.' },
 );
 export type Notifications = Static<typeof Notifications>;
 
 export const ChangeNotifications = Type.Object(
   {
-    mails: Type.Optional(Type.Boolean({ description: 'False: no mails.' })),
+    mails: Type.Optional(Type.Boolean({ description: 'If false, no e-mails are sent.' })),
     mutedApplications: Type.Optional(
       Type.Array(Uuid('Id of an application that you are a member of.'), {
         maxItems: MUTED_MAX,

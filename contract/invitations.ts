@@ -20,8 +20,8 @@ export const Invitation = Type.Object(
         '`revoked`: by an admin, or because the inviter may no longer give the role. Invitations that have ended stay in lists for 90 days.',
     }),
     expiresAt: Time('When the invitation expires.'),
-    endedAt: Type.Optional(Time('When it was accepted or revoked, or expired. Absent while it is pending.')),
-    invitedBy: Uuid('Id of the account that invited.'),
+    endedAt: Type.Optional(Time('When the invitation was accepted or revoked, or expired. Absent while pending.')),
+    invitedBy: Uuid('Id of the account that sent the invitation.'),
     createdAt: Time('When the invitation was created.'),
   },
   { description: 'An invitation to an application.' },
@@ -42,7 +42,7 @@ export type IssuedInvitation = Static<typeof IssuedInvitation>;
 
 export const CreateInvitation = Type.Object({
   email: Email('E-mail address of the person. Compared without regard to case.'),
-  role: Type.Enum([...ROLES], { description: 'Role that the person gets. Not above your own.' }),
+  role: Type.Enum([...ROLES], { description: 'Role that the person gets. It cannot be higher than your own.' }),
   expiresIn: Type.Optional(
     Type.Integer({
       minimum: 3600,
@@ -55,16 +55,16 @@ export const CreateInvitation = Type.Object({
 export type CreateInvitation = Static<typeof CreateInvitation>;
 
 export const AcceptInvitation = Type.Object({
-  token: Type.String({ minLength: 1, maxLength: 128, description: 'What stands behind `#` in `acceptUrl`.' }),
+  token: Type.String({ minLength: 1, maxLength: 128, description: 'The part of `acceptUrl` after `#`.' }),
 });
 export type AcceptInvitation = Static<typeof AcceptInvitation>;
 
 export const AcceptedInvitation = Type.Object(
   {
     applicationId: Uuid('Id of the application.'),
-    role: Type.Enum([...ROLES], { description: 'Your role in it. A role that you had is never lowered.' }),
+    role: Type.Enum([...ROLES], { description: 'Your role in the application. An existing role is never lowered.' }),
   },
-  { description: 'What an accepted invitation has given.' },
+  { description: 'The result of accepting an invitation.' },
 );
 export type AcceptedInvitation = Static<typeof AcceptedInvitation>;
 

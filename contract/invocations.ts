@@ -39,14 +39,14 @@ export const AgentOperation = Type.Object(
     id: OperationIdText,
     title: Type.String(),
     description: Type.String(),
-    revision: Type.Integer({ description: 'The revision that a call runs.' }),
+    revision: Type.Integer({ description: 'The revision that a call executes.' }),
     digest: Type.String({ description: '`sha256:` and the digest of the definition, as in receipts.' }),
     effect: Effect,
     inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
     outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
     approval: Type.Enum(['none', 'end_user', 'member', 'owner'], {
       description:
-        'Who must approve a call. With another value than `none` a call is refused with `approval_required`: prepare an Action instead.',
+        'Who must approve a call. With any value other than `none`, a call is refused with `approval_required`: prepare an Action instead.',
     }),
     price: Type.Object(
       {
@@ -56,7 +56,7 @@ export const AgentOperation = Type.Object(
             { browserSeconds: Type.Integer(), egressBytes: Type.Integer() },
             {
               description:
-                'What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own.',
+                'The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own.',
             },
           ),
         ),
@@ -67,29 +67,29 @@ export const AgentOperation = Type.Object(
       {
         connection: Type.Enum(['ready', 'missing'], {
           description:
-            '`missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.',
+            '`missing`: the application has not stored the credential for the other service, or the credential may not be sent there; a call is refused with `credential_missing`.',
         }),
       },
-      { description: 'What a call needs besides its input.' },
+      { description: 'What a call needs in addition to its input.' },
     ),
     timeoutMs: Type.Integer({ description: 'Default time limit in milliseconds.' }),
     grant: Type.Object(
       {
-        input: Type.Optional(AnyObject('JSON Schema that the input must satisfy besides `inputSchema`.')),
+        input: Type.Optional(AnyObject('JSON Schema that the input must satisfy in addition to `inputSchema`.')),
         credentials: Type.Optional(
           Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may have typed.' }),
         ),
         remainingCallsToday: Type.Optional(
-          Type.Integer({ description: 'Calls that the grant allows until midnight UTC. Absent: no limit.' }),
+          Type.Integer({ description: 'Number of calls that the grant still allows until midnight UTC. Absent if there is no limit.' }),
         ),
         remainingCostToday: Type.Optional(
           Type.Integer({
             description:
-              'Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit.',
+              'Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit.',
           }),
         ),
       },
-      { description: 'What the agent key may do with it.' },
+      { description: 'What the agent key may do with the operation.' },
     ),
   },
   { description: 'An operation that the agent key may call.' },
@@ -106,7 +106,7 @@ export const InvokeOperation = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'Refuse the call if the operation has another revision.',
+        description: 'Refuse the call if the operation is at a different revision.',
       }),
     ),
     maxCost: Type.Optional(
@@ -114,7 +114,7 @@ export const InvokeOperation = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'The most micro-credits that the call may cost. It is stopped there and fails with `cost_limit`. Default: what it holds for its time limit.',
+          'Maximum cost of the call, in micro-credits. When the cost reaches it, the call is stopped and fails with `cost_limit`. Defaults to the amount that the call holds for its time limit.',
       }),
     ),
     metadata: Type.Optional(
@@ -140,7 +140,7 @@ export const InvokeHeaders = Type.Object({
       maxLength: 255,
       pattern: '^[\\x20-\\x7e]+$',
       description:
-        'Calls with the same key are one invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`.',
+        'Calls with the same key refer to the same invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`.',
     }),
   ),
 });
@@ -167,31 +167,31 @@ export const Invocation = Type.Object(
     effect: Effect,
     status: Type.Enum([...INVOCATION_STATUSES], {
       description:
-        '`ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.',
+        '`ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.',
     }),
     inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
     input: Type.Optional(
-      AnyObject('The input, while it is kept. Only in the answer that reads one invocation, after its end.'),
+      AnyObject('The input, while it is kept. Returned only when one invocation is read, after it has ended.'),
     ),
     output: Type.Optional(
-      AnyObject(`The output, while it is kept: ${OUTPUT_DAYS} days, or what the \`retention\` of the operation says.`),
+      AnyObject(`The output, while it is kept: for ${OUTPUT_DAYS} days, or as the operation's \`retention\` says.`),
     ),
     outputInvalid: Type.Optional(
-      Type.Literal(true, { description: 'The effect has happened, but the output does not match the `outputSchema`.' }),
+      Type.Literal(true, { description: 'Present if the effect has happened but the output does not match the `outputSchema`.' }),
     ),
     error: Type.Optional(InvocationError),
     createdAt: Time('When the call was accepted.'),
     startedAt: Type.Optional(Time('When the effect could begin.')),
     endedAt: Type.Optional(Time('When the invocation ended.')),
-    attempts: Type.Integer({ description: 'How often it was run.' }),
-    sessionId: Type.Optional(Uuid('The session that it ran in.')),
-    caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that called.' }),
+    attempts: Type.Integer({ description: 'Number of times that it was run.' }),
+    sessionId: Type.Optional(Uuid('The session that the call ran in.')),
+    caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that made the call.' }),
     cost: Type.Object(
       {
         reserved: Type.Integer({ description: 'Micro-credits that were held at the start.' }),
         captured: Type.Integer({
-          description: 'Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown.',
+          description: 'Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown.',
         }),
         unit: Type.Enum(['microcredit']),
         meters: Type.Object({
@@ -235,7 +235,7 @@ export type InvocationListQuery = Static<typeof InvocationListQuery>;
 
 const Instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
-/** The list of members: the calls of every agent key. */
+/** Query of the list for members, which contains the calls of every agent key. */
 export const ApplicationInvocationListQuery = Type.Object({
   ...InvocationListQuery.properties,
   keyId: Type.Optional(Type.String({ format: 'uuid', description: 'Only calls of this agent key.' })),
@@ -256,6 +256,6 @@ export const ReceiptParams = Type.Object({ jti: Uuid('The `jti` of the receipt.'
 export const ReceiptStatus = Type.Object({
   status: Type.Enum(['current', 'unknown'], {
     description:
-      '`current`: this service issued the receipt, and no later one amends it. `unknown`: it did not, or the receipt is no longer kept.',
+      '`current`: this service issued the receipt, and no later receipt amends it. `unknown`: this service did not issue the receipt, or no longer keeps it.',
   }),
 });

@@ -1,13 +1,13 @@
-// Headers of a 429 answer, over HTTP and in the refusal of an upgrade.
+// Headers of a 429 response, over HTTP and when an upgrade is refused.
 
-/** The details of refusals by a limit. */
+/** The details of a refusal because of a limit. */
 export interface LimitDetails {
   readonly limit?: number;
   readonly used?: number;
   readonly retryAfterSeconds?: number;
 }
 
-/** Empty if the refusal has no number. */
+/** Returns no headers if the refusal has no numbers. */
 export function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
   if (limit === undefined || used === undefined) return {};
   return {

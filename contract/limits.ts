@@ -30,17 +30,17 @@ const Count = (description: string, fallback: number, maximum: number) =>
 
 const MEMBERS = {
   maxConcurrent: Count(
-    'Maximum number of sessions that run at the same time, including those that are starting. 0 refuses every create.',
+    'Maximum number of sessions that run at the same time, including those that are starting. With 0, every create is refused.',
     BROWSER_LIMITS_DEFAULT.maxConcurrent,
     100_000,
   ),
   maxCreatesPerMinute: Count(
-    'Maximum number of sessions created in any period of 60 seconds. 0 refuses every create.',
+    'Maximum number of sessions created in any period of 60 seconds. With 0, every create is refused.',
     BROWSER_LIMITS_DEFAULT.maxCreatesPerMinute,
     1_000_000,
   ),
   maxWaiting: Count(
-    'Maximum number of queued creates (`Prefer: wait=SECONDS`). 0 turns queueing off.',
+    'Maximum number of queued creates (`Prefer: wait=SECONDS`). With 0, no create is queued.',
     BROWSER_LIMITS_DEFAULT.maxWaiting,
     WAITING_MAX,
   ),
@@ -60,7 +60,7 @@ const MEMBERS = {
     Number.MAX_SAFE_INTEGER,
   ),
   egressBytesPerDay: Count(
-    'Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.',
+    'Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. With 0, every create is refused.',
     BROWSER_LIMITS_DEFAULT.egressBytesPerDay,
     Number.MAX_SAFE_INTEGER,
   ),

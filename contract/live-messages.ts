@@ -1,5 +1,6 @@
-// Messages between a live view page and the server over a WebSocket. Text messages are JSON as below. Binary messages
-// of the server are frames: two bytes with the length of the JSON head (`FrameHead`), the head, then the JPEG.
+// Messages between a live view page and the server over a WebSocket. Text messages are JSON as defined below. Binary
+// messages from the server are frames: two bytes with the length of the JSON head (`FrameHead`), the head, then the
+// JPEG.
 import { type Static, type TSchema, Type } from 'typebox';
 
 export const TEXT_CHARACTERS_MAX = 1_000_000;
@@ -22,7 +23,7 @@ const driving = <const Name extends string, T extends Record<string, TSchema>>(t
 export const WatchMessage = Type.Union([
   /** Watch this page. The page is not brought to the front. */
   message('watch', { page: Page }),
-  /** The newest frame was drawn: the server may send the next. */
+  /** The newest frame was drawn, so the server may send the next one. */
   message('drawn', {}),
   message('take', {}),
   message('give', { fence: Fence }),
@@ -91,7 +92,7 @@ export interface TabState {
   readonly url: string;
   readonly title: string;
   readonly faviconUrl: string;
-  /** False: the page is behind another tab, and this is its last picture. */
+  /** If false, the page is behind another tab, and this is its last picture. */
   readonly visible: boolean;
 }
 
@@ -117,7 +118,7 @@ export type ServerMessage =
       readonly type: 'welcome';
       readonly right: 'view' | 'control';
       readonly holder: string;
-      /** Whether DevTools opens with this address. */
+      /** Whether DevTools can be opened with this address. */
       readonly devtools: boolean;
     }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
@@ -140,7 +141,7 @@ export type ServerMessage =
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;
     }
-  /** Input of the viewer in control opened this page, which is shown now. `from`: the page that opened it. */
+  /** Input of the viewer in control opened this page, which is now shown. `from` is the page that opened it. */
   | { readonly type: 'opened'; readonly page: string; readonly from: string }
   /** The shown page was closed, and the page that opened it is shown again. */
   | { readonly type: 'returned'; readonly page: string }

@@ -32,16 +32,16 @@ export const DebugPage = Type.Object({
       'Whether the page answered within half a second. One that does not, because it computes or shows a dialog, is hidden from clients that connect until it answers. `Target.closeTarget` with its `id` closes it.',
   }),
   debuggerUrl: Address('Live view of this page.'),
-  debuggerFullscreenUrl: Address('The same live view without toolbar.'),
+  debuggerFullscreenUrl: Address('The same live view without the toolbar.'),
   devtoolsUrl: Type.Optional(
-    Address('DevTools for this page. Open it in a tab of your own browser. Absent with `readOnly`.'),
+    Address('DevTools for this page. Open the address in a tab of your own browser. Absent with `readOnly`.'),
   ),
 });
 
 export const DebugUrls = Type.Object(
   {
     debuggerUrl: Address('Live view of the session, with tabs and a toolbar. Open it, or embed it in an iframe.'),
-    debuggerFullscreenUrl: Address('The same live view without toolbar.'),
+    debuggerFullscreenUrl: Address('The same live view without the toolbar.'),
     wsUrl: Type.Optional(
       Address(
         'WebSocket address of a browser-level CDP connection for the same purpose. It does not count as a client. Absent with `readOnly`.',

@@ -6,7 +6,7 @@ export const LOG_LIMIT_MAX = 10_000;
 export const LOG_KINDS = ['console', 'network', 'page', 'command'] as const;
 export type LogKind = (typeof LOG_KINDS)[number];
 
-/** The page of entries that belong to none: the browser itself, service and shared workers. */
+/** The page number of entries that belong to no page: those of the browser itself, and of service and shared workers. */
 export const NO_PAGE = -1;
 
 export const HAR_TYPE = 'application/har+json';
@@ -22,7 +22,7 @@ export const SessionLog = Type.Object(
   {
     method: Type.String({
       description:
-        'Name of the CDP event, or of the CDP command that a client sent. Berth adds two: `Log.entriesDropped` says how many entries of a kind were not stored and why; `Page.navigationBlocked` reports a refused navigation.',
+        'Name of the CDP event, or of the CDP command that a client sent. Berth adds two: `Log.entriesDropped` reports how many entries of a kind were not stored and why; `Page.navigationBlocked` reports a refused navigation.',
     }),
     pageId: Type.Integer({
       description: 'Number of the page, as in replays. -1 for entries that belong to no page.',

@@ -1,4 +1,4 @@
-// Mails to people, for an operator without a mail server, or if a mail did not arrive.
+// E-mails to people, for an operator who has no mail server, or for an e-mail that did not arrive.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
@@ -6,18 +6,18 @@ export const MAILS_LISTED_MAX = 100;
 
 export const Mail = Type.Object(
   {
-    id: Uuid('Id of the mail.'),
+    id: Uuid('Id of the e-mail.'),
     to: Type.String({ description: 'E-mail address of the recipient.' }),
     subject: Type.String({ description: 'Subject.' }),
     text: Type.String({
-      description: 'Text. It may have a code or a link that signs its reader in. Empty once the mail was sent.',
+      description: 'Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent.',
     }),
-    createdAt: Time('When it was written.'),
-    sentAt: Type.Optional(Time('When the mail server accepted it.')),
-    nextAttemptAt: Type.Optional(Time('When it is sent, or tried again. Absent: it is not tried again.')),
+    createdAt: Time('When the e-mail was written.'),
+    sentAt: Type.Optional(Time('When the mail server accepted the e-mail.')),
+    nextAttemptAt: Type.Optional(Time('When the next attempt to send the e-mail is made. Absent if there is none.')),
     failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
   },
-  { description: 'A mail to a person. Mails are kept for 31 days.' },
+  { description: 'An e-mail to a person. E-mails are kept for 31 days.' },
 );
 export type Mail = Static<typeof Mail>;
 

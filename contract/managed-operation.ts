@@ -1,4 +1,4 @@
-// What the contract says of a built-in operation.
+// The part of the contract that describes a built-in operation.
 import type { TSchema } from 'typebox';
 
 export interface ManagedOperation {

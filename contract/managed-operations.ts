@@ -1,4 +1,5 @@
-// The built-in operations: what each does, its input and its output. Those of browsers run in a session of the application.
+// The built-in operations: what each one does, its input and its output. Browser operations run in a session of the
+// application.
 import { type TSchema, Type } from 'typebox';
 import { AnyObject, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
@@ -12,7 +13,7 @@ export const CONTENT_BYTES_MAX = 1_048_576;
 const CONTENT_BYTES_DEFAULT = 262_144;
 export const OPERATION_TIMEOUT_MS_MAX = 120_000;
 export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
-/** Micro-credits for a call, besides its meters, unless the application sets another price. */
+/** Micro-credits for a call, in addition to its metered use, unless the application sets another price. */
 export const MANAGED_PRICE = 0;
 const FIELDS_MAX = 50;
 export const STEPS_MAX = 100;
@@ -21,13 +22,16 @@ export const STEP_CONTENT_BYTES_MAX = 65_536;
 const STEP_VALUE_MAX = 20_000;
 const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
-/** Pictures and PDF files of one call. */
+/** Maximum number of pictures and PDF files of one call. */
 export const STEP_ARTIFACTS_MAX = 20;
-/** Hand-offs of one call. */
+/** Maximum number of hand-offs of one call. */
 export const STEP_HANDOFFS_MAX = 5;
-/** How much longer than its waiting time the session of a call lives for each hand-off, so that the person has time to work. */
+/**
+ * For each hand-off, the session of a call lives this much longer than the waiting time of the hand-off, so that the
+ * person has time to work.
+ */
 export const STEP_HANDOFF_CONTROL_SECONDS = 600;
-/** Files that one step chooses. */
+/** Maximum number of files that one step chooses. */
 const STEP_FILES_MAX = 10;
 const STEP_FILE_CHARACTERS_MAX = 200_000;
 
@@ -63,7 +67,7 @@ export const PLACE = {
       minimum: 1000,
       maximum: OPERATION_TIMEOUT_MS_MAX,
       default: OPERATION_TIMEOUT_MS_DEFAULT,
-      description: 'Time limit of the call in milliseconds, without the start of the browser.',
+      description: 'Time limit of the call in milliseconds, not counting the start of the browser.',
     }),
   ),
   acceptStatus: Type.Optional(
@@ -71,7 +75,7 @@ export const PLACE = {
       maxItems: 20,
       default: [],
       description:
-        'HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.',
+        'HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.',
     }),
   ),
   viewport,
@@ -91,7 +95,7 @@ export const Artifact = Type.Object(
   { description: 'A file that the call produced. It is kept for 31 days.' },
 );
 
-/** Kept by the session as its other downloads, and as long. */
+/** The session keeps these files like its other downloads, and for as long. */
 const Downloads = Type.Array(Download, {
   description: 'The files that the browser downloaded, in the order they began.',
 });
@@ -113,13 +117,13 @@ const FieldsWanted = Type.Record(
       attribute: Type.Optional(
         Type.String({
           pattern: '^[A-Za-z_:][A-Za-z0-9_.:-]{0,63}$',
-          description: 'Its value instead of the text.',
+          description: 'Read the value of this attribute instead of the text.',
         }),
       ),
       all: Type.Optional(
         Type.Boolean({
           default: false,
-          description: `A list of all matches, at most ${VALUES_MAX}, instead of the first.`,
+          description: `Return a list of all matches, at most ${VALUES_MAX}, instead of the first match.`,
         }),
       ),
     },
@@ -128,7 +132,7 @@ const FieldsWanted = Type.Record(
   {
     minProperties: 1,
     maxProperties: FIELDS_MAX,
-    description: 'What to read, by the name that the output has it under.',
+    description: 'What to read. The names are those that the output uses.',
   },
 );
 
@@ -141,9 +145,9 @@ const ExtractedFields = Type.Record(
 );
 
 const PICTURE = {
-  fullPage: Type.Optional(Type.Boolean({ default: false, description: 'The whole page instead of the visible part.' })),
+  fullPage: Type.Optional(Type.Boolean({ default: false, description: 'Capture the whole page instead of the visible part.' })),
   format: Type.Optional(Type.Enum(['png', 'jpeg'], { default: 'png' })),
-  quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Of a JPEG.' })),
+  quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Quality of a JPEG.' })),
 };
 
 const PAPER = {
@@ -167,15 +171,15 @@ const StepFile = Type.Object(
       minLength: 1,
       maxLength: 255,
       pattern: '^[^/\\\\\\x00-\\x1f]+$',
-      description: 'Name that the page sees.',
+      description: 'File name that the page sees.',
     }),
     mimeType: Type.Optional(Type.String({ maxLength: 255, default: 'application/octet-stream' })),
-    text: Type.Optional(Type.String({ maxLength: STEP_FILE_CHARACTERS_MAX, description: 'Its content as text.' })),
+    text: Type.Optional(Type.String({ maxLength: STEP_FILE_CHARACTERS_MAX, description: 'Content of the file as text.' })),
     base64: Type.Optional(
       Type.String({
         maxLength: STEP_FILE_CHARACTERS_MAX,
         pattern: '^[A-Za-z0-9+/]*={0,2}$',
-        description: 'Its content in base64. Give either this or `text`.',
+        description: 'Content of the file in base64. Give either this or `text`.',
       }),
     ),
   },
@@ -190,7 +194,7 @@ const HandoffNote = Type.Optional(
   Type.String({ maxLength: NOTE_MAX, description: 'What the person wrote. Untrusted text.' }),
 );
 
-/** What each step needs besides `do`, and what it can have. */
+/** The required fields of each step besides `do`, and the optional ones. */
 export const STEP_FIELDS = {
   goto: { needs: ['url'], can: ['waitUntil'] },
   waitFor: { needs: ['selector'], can: ['state'] },
@@ -225,34 +229,34 @@ export const Step = Type.Object(
     do: Type.Enum(stepWords, {
       description: `What the step does, and its fields. ${stepWords.map(wordsOfStep).join('. ')}.`,
     }),
-    url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Of `goto`.' })),
+    url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 8192, description: 'For `goto`.' })),
     waitUntil: Type.Optional(
-      Type.Enum(['load', 'domcontentloaded', 'networkidle'], { default: 'load', description: 'Of `goto`.' }),
+      Type.Enum(['load', 'domcontentloaded', 'networkidle'], { default: 'load', description: 'For `goto`.' }),
     ),
     selector: Type.Optional(Selector('CSS selector: the first element that matches.')),
     state: Type.Optional(
       Type.Enum(['visible', 'hidden'], { default: 'visible', description: 'What `waitFor` waits for.' }),
     ),
-    button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'Of `click`.' })),
+    button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'For `click`.' })),
     double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
     value: Type.Optional(
-      Type.String({ maxLength: STEP_VALUE_MAX, description: 'What `fill` puts into the field, instead of its value.' }),
+      Type.String({ maxLength: STEP_VALUE_MAX, description: 'What `fill` enters into the field, replacing its value.' }),
     ),
     credential: Type.Optional(
       Type.String({
         ...CREDENTIAL_NAME,
         description:
-          'Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed.',
+          'For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed.',
       }),
     ),
     field: Type.Optional(
-      Type.Enum(['username', 'password'], { description: 'Which part of `credential` `fill` puts into the field.' }),
+      Type.Enum(['username', 'password'], { description: 'The part of `credential` that `fill` enters into the field.' }),
     ),
     totp: Type.Optional(
       Type.String({
         ...CREDENTIAL_NAME,
         description:
-          'Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`.',
+          'For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`.',
       }),
     ),
     values: Type.Optional(
@@ -262,7 +266,7 @@ export const Step = Type.Object(
       }),
     ),
     key: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Of `press`, for example `Enter` or `Control+A`.' }),
+      Type.String({ minLength: 1, maxLength: 64, description: 'For `press`, for example `Enter` or `Control+A`.' }),
     ),
     x: Type.Optional(
       Type.Integer({
@@ -283,7 +287,7 @@ export const Step = Type.Object(
     files: Type.Optional(
       Type.Array(StepFile, {
         maxItems: STEP_FILES_MAX,
-        description: 'The files that `upload` chooses in the file input. None: the choice is cleared.',
+        description: 'The files that `upload` chooses in the file input. An empty list clears the choice.',
       }),
     ),
     ...PICTURE,
@@ -296,19 +300,19 @@ export const Step = Type.Object(
         minimum: 1,
         maximum: STEP_CONTENT_BYTES_MAX,
         default: STEP_CONTENT_BYTES_MAX,
-        description: 'Longer content is cut.',
+        description: 'Longer content is truncated.',
       }),
     ),
     fields: Type.Optional(FieldsWanted),
     ms: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: STEP_SLEEP_MS_MAX, description: 'Milliseconds of `sleep`.' }),
+      Type.Integer({ minimum: 1, maximum: STEP_SLEEP_MS_MAX, description: 'Duration of `sleep`, in milliseconds.' }),
     ),
     instructions: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: INSTRUCTIONS_MAX,
         description:
-          'What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`.',
+          'What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`.',
       }),
     ),
     ...{ reason, ttlSeconds, leaseSeconds, allowedOrigins, record },
@@ -316,11 +320,14 @@ export const Step = Type.Object(
   { additionalProperties: false },
 );
 
-/** Revisions increase when an input, an output or the effect changes: receipts name the revision. */
+/**
+ * The revision of an operation increases when its input, its output or its effect changes, because receipts name the
+ * revision.
+ */
 export const MANAGED_OPERATIONS = {
   'browser.screenshot': {
     title: 'Screenshot of a page',
-    description: 'Opens a page, or takes the page of a session, and returns a picture of it.',
+    description: 'Opens a page, or uses the page of a session, and returns a picture of it.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -337,7 +344,7 @@ export const MANAGED_OPERATIONS = {
   },
   'browser.pdf': {
     title: 'PDF of a page',
-    description: 'Opens a page, or takes the page of a session, and prints it as a PDF file.',
+    description: 'Opens a page, or uses the page of a session, and prints it as a PDF file.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -350,7 +357,7 @@ export const MANAGED_OPERATIONS = {
   },
   'browser.content': {
     title: 'Content of a page',
-    description: 'Opens a page, or takes the page of a session, and returns its content as text.',
+    description: 'Opens a page, or uses the page of a session, and returns its content as text.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -359,7 +366,7 @@ export const MANAGED_OPERATIONS = {
         Type.Enum(['markdown', 'text', 'html', 'links'], {
           default: 'markdown',
           description:
-            '`markdown`: the main content, without navigation. `text`: what a reader sees. `html`: the document. `links`: one address a line.',
+            '`markdown`: the main content, without navigation. `text`: what a reader sees. `html`: the document. `links`: one address per line.',
         }),
       ),
       selector: Type.Optional(Selector('CSS selector: only the first element that matches.')),
@@ -368,20 +375,20 @@ export const MANAGED_OPERATIONS = {
           minimum: 1,
           maximum: CONTENT_BYTES_MAX,
           default: CONTENT_BYTES_DEFAULT,
-          description: 'Longer content is cut.',
+          description: 'Longer content is truncated.',
         }),
       ),
     }),
     output: Type.Object({
       ...{ content: Type.String(), ...PAGE },
-      truncated: Type.Boolean({ description: 'Whether the content was cut at `maxBytes`.' }),
+      truncated: Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' }),
     }),
     example: { url: 'https://example.com', as: 'markdown' },
   },
   'browser.extract': {
     title: 'Values from a page',
     description:
-      'Opens a page, or takes the page of a session, and returns the values of the elements that selectors name.',
+      'Opens a page, or uses the page of a session, and returns the values of the elements that selectors name.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -397,13 +404,13 @@ export const MANAGED_OPERATIONS = {
   'browser.download': {
     title: 'Download files',
     description:
-      'Opens the address of a file, or a page and clicks an element of it, and returns the files that the browser downloads. Fails unless each file is whole.',
+      'Opens the address of a file, or opens a page and clicks an element of it, and returns the files that the browser downloads. Fails unless every file is complete.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
       selector: Type.Optional(
-        Selector('CSS selector of the element to click. Absent: `url` is the address of the file itself.'),
+        Selector('CSS selector of the element to click. If absent, `url` is the address of the file itself.'),
       ),
     }),
     output: Type.Object({ downloads: Downloads, ...PAGE }),
@@ -412,7 +419,7 @@ export const MANAGED_OPERATIONS = {
   'browser.handoff': {
     title: 'Hand a session to a person',
     description:
-      'Asks for a person, a member of the application, to take control of a running session, and waits until they are done. For a sign-in, a code, a challenge, or a decision that a person must take.',
+      'Asks for a person, a member of the application, to take control of a running session, and waits until they are done. For a sign-in, a code, a challenge, or a decision that a person must make.',
     effect: 'write',
     revision: 1,
     timeoutMs: 1000 * TTL_SECONDS_DEFAULT,
@@ -426,7 +433,7 @@ export const MANAGED_OPERATIONS = {
     output: Type.Object({
       handoffId: HandoffIdField,
       outcome: Type.Enum([...HANDOFF_OUTCOMES], {
-        description: '`completed`: done. `declined`: the person did not want to. `failed`: it was not possible.',
+        description: '`completed`: done. `declined`: the person refused. `failed`: it was not possible.',
       }),
       note: HandoffNote,
       evidence: Type.Optional(AnyObject('What the page of the hand-off added. Untrusted.')),
@@ -439,7 +446,7 @@ export const MANAGED_OPERATIONS = {
   'browser.steps': {
     title: 'Steps in a page',
     description:
-      'Opens a page, or takes the page of a session, and does steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
+      'Opens a page, or uses the page of a session, and performs steps in it one after the other: navigates, clicks, fills in, reads. It stops at the first step that fails.',
     effect: 'write',
     revision: 5,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -447,31 +454,31 @@ export const MANAGED_OPERATIONS = {
       steps: Type.Array(Step, {
         minItems: 1,
         maxItems: STEPS_MAX,
-        description: `At most ${STEP_ARTIFACTS_MAX} of them are a \`screenshot\` or \`pdf\`, and at most ${STEP_HANDOFFS_MAX} a \`handoff\`.`,
+        description: `The steps to perform in the page. At most ${STEP_ARTIFACTS_MAX} of them may be a \`screenshot\` or \`pdf\`, and at most ${STEP_HANDOFFS_MAX} a \`handoff\`.`,
       }),
     }),
     output: Type.Object({
       results: Type.Array(
         Type.Object({
           do: Type.Enum(stepWords),
-          content: Type.Optional(Type.String({ description: 'Of `content`.' })),
-          truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was cut at `maxBytes`.' })),
+          content: Type.Optional(Type.String({ description: 'For `content`.' })),
+          truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' })),
           fields: Type.Optional(ExtractedFields),
           artifact: Type.Optional(
-            Type.Integer({ description: 'Of `screenshot` and `pdf`: the index of its file in `artifacts`.' }),
+            Type.Integer({ description: 'For `screenshot` and `pdf`, the index of the file in `artifacts`.' }),
           ),
-          width: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
-          height: Type.Optional(Type.Integer({ description: 'Of `screenshot`, in pixels.' })),
-          pages: Type.Optional(Type.Integer({ description: 'Of `pdf`: number of pages in the file.' })),
+          width: Type.Optional(Type.Integer({ description: 'For `screenshot`, in pixels.' })),
+          height: Type.Optional(Type.Integer({ description: 'For `screenshot`, in pixels.' })),
+          pages: Type.Optional(Type.Integer({ description: 'For `pdf`, the number of pages in the file.' })),
           downloads: Type.Optional(
-            Type.Array(Type.Integer(), { description: 'Of `download`: the indexes of its files in `downloads`.' }),
+            Type.Array(Type.Integer(), { description: 'For `download`, the indexes of the files in `downloads`.' }),
           ),
-          handoffId: Type.Optional(Uuid('Of `handoff`: its id.')),
+          handoffId: Type.Optional(Uuid('For `handoff`, the id of the hand-off.')),
           note: HandoffNote,
         }),
         { description: 'One for each step, in order.' },
       ),
-      artifacts: Type.Array(Artifact, { description: 'The files, in the order of their steps.' }),
+      artifacts: Type.Array(Artifact, { description: 'The files, in the order of the steps that produced them.' }),
       downloads: Type.Optional(Downloads),
       ...PAGE,
     }),
@@ -489,10 +496,10 @@ export const MANAGED_OPERATIONS = {
 } as const satisfies Readonly<Record<string, ManagedOperation>>;
 
 export type ManagedOperationId = keyof typeof MANAGED_OPERATIONS;
-/** Those that run in a browser. */
+/** The operations that run in a browser. */
 export type BrowserOperationId = Exclude<ManagedOperationId, MemoryOperationId>;
 
 export const isManagedOperation = (id: string): id is ManagedOperationId => Object.hasOwn(MANAGED_OPERATIONS, id);
 
-/** A schema without the marks that TypeBox leaves on it. */
+/** Returns the schema without the markers that TypeBox adds to it. */
 export const plainSchema = (schema: TSchema): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(schema));

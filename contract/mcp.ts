@@ -13,7 +13,7 @@ export const McpHeaders = Type.Object({
     }),
   ),
   'mcp-session-id': Type.Optional(
-    Type.String({ maxLength: 200, description: 'As the answer to `initialize` had it, in revisions of 2025.' }),
+    Type.String({ maxLength: 200, description: 'The value from the response to `initialize`, in the 2025 revisions of the protocol.' }),
   ),
 });
 
@@ -22,7 +22,7 @@ export const McpError = Type.Object(
     jsonrpc: Type.Literal('2.0'),
     error: Type.Object({ code: Type.Integer(), message: Type.String() }, { additionalProperties: true }),
   },
-  { additionalProperties: true, description: 'A JSON-RPC error, for a message that the protocol refuses.' },
+  { additionalProperties: true, description: 'A JSON-RPC error, for a message that violates the protocol.' },
 );
 
 export const McpMessage = Type.Object(
@@ -30,7 +30,7 @@ export const McpMessage = Type.Object(
     jsonrpc: Type.Literal('2.0'),
     id: Type.Optional(Type.Union([Type.String({ maxLength: 500 }), Type.Integer()])),
     method: Type.Optional(Type.String({ maxLength: 200, description: 'For example `tools/list` or `tools/call`.' })),
-    params: Type.Optional(AnyObject('What the method takes, as the protocol describes it.')),
+    params: Type.Optional(AnyObject('Parameters of the method, as the protocol defines them.')),
   },
   { additionalProperties: true, description: 'A JSON-RPC message of the Model Context Protocol.' },
 );

@@ -1,4 +1,5 @@
-// The built-in operations with which agents reach the memory of a consumer. They need the consent of the consumer, and no browser.
+// The built-in operations with which agents use the memory of a consumer. They need the consent of the consumer but no
+// browser.
 import { Type } from 'typebox';
 import { EndUser } from './actions.ts';
 import { MemoryItem, MemoryKey, MemoryValue, PutMemory } from './consumer-memory.ts';
@@ -11,18 +12,18 @@ export const MEMORY_OPERATIONS = {
   'memory.get': {
     title: 'Read the memory of an end user',
     description:
-      'Returns an item of what is remembered about an end user of the application, who must have allowed it. The value is returned to the caller that waits for it, and is not kept with the invocation.',
+      'Returns an item that is remembered about an end user of the application. The end user must have allowed this. The value is returned to the caller that waits for it, and is not kept with the invocation.',
     effect: 'read',
     revision: 1,
     timeoutMs: TIMEOUT_MS,
     input: Type.Object({ endUser: EndUser, key: MemoryKey }, { additionalProperties: false }),
-    output: Type.Object({ item: Type.Optional(MemoryItem) }, { description: 'Without `item`, there is none.' }),
+    output: Type.Object({ item: Type.Optional(MemoryItem) }, { description: '`item` is absent if there is no such item.' }),
     example: { endUser: { providerId: 'hosted', subject: 'u_81' }, key: 'address.home' },
   },
   'memory.put': {
     title: 'Write to the memory of an end user',
     description:
-      'Writes an item of what is remembered about an end user of the application, who must have allowed it, and sees who wrote it.',
+      'Writes an item that is remembered about an end user of the application. The end user must have allowed this, and can see who wrote the item.',
     effect: 'write',
     revision: 1,
     timeoutMs: TIMEOUT_MS,

@@ -8,7 +8,7 @@ export const OAuthError = Type.Object(
     ...ErrorBody.properties,
     error: Type.String({
       description:
-        'Error code of RFC 6749, 8628 or 8707. The same as `code` where that is one; otherwise `invalid_request`, `access_denied`, `temporarily_unavailable` or `server_error`.',
+        'Error code of RFC 6749, 8628 or 8707. The same as `code` if that is such a code; otherwise `invalid_request`, `access_denied`, `temporarily_unavailable` or `server_error`.',
     }),
     error_description: Type.String({ description: 'The message in ASCII.' }),
   },

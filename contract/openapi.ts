@@ -36,7 +36,7 @@ import { ApplicationUsage } from './usage.ts';
 type JsonValue = unknown;
 type JsonMap = Record<string, JsonValue>;
 
-/** Schemas with a name in the document. All others are written where they are used. */
+/** Schemas with a name in the document. All others are written inline. */
 export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Session,
   CreateSession,
@@ -97,14 +97,14 @@ const header = (description: string, more: JsonMap = {}): JsonMap => ({
   schema: { type: 'string' },
 });
 
-/** The type depends on the file. */
+/** Content type of answers whose type depends on the file. */
 const ANY_TYPE = '*/*';
 
-/** Headers of many answers. A required one is present on every answer that names it. */
+/** Headers that many answers have. A required header is present on every answer that lists it. */
 const COMMON_HEADERS = {
   'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
-  'www-authenticate': header('`Bearer`, for a step-up with `error`, `acr_values` and `max_age` (RFC 9470).', {
+  'www-authenticate': header('`Bearer`. For a step-up, with `error`, `acr_values` and `max_age` (RFC 9470).', {
     required: true,
   }),
   'content-range': header('`bytes */SIZE`.', { required: true }),
@@ -148,7 +148,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
           in: 'cookie',
           name: '__Host-berth',
           description:
-            'Set for a person who signs in. Named `berth` where the service is reached over plain http. Writes need `Origin` of this service and a JSON body.',
+            'Set for a person who signs in. Named `berth` if the service is reached over plain http. Writes need the `Origin` of this service and a JSON body.',
         },
         deviceCode: { type: 'http', scheme: 'bearer', description: 'A device code, `bdc_…`.' },
         consumerSession: { type: 'http', scheme: 'bearer', description: 'The access token of a consumer, `bcs_…`.' },
@@ -157,7 +157,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
           in: 'cookie',
           name: '__Host-berth-consumer-APPLICATION',
           description:
-            'Set for a consumer who signs in on a page of this service. Ends with the id of the application without dashes; without `__Host-` over plain http.',
+            'Set for a consumer who signs in on a page of this service. The name ends with the id of the application without dashes; over plain http it has no `__Host-` prefix.',
         },
         leaseToken: { type: 'http', scheme: 'bearer', description: 'The lease token of a hand-off, `bhl_…`.' },
         claimSecret: {
@@ -246,7 +246,7 @@ function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
   });
 }
 
-/** `if-match` as people write it. */
+/** Converts a name such as `if-match` to the usual capitalisation. */
 export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
 
 function answers(id: OperationId): JsonMap {
@@ -274,7 +274,7 @@ function content(id: OperationId, { schema, contentType, orBytes, otherTypes = {
   return Object.keys(types).length > 0 ? { content: types } : {};
 }
 
-/** A repeated answer contains no secrets. */
+/** Returns the schema with secrets made optional, because a repeated answer contains none. */
 function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
   const secret = new Set(operation(id).secretFields ?? []);
   if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
@@ -287,18 +287,18 @@ const FOR_REGISTERED_ORIGINS = {
   'access-control-expose-headers': 'Headers that scripts of the page may read.',
 } as const;
 
-/** Headers that depend on how the operation is called. */
+/** Headers that depend on how the operation can be called. */
 function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields, forOrigins } = operation(id);
   return {
     ...(forOrigins ? FOR_REGISTERED_ORIGINS : {}),
     ...(isRepeatable(id)
-      ? { 'idempotency-replayed': '`true`: this is the response to the first request with the same key.' }
+      ? { 'idempotency-replayed': '`true` if this is the response to the first request with the same key.' }
       : {}),
     ...(mayWait || unknownFields === 'warn'
       ? { 'preference-applied': 'The preferences of `Prefer` that were applied.' }
       : {}),
-    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: milliseconds that the create was queued.' } : {}),
+    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`, how long the create was queued, in milliseconds.' } : {}),
   };
 }
 
@@ -359,7 +359,7 @@ export const propertiesOf = (schema: TSchema): Readonly<Record<string, TSchema>>
 export const requiredNames = (schema: TSchema): readonly string[] =>
   'required' in schema ? (schema.required as string[]) : [];
 
-/** The schema as JSON, with named schemas replaced by references, except `asItself`. */
+/** Returns the schema as JSON. Named schemas are replaced by references, except `asItself`. */
 function plain(value: unknown, asItself?: string): JsonValue {
   if (Array.isArray(value)) return value.map(item => plain(item));
   if (typeof value !== 'object' || value === null) return value;

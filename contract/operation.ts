@@ -1,16 +1,17 @@
-// The description of an operation, sufficient to validate, route, document and authorize it.
+// The description of an operation. It is sufficient to validate, route, document and authorize the operation.
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from './errors.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person who signed
- * in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with browsers:connect.
- * `deviceCode`: the device code of the authorization that the path names. `consumer`: a consumer session (bcs_…) of the
- * application and provider in the path, or its cookie on our own pages. `agentKeyOrAccount`: an agent key or an account's. Of one hand-off:
- * `handoffReader` takes either too, its lease token (bhl_…) or the secret of its claim link (bhc_…); `handoffClaimer` a person's
- * cookie or that secret; `handoffLease` its lease token.
+ * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person
+ * who signed in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with
+ * browsers:connect. `deviceCode`: the device code of the authorization that the path names. `consumer`: a consumer
+ * session (bcs_…) of the application and provider in the path, or its cookie on our own pages. `agentKeyOrAccount`: any
+ * credential of `agentKey` or `account`. For one hand-off: `handoffReader` also accepts these, and in addition its
+ * lease token (bhl_…) or the secret of its claim link (bhc_…); `handoffClaimer` accepts the cookie of a person or that
+ * secret; `handoffLease` accepts its lease token.
  */
 export type Credential =
   | 'public'
@@ -38,7 +39,7 @@ export const TAGS = {
   'Live view': 'Watch a running browser and take control of it.',
   'Hand-offs': 'Ask a person to take control of a running session.',
   MCP: 'Browsers for agents that speak the Model Context Protocol.',
-  Operations: 'Tasks that an agent may have done with one call.',
+  Operations: 'Tasks that an agent can run with one call.',
   Credentials: 'Credentials of other services that operations use. Their values are never returned.',
   Invocations: 'Calls of operations, with their output and a signed receipt.',
   Actions: 'Calls that a person approves before they are executed, once.',
@@ -49,14 +50,14 @@ export const TAGS = {
   Applications: 'Applications own keys, sessions and usage.',
   Credit: 'Credit that sessions and operations use.',
   Webhooks: 'Endpoints that get the events of an application.',
-  Consumers: 'End users of an application: how they sign in, and what is theirs.',
+  Consumers: 'End users of an application: how they sign in, and what is stored about them.',
   Members: 'Accounts with a role in an application, and invitations to it.',
   'Agent keys': 'Credentials of programs that use browsers.',
   'Sign-in': 'Sign in with a browser.',
   Account: 'The account of the person who is signed in.',
   Tokens: 'Personal access tokens for scripts that manage accounts and applications.',
   Audit: 'Who did what in an application.',
-  'Device authorization': 'Give a program on another device access, by a code.',
+  'Device authorization': 'Give a program on another device access with a code.',
   Compatibility: 'Routes that exist only for official clients of other services.',
   Service: 'Health, metrics and descriptions.',
 } as const;
@@ -77,7 +78,7 @@ export interface Answer {
 }
 
 export interface Upload {
-  /** Absent: the limits of the application decide. */
+  /** If absent, the limits of the application apply. */
   readonly maxBytes?: number;
   /** An example of a file name. */
   readonly example: string;
@@ -91,18 +92,18 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly credential: Credential;
-  /** Only pages of this service may send it, because the answer signs the browser in. */
+  /** Only pages of this service may send the request, because the answer signs the browser in. */
   readonly ownPageOnly?: true;
-  /** A request with an `Origin` header of another origin is refused. Programs send none. */
+  /** A request with an `Origin` header of another origin is refused. Programs send no `Origin`. */
   readonly ownOriginOnly?: true;
-  /** Pages of the origins that the application in the path has registered may send it too (CORS). */
+  /** Pages of the origins that the application in the path has registered may also send the request (CORS). */
   readonly forOrigins?: true;
-  /** One of these is enough. */
+  /** Scopes, one of which is sufficient. */
   readonly scopes?: readonly string[];
   /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
-  /** Not counted as a read or write of the credential: it creates, releases or drives a session. */
+  /** Not counted as a read or write of the credential, because it creates, releases or drives a session. */
   readonly isUncounted?: true;
   /** Handles `Idempotency-Key` itself, because it keeps the key for longer than 24 hours. */
   readonly hasOwnIdempotency?: true;
@@ -112,13 +113,13 @@ export interface Operation {
   /** How body fields that are not in the schema are handled. */
   readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
   /**
-   * Fields that restrict what is created, by path, each with other names that callers give it. An unknown field that may be one
-   * of them, or stands inside one, is refused.
+   * Fields that restrict what is created, by path, each with other names that callers give it. An unknown field that
+   * may be one of them, or that is inside one of them, is refused.
    */
   readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
   /** An OAuth endpoint: it also accepts forms, and its errors have the fields of RFC 6749. */
   readonly oauth?: true;
-  /** The schema of JSON-RPC errors in the body. API errors are the same as everywhere. */
+  /** The schema of JSON-RPC errors in the body. API errors have the same form as in all other operations. */
   readonly protocolError?: TSchema;
   readonly params?: TSchema;
   readonly query?: TSchema;
@@ -127,7 +128,7 @@ export interface Operation {
   readonly bodyExample?: unknown;
   /** The body is multipart/form-data with one part, a file named `file`. */
   readonly upload?: Upload;
-  /** A request may be queued: `Prefer: wait=SECONDS`. */
+  /** The request can be queued: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
   /** Fields of the answer that are not stored for a repeated request. */
   readonly secretFields?: readonly string[];

@@ -6,10 +6,10 @@ import { TOKEN_SCOPES, TOKEN_SCOPES_WITHOUT_EFFECT } from './tokens.ts';
 
 /** Fields of answers that grant access. */
 const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
-/** Operations that answer a session without its connect fields. */
+/** Operations that return a session without its connect fields. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];
 
-test('no repeatable operation keeps a secret of its answer', () => {
+test('no repeatable operation stores a secret from its answer', () => {
   for (const id of OPERATION_IDS.filter(isRepeatable)) {
     const answered = Object.values(operation(id).responses).flatMap(({ schema }) => (schema ? [schema] : []));
     const shown = answered.flatMap(schema => Object.keys(propertiesOf(schema))).filter(name => SECRETS.includes(name));
@@ -18,7 +18,7 @@ test('no repeatable operation keeps a secret of its answer', () => {
   }
 });
 
-test('every write that makes something may have a key, and says what else its headers may ask', () => {
+test('every POST by a caller accepts an idempotency key, and declares the errors that its optional headers can cause', () => {
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait, headers: own } = operation(id);
     const headers = Object.keys({ ...propertiesOf(optionalHeadersOf(id)), ...(own && propertiesOf(own)) });
@@ -31,7 +31,7 @@ test('every write that makes something may have a key, and says what else its he
   }
 });
 
-test('the scopes of tokens that are said to have no effect are those that no operation for accounts asks for', () => {
+test('the token scopes listed as without effect are exactly those that no account operation requires', () => {
   const forAccounts = OPERATION_IDS.filter(
     id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential),
   );

@@ -1,4 +1,5 @@
-// The table of operations. Validation, routing, OpenAPI and the reference page are made from it; nothing else lists routes.
+// The table of operations. Validation, routing, OpenAPI and the reference page are derived from it; no other code lists
+// routes.
 import { type Static, type TSchema, Type } from 'typebox';
 import { IdempotencyHeader, PreferHandlingHeader, PreferWaitHeader } from './common.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
@@ -139,7 +140,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (body || query || headers || params) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
   if (upload || isCounted(id)) codes.add('rate_limited');
-  // A body is parsed, and may be invalid, even if the operation has none.
+  // A body is parsed, and may be invalid, even if the operation does not take one.
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
@@ -153,7 +154,9 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }
 
-/** Operations that the host answers that has the session, the file or the call, whichever host gets the request. */
+/**
+ * Operations that are answered by the host that has the session, the file or the call, whichever host gets the request.
+ */
 export const OWNED: {
   readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
 } = {
@@ -184,7 +187,7 @@ export const OWNED: {
   executeAction: 'action',
 };
 
-/** Operations that may name a session or a hand-off in their body, whose host then answers. */
+/** Operations whose body may name a session or a hand-off. The host of that session or hand-off then answers. */
 export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
   requestHandoff: 'session',
   invokeOperation: 'session',
@@ -192,7 +195,7 @@ export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
   claimConsumerHandoff: 'handoff',
 };
 
-/** Operations that start a browser, so that a host with a free slot answers them. */
+/** Operations that start a browser. A host with a free slot answers them. */
 export const PLACED: ReadonlySet<OperationId> = new Set([
   'createSession',
   'startSession',
@@ -210,7 +213,7 @@ export function isCounted(id: OperationId): boolean {
 const NATIVE_PREFIX = '/v1/browsers/';
 export const COMPAT_PREFIXES = ['/v1/', '/v1/browsers/v1/'] as const;
 
-/** All paths of an operation; the native one first. */
+/** All paths of an operation, the native path first. */
 export function pathsOf(id: OperationId, compat: boolean): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
   const { path, mount } = operation(id);
   const native = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];

@@ -34,7 +34,7 @@ export const Replay = Type.Object(
     url: Type.String({ description: 'Path of the HLS playlist, relative to the host.' }),
     startTimeMs: Milliseconds('When the page appeared, in milliseconds after the first page.'),
     endTimeMs: Milliseconds(
-      'When the replay ends, in milliseconds after the first page appeared. While the session runs: the end of what is stored.',
+      'When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of what is stored so far.',
     ),
     gaps: Type.Optional(Type.Array(Gap, { description: 'Periods that were not recorded, on the same time scale.' })),
   },
@@ -74,7 +74,7 @@ export const RecordingDownload = Type.Object(
       [Type.Literal('NOT_REQUESTED'), Type.Literal('PENDING'), Type.Literal('COMPLETED'), Type.Literal('FAILED')],
       { description: 'State of the file.' },
     ),
-    completedAt: Type.Optional(Time('When the file was complete.')),
+    completedAt: Type.Optional(Time('When the file was completed.')),
     downloadUrl: Type.Optional(Type.String({ description: 'Signed link to the file. Works without a credential.' })),
     downloadUrlExpiresAt: Type.Optional(Time('When the link expires. Every response has a new link.')),
     size: Type.Optional(Type.Integer({ description: 'Size in bytes.' })),

@@ -1,4 +1,5 @@
-// The roles of members, and the weakest one that each right needs. The scopes of a token narrow a role, never widen it.
+// The roles of members, and the weakest role that each right needs. The scopes of a token can narrow a role but never
+// widen it.
 
 /** Weakest first. */
 export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
@@ -17,7 +18,7 @@ export const ROLE_NEEDED = {
   relaxOperations: 'admin',
   /** Write and rotate credentials of other services. */
   credentials: 'developer',
-  /** Delete such credentials, or restore an earlier version. */
+  /** Delete credentials of other services, or restore an earlier version. */
   removeCredentials: 'admin',
   /** Decide Actions that a member must approve. */
   approveActions: 'admin',
@@ -28,9 +29,9 @@ export const ROLE_NEEDED = {
   /** Authorize a program on another device. */
   approveDevices: 'developer',
   rename: 'admin',
-  /** Manage members and invitations; no member gives or takes a role above their own. */
+  /** Manage members and invitations. No member can give or take away a role above their own. */
   members: 'admin',
-  /** How consumers sign in. */
+  /** Configure how consumers sign in. */
   identity: 'admin',
   limits: 'owner',
   /** Buy credit. */

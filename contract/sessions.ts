@@ -50,7 +50,7 @@ export const ENGINES = ['chromium', 'headless-shell'] as const;
 export type Engine = (typeof ENGINES)[number];
 
 const ENGINE_DESCRIPTION =
-  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities.';
+  '`chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it uses less processor time to start and about 60 % of the memory, but has no extensions, no PDF viewer and no additional certificate authorities.';
 
 export const UploadedFile = Type.Object({
   fileName: Type.String({ description: 'File name, without a folder, as the browser sees it.' }),
@@ -64,22 +64,22 @@ export const SessionUsage = Type.Object(
     cpuSeconds: Type.Optional(
       Type.Number({
         description:
-          'Processor time of the browser with all its processes, including its start. Absent if the host does not count it.',
+          'Processor time of the browser and all its processes, including the start. Absent if the host does not measure it.',
       }),
     ),
     peakMemoryBytes: Type.Optional(
       Type.Integer({
         description:
-          'The most memory that the browser has used at once, including cached files. Absent if the host does not count it.',
+          'Peak memory use of the browser, including cached files. Absent if the host does not measure it.',
       }),
     ),
     bytesReceived: Type.Integer({ description: 'Bytes received from the network, including headers and encryption.' }),
     bytesSent: Type.Integer({ description: 'Bytes sent to the network, including headers and encryption.' }),
-    recordedSeconds: Type.Number({ description: 'Length of the recordings of all pages that are stored.' }),
+    recordedSeconds: Type.Number({ description: 'Total length of the stored recordings of all pages.' }),
   },
   {
     description:
-      'What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it.',
+      'Resources that the session has used until now, or in total after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth measured this.',
   },
 );
 export type SessionUsage = Static<typeof SessionUsage>;
@@ -88,13 +88,13 @@ export const LastPage = Type.Object(
   {
     url: Type.String({
       description:
-        'Its address, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
+        'Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
     }),
-    title: Type.String({ description: 'Its title, at most 300 characters; may be empty.' }),
+    title: Type.String({ description: 'Title of the page, at most 300 characters; may be empty.' }),
   },
   {
     description:
-      'The page that was opened, or whose address or title changed, last. A few seconds late while the session runs. Absent before a page with an http or https address. The texts come from the page: do not trust them.',
+      'The page that was most recently opened, or whose address or title most recently changed. A few seconds late while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them.',
   },
 );
 
@@ -294,7 +294,7 @@ export const BrowserSettings = Type.Object(
   {
     engine: Type.Optional(
       Type.Enum([...ENGINES], {
-        description: `The program that the browser is. Defaults to what the operator has set, which is \`chromium\` unless changed. ${ENGINE_DESCRIPTION} A setting that the engine does not have is refused with 422, as is an engine that is not installed.`,
+        description: `The browser program to run. Defaults to the one that the operator has set, which is \`chromium\` unless changed. ${ENGINE_DESCRIPTION} A setting that the engine does not support is refused with 422, as is an engine that is not installed.`,
       }),
     ),
     viewport: Type.Optional(Viewport),
@@ -391,7 +391,7 @@ export const BrowserSettings = Type.Object(
       Type.Enum(['queue', 'refuse'], {
         default: 'queue',
         description:
-          'What happens to input of CDP clients while a person has control. `queue`: it waits until the person gives control back. `refuse`: it is refused at once.',
+          'What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.',
       }),
     ),
   },
@@ -490,10 +490,10 @@ export const SessionQuery = Type.Object({
   ),
   keyId: Type.Optional(Uuid('Return only sessions that were created with this agent key.')),
   atLeastSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted, or have lasted until now, this long.' }),
+    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at least this long, counting a running session up to now.' }),
   ),
   atMostSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that did not last longer than this until now.' }),
+    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at most this long, counting a running session up to now.' }),
   ),
   createdAfter: Type.Optional(Time('Return only sessions that were created at this time or later.')),
   createdBefore: Type.Optional(Time('Return only sessions that were created before this time.')),
@@ -519,7 +519,7 @@ export const UpdateSession = Type.Object(
         description: 'Ends the session. The response is sent once the browser is closed.',
       }),
     ),
-    userMetadata: Type.Optional(AnyObject('Replaces all metadata. The limits are those of create.')),
+    userMetadata: Type.Optional(AnyObject('Replaces all metadata. The same limits apply as for create.')),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,

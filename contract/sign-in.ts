@@ -25,7 +25,7 @@ export const CODE_MINUTES = 10;
 export const Email = (description: string) =>
   Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });
 
-/** A password to check. A new password has a minimum length too. */
+/** A password to check. A new password must also have a minimum length. */
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const NewPassword = Type.String({
@@ -34,14 +34,14 @@ export const NewPassword = Type.String({
   description: `The new password: ${PASSWORD_CHARACTERS_MIN} to ${PASSWORD_CHARACTERS_MAX} characters, of any kind.`,
 });
 
-/** A code of the authenticator app or an e-mail, or a recovery code. Spaces and dashes are ignored. */
+/** A code of the authenticator app, a code from an e-mail, or a recovery code. Spaces and dashes are ignored. */
 export const Code = Type.String({
   minLength: 6,
   maxLength: 32,
   description: 'The code. Blanks and dashes are ignored.',
 });
 
-const Ticket = Uuid('The `ticket` of the answer before.');
+const Ticket = Uuid('The `ticket` of the previous response.');
 
 const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 128, description });
 
@@ -58,12 +58,12 @@ export const SignInResult = Type.Object(
       Type.Array(Type.Enum([...SECOND_FACTORS]), { description: 'Second factors that the account has.' }),
     ),
   },
-  { description: 'How far a sign-in has come.' },
+  { description: 'The progress of a sign-in.' },
 );
 export type SignInResult = Static<typeof SignInResult>;
 
 export const SetUpAccount = Type.Object({
-  token: Secret('The secret of the link that the first start, or the command `berth accounts link`, has printed.'),
+  token: Secret('The secret of a link that was printed by the first start or by the command `berth accounts link`.'),
   name: Name('Your name.'),
   email: Email('Your e-mail address. Compared without regard to case.'),
   password: NewPassword,
@@ -83,7 +83,7 @@ export type SignInWithPassword = Static<typeof SignInWithPassword>;
 
 export const GiveSecondFactor = Type.Object({
   ticket: Ticket,
-  method: Type.Enum(['totp', 'recovery_code'], { description: 'Where the code is from.' }),
+  method: Type.Enum(['totp', 'recovery_code'], { description: 'The source of the code.' }),
   code: Code,
 });
 export type GiveSecondFactor = Static<typeof GiveSecondFactor>;
@@ -93,7 +93,7 @@ export type RequestEmailCode = Static<typeof RequestEmailCode>;
 
 export const EmailCodeSent = Type.Object(
   { ticket: Uuid('Send it with the code.') },
-  { description: 'The same answer whether or not there is such an account.' },
+  { description: 'The response is the same whether or not the account exists.' },
 );
 export type EmailCodeSent = Static<typeof EmailCodeSent>;
 
@@ -104,14 +104,14 @@ export const PasskeyChallenge = Type.Object(
   {
     ticket: Uuid('Send it with the response of the authenticator. Valid for five minutes.'),
     publicKey: AnyObject(
-      'Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them.',
+      'Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes.',
     ),
   },
   { description: 'A challenge for a passkey (WebAuthn).' },
 );
 export type PasskeyChallenge = Static<typeof PasskeyChallenge>;
 
-export const PasskeyResponse = AnyObject('What the authenticator answered: `credential.toJSON()`.');
+export const PasskeyResponse = AnyObject('The response of the authenticator: `credential.toJSON()`.');
 
 export const SignInWithPasskey = Type.Object({ ticket: Ticket, response: PasskeyResponse });
 export type SignInWithPasskey = Static<typeof SignInWithPasskey>;
@@ -120,13 +120,13 @@ export const CurrentAccount = Type.Object(
   {
     id: Uuid('Id of the account.'),
     name: Type.String(),
-    email: Type.Optional(Type.String({ description: 'In lower case.' })),
+    email: Type.Optional(Type.String({ description: 'E-mail address in lower case.' })),
     isOperator: Type.Optional(
       Type.Literal(true, {
         description: 'Present for the account of the first start, which may read the outbox and the host.',
       }),
     ),
-    emailVerified: Type.Boolean({ description: 'Whether a code that was sent to the address was given.' }),
+    emailVerified: Type.Boolean({ description: 'Whether the address was verified with a code that was sent to it.' }),
     hasPassword: Type.Boolean(),
     totpEnabled: Type.Boolean({ description: 'Whether codes of an authenticator app are required.' }),
     recoveryCodesLeft: Type.Integer({ minimum: 0 }),
@@ -134,8 +134,8 @@ export const CurrentAccount = Type.Object(
       Type.Object({
         id: Uuid('Id of the passkey.'),
         name: Type.String(),
-        createdAt: Time('When it was added.'),
-        lastUsedAt: Type.Optional(Time('When it was last used.')),
+        createdAt: Time('When the passkey was added.'),
+        lastUsedAt: Type.Optional(Time('When the passkey was last used.')),
       }),
     ),
     createdAt: Time('When the account was created.'),
@@ -144,10 +144,10 @@ export const CurrentAccount = Type.Object(
         {
           id: Uuid('Id of this session.'),
           acr: Type.Enum([...ACRS], { description: 'The strength of the last proof of identity.' }),
-          authTime: Time('When you last proved it.'),
+          authTime: Time('When you last proved your identity.'),
           strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof that the account is able to give.' }),
         },
-        { description: 'Of a person who signed in; absent for tokens.' },
+        { description: 'The session of a person who signed in. Absent for tokens.' },
       ),
     ),
   },
@@ -172,10 +172,10 @@ export type AddPasskey = Static<typeof AddPasskey>;
 
 export const TotpSecret = Type.Object(
   {
-    secret: Type.String({ description: 'The seed in base32, to type it in.' }),
+    secret: Type.String({ description: 'The seed in base32, for typing it in.' }),
     uri: Type.String({ description: '`otpauth://` address, to be shown as a QR code.' }),
   },
-  { description: 'The seed of one-time codes. It takes effect once a code of it was given.' },
+  { description: 'The seed of one-time codes. It takes effect once a code generated from it has been entered.' },
 );
 export type TotpSecret = Static<typeof TotpSecret>;
 
@@ -188,20 +188,20 @@ export const RecoveryCodes = Type.Object(
       description: 'Each works once. They cannot be shown again: save them now.',
     }),
   },
-  { description: 'Codes for the loss of the authenticator app.' },
+  { description: 'Codes for use if the authenticator app is lost.' },
 );
 export type RecoveryCodes = Static<typeof RecoveryCodes>;
 
 export const SignedInSession = Type.Object(
   {
     id: Uuid('Id of the session.'),
-    isCurrent: Type.Boolean({ description: 'Whether this request belongs to it.' }),
+    isCurrent: Type.Boolean({ description: 'Whether this request belongs to the session.' }),
     acr: Type.Enum([...ACRS]),
     createdAt: Time('When the person signed in.'),
-    lastUsedAt: Type.Optional(Time('When it was last used, to the minute.')),
+    lastUsedAt: Type.Optional(Time('When the session was last used, to the minute.')),
     lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
     userAgent: Type.Optional(Type.String({ description: 'The browser, as it named itself.' })),
-    expiresAt: Time('When it ends unless it is used again, at most seven days after the sign-in.'),
+    expiresAt: Time('When the session ends unless it is used again, at most seven days after the sign-in.'),
   },
   { description: 'A browser in which the account is signed in.' },
 );

@@ -1,4 +1,4 @@
-// The public keys with which anybody can verify what Berth has signed.
+// The public keys with which anyone can verify the signatures of Berth.
 import { type Static, Type } from 'typebox';
 import { Time } from './common.ts';
 
@@ -12,9 +12,9 @@ export const JsonWebKeySet = Type.Object(
         use: Type.Enum(['sig']),
         kid: Type.String({ description: 'Id of the key: its thumbprint (RFC 7638).' }),
         x: Type.String({ description: 'The public key, in base64url.' }),
-        berth_retired_at: Type.Optional(Time('Since when the key signs nothing more.')),
+        berth_retired_at: Type.Optional(Time('When the key was retired. It has signed nothing since then.')),
       }),
-      { description: 'The key that signs, and those that were retired in the last 400 days.' },
+      { description: 'The current signing key, and the keys that were retired in the last 400 days.' },
     ),
   },
   { description: 'A JSON Web Key Set (RFC 7517).' },

@@ -1,4 +1,4 @@
-// Credentials of other services that operations use. Values are written, and never returned.
+// Credentials of other services that operations use. Values can be written but are never returned.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
@@ -23,32 +23,32 @@ const SecretText = (description: string) => Type.Optional(Type.String({ descript
 
 const Value = Type.Object(
   {
-    key: SecretText('Of `api_key`.'),
-    username: SecretText('Of `basic` and `login`.'),
-    password: SecretText('Of `basic` and `login`.'),
-    totpSeed: SecretText('Of `login`, optional: the seed of one-time codes in base32.'),
-    clientId: SecretText('Of `oauth_client`.'),
-    clientSecret: SecretText('Of `oauth_client`.'),
-    pem: SecretText('Of `private_key`: PEM.'),
-    name: SecretText('Of `file`: its name.'),
-    base64: SecretText(`Of \`file\`: its content in base64, at most ${CREDENTIAL_FILE_BYTES_MAX / 1024} KiB.`),
+    key: SecretText('For `api_key`.'),
+    username: SecretText('For `basic` and `login`.'),
+    password: SecretText('For `basic` and `login`.'),
+    totpSeed: SecretText('For `login`, optional: the seed of one-time codes in base32.'),
+    clientId: SecretText('For `oauth_client`.'),
+    clientSecret: SecretText('For `oauth_client`.'),
+    pem: SecretText('For `private_key`, the key in PEM format.'),
+    name: SecretText('For `file`, the name of the file.'),
+    base64: SecretText(`For \`file\`, its content in base64, at most ${CREDENTIAL_FILE_BYTES_MAX / 1024} KiB.`),
   },
-  { description: 'The fields that `type` names, and no others.', writeOnly: true },
+  { description: 'The fields that `type` requires, and no others.', writeOnly: true },
 );
 
 const CredentialType = Type.Enum([...STORED_CREDENTIAL_TYPES], {
   description:
     '`api_key`: `{key}`. `basic`: `{username, password}`. `login`: `{username, password, totpSeed?}`. `oauth_client`: `{clientId, clientSecret}`. `private_key`: `{pem}`. `file`: `{name, base64}`.',
 });
-const Label = Type.String({ minLength: 1, maxLength: 100, description: 'Name for people.' });
+const Label = Type.String({ minLength: 1, maxLength: 100, description: 'Display name.' });
 const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 260 }), {
   maxItems: 20,
   description:
-    'Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`.',
+    'Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`.',
 });
 const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 20,
-  description: 'Web origins where it may be typed, such as `https://bank.example`. Required for `login`.',
+  description: 'Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`.',
 });
 const ExpiresAt = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -58,7 +58,7 @@ export const WriteStoredCredential = Type.Object({
   label: Type.Optional(Label),
   hosts: Type.Optional(Hosts),
   origins: Type.Optional(Origins),
-  expiresAt: Type.Optional(ExpiresAt('Operations do not use it after this time. Must be in the future.')),
+  expiresAt: Type.Optional(ExpiresAt('Operations do not use the credential after this time. Must be in the future.')),
 });
 export type WriteStoredCredential = Static<typeof WriteStoredCredential>;
 export type CredentialValue = WriteStoredCredential['value'];
@@ -72,16 +72,16 @@ export const StoredCredential = Type.Object(
     revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
     fingerprint: Type.String({
       description:
-        'Equal for equal values within the application, and only there. The value cannot be guessed from it.',
+        'Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint.',
     }),
     hosts: Hosts,
     origins: Origins,
-    expiresAt: Type.Optional(ExpiresAt('When it expires.')),
+    expiresAt: Type.Optional(ExpiresAt('When the credential expires.')),
     createdAt: Time('When the credential was first written.'),
     rotatedAt: Time('When the value was last written.'),
     lastUsedAt: Type.Optional(Time('When an operation last used it.')),
-    rollbackUntil: Type.Optional(Time('Until when the previous version can be restored.')),
-    usedBy: Type.Array(Type.String(), { description: 'Operations that name it.' }),
+    rollbackUntil: Type.Optional(Time('Time until which the previous version can be restored.')),
+    usedBy: Type.Array(Type.String(), { description: 'Operations that name the credential.' }),
   },
   { description: 'A credential, without its value.' },
 );
@@ -94,7 +94,7 @@ export const DeleteStoredCredentialQuery = Type.Object({
   force: Type.Optional(
     Type.Enum(['true', 'false'], {
       default: 'false',
-      description: 'Delete it although a published operation names it. Calls of it are then refused.',
+      description: 'Delete the credential even if a published operation names it. Calls of that operation are then refused.',
     }),
   ),
 });

@@ -1,4 +1,5 @@
-// Personal access tokens: credentials of people's scripts, for accounts and applications. They cannot open browsers.
+// Personal access tokens: credentials for scripts of people, for their accounts and applications. They cannot open
+// browsers.
 import { type Static, Type } from 'typebox';
 import { CredentialStatus } from './agent-keys.ts';
 import { Name } from './applications.ts';
@@ -29,7 +30,10 @@ export const TOKEN_SCOPES = [
 ] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** Scopes of families that are not there yet. A token may have them, so that it need not be replaced. */
+/**
+ * Scopes of families of operations that do not exist yet. A token may already have them, so that it does not have to be
+ * replaced later.
+ */
 export const TOKEN_SCOPES_WITHOUT_EFFECT = [
   'connections:write',
   'flows:write',
@@ -70,11 +74,11 @@ export const Token = Type.Object(
     applicationIds: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Ids of the applications that the token is restricted to. Absent: all applications, including future ones.',
+          'Ids of the applications that the token is restricted to. If absent, all applications, including future ones.',
       }),
     ),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the token may be used from. Empty: any address.',
+      description: 'Address ranges that the token may be used from. If empty, any address.',
     }),
     status: CredentialStatus,
     createdAt: Time('When the token was issued.'),
@@ -103,7 +107,7 @@ export const CreateToken = Type.Object({
   scopes: Type.Array(Type.Enum([...TOKEN_SCOPES]), {
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
-    description: `Permissions of the token. Only scopes that the calling token has, and never \`account:tokens\` (list, issue and revoke tokens). Without an effect so far: ${TOKEN_SCOPES_WITHOUT_EFFECT.map(scope => `\`${scope}\``).join(', ')}.`,
+    description: `Permissions of the token. Only scopes that the calling token has are allowed, and never \`account:tokens\` (list, issue and revoke tokens). Scopes without an effect so far: ${TOKEN_SCOPES_WITHOUT_EFFECT.map(scope => `\`${scope}\``).join(', ')}.`,
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('Id of an application.'), {

@@ -1,4 +1,4 @@
-// Buying credit: packs, checkouts, and the catalog of what credit is for.
+// Buying credit: packs, checkouts, and the catalog of what credit can be used for.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';
@@ -8,7 +8,7 @@ export const CHECKOUT_DAYS = 14;
 export const OPEN_CHECKOUTS_MAX = 20;
 export const CHECKOUT_WAIT_SECONDS_MAX = 55;
 
-/** Providers that are built; their names are in the paths. */
+/** Implemented payment providers. Their names are part of the paths. */
 export const PAYMENT_PROVIDERS = ['manual'] as const;
 
 const Price = Type.Object(
@@ -16,7 +16,7 @@ const Price = Type.Object(
     amount: Type.Integer({ minimum: 0, description: 'In the smallest unit of the currency, for example cents.' }),
     currency: Type.String({ description: 'ISO 4217.' }),
   },
-  { description: 'What it costs.' },
+  { description: 'The price of the pack.' },
 );
 
 const PackId = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,31}$', description: 'Id of the pack.' });
@@ -24,28 +24,28 @@ const PackId = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,31}$', description:
 export const CreditPack = Type.Object({
   id: PackId,
   credits: Type.Integer({ minimum: 1, description: 'Credits that are paid for.' }),
-  bonus: Type.Integer({ minimum: 0, description: 'Credits on top.' }),
+  bonus: Type.Integer({ minimum: 0, description: 'Additional free credits.' }),
   price: Price,
-  providers: Type.Array(Type.Enum([...PAYMENT_PROVIDERS]), { description: 'How it can be paid.' }),
+  providers: Type.Array(Type.Enum([...PAYMENT_PROVIDERS]), { description: 'The providers with which the pack can be paid.' }),
 });
 
 export const Quote = Type.Object(
   {
     available: Type.Boolean({ description: 'Whether credit can be bought.' }),
-    reason: Type.Optional(Type.Enum(['no_packs'], { description: 'Why not: the operator sells no packs.' })),
-    currency: Type.Optional(Type.String({ description: 'Of all packs.' })),
-    packs: Type.Array(CreditPack, { description: 'In the order of the operator.' }),
+    reason: Type.Optional(Type.Enum(['no_packs'], { description: 'Why credit cannot be bought: the operator sells no packs.' })),
+    currency: Type.Optional(Type.String({ description: 'Currency of all packs.' })),
+    packs: Type.Array(CreditPack, { description: 'In the order set by the operator.' }),
     providers: Type.Array(
       Type.Object({
         id: Type.Enum([...PAYMENT_PROVIDERS]),
-        auto: Type.Boolean({ description: 'Whether it can top up by itself.' }),
+        auto: Type.Boolean({ description: 'Whether the provider supports automatic top-ups.' }),
       }),
     ),
     mayBuy: Type.Boolean({ description: 'Whether the caller is an owner of the application.' }),
-    validUntil: Time('Until when a checkout can name this quote.'),
-    quoteId: Type.String({ description: 'Pass it with a checkout. It stands for these packs and prices.' }),
+    validUntil: Time('Time until which a checkout can name this quote.'),
+    quoteId: Type.String({ description: 'Id of the quote, to be passed with a checkout. It identifies these packs and prices.' }),
   },
-  { description: 'What credit costs now.' },
+  { description: 'The current prices of credit.' },
 );
 export type Quote = Static<typeof Quote>;
 
@@ -53,9 +53,9 @@ export const CheckoutParams = Type.Object({ id: Uuid('Id of the checkout.') });
 
 export const OpenCheckout = Type.Object(
   {
-    applicationId: Uuid('Whose account gets the credit.'),
+    applicationId: Uuid('The application whose account gets the credit.'),
     packId: PackId,
-    quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Of the quote that has the price.' }),
+    quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Id of the quote that has the price.' }),
   },
   { additionalProperties: false },
 );
@@ -74,13 +74,13 @@ export const Checkout = Type.Object(
     packId: PackId,
     status: CheckoutStatus,
     credits: Type.Integer({ description: 'Credits that are paid for.' }),
-    bonus: Type.Integer({ description: 'Credits on top.' }),
+    bonus: Type.Integer({ description: 'Additional free credits.' }),
     price: Price,
-    reference: Type.String({ description: 'The payment must name it.' }),
-    paymentText: Type.Optional(Type.String({ description: 'How to pay, in the words of the operator. While `open`.' })),
-    createdAt: Time('When it was opened.'),
-    expiresAt: Time('When it expires unless it is confirmed.'),
-    endedAt: Type.Optional(Time('When it was credited or cancelled, or expired.')),
+    reference: Type.String({ description: 'Reference that the payment must contain.' }),
+    paymentText: Type.Optional(Type.String({ description: 'How to pay, as written by the operator. Present while the status is `open`.' })),
+    createdAt: Time('When the checkout was opened.'),
+    expiresAt: Time('When the checkout expires unless the payment is confirmed.'),
+    endedAt: Type.Optional(Time('When the checkout was credited or cancelled, or expired.')),
   },
   { description: 'An order of credit.' },
 );
@@ -99,11 +99,11 @@ export const CheckoutQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: CHECKOUT_WAIT_SECONDS_MAX,
-      description: 'Seconds to wait for another status than `since`.',
+      description: 'Seconds to wait for a status other than `since`.',
     }),
   ),
   since: Type.Optional(
-    Type.Enum([...CHECKOUT_STATUSES], { default: 'open', description: 'The status that you have seen.' }),
+    Type.Enum([...CHECKOUT_STATUSES], { default: 'open', description: 'The last status that you know.' }),
   ),
 });
 export type CheckoutQuery = Static<typeof CheckoutQuery>;
@@ -114,7 +114,7 @@ export const AutoTopUp = Type.Object(
     enabled: Type.Boolean(),
     threshold: Type.Integer({ minimum: 0, description: 'Micro-credits below which credit is bought.' }),
     packId: PackId,
-    monthlyCap: Type.Integer({ minimum: 0, description: 'The most that is paid in a month.' }),
+    monthlyCap: Type.Integer({ minimum: 0, description: 'Maximum amount that is paid in a month.' }),
   },
   { additionalProperties: false },
 );
@@ -131,13 +131,13 @@ export const Catalog = Type.Object(
         title: Type.String(),
         effect: Type.Enum([...OPERATION_EFFECTS]),
         inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
-        meters: Type.Array(Type.Enum([...METERS]), { description: 'What a call is metered by.' }),
-        price: Type.Object({ microCredits: Type.Integer({ description: 'For each call, besides the meters.' }) }),
+        meters: Type.Array(Type.Enum([...METERS]), { description: 'The meters of a call.' }),
+        price: Type.Object({ microCredits: Type.Integer({ description: 'Price of each call, in addition to the meters.' }) }),
       }),
       { description: 'Ordered by id.' },
     ),
     digest: Type.String({ description: '`sha256:` and the digest of `data`.' }),
   },
-  { description: 'What agents can have done here.' },
+  { description: 'The operations that agents can call here.' },
 );
 export type Catalog = Static<typeof Catalog>;

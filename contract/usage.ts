@@ -1,8 +1,8 @@
-// What an application used, over time and by agent key.
+// The usage of an application, over time and by agent key.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
-/** Steps of an answer, in hours. They begin at full hours, at 0, 6, 12 and 18 h, or at midnight, all UTC. */
+/** Steps of an answer, in hours. A step begins at a full hour, at 0, 6, 12 or 18 h, or at midnight, in UTC. */
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export type UsageStepName = keyof typeof USAGE_STEPS;
 export const USAGE_STEPS_MAX = 800;
@@ -14,12 +14,12 @@ const SUMS = {
   created: Type.Integer({ description: 'Sessions that were created.' }),
   ended: Type.Integer({ description: 'Sessions that ended.' }),
   failed: Type.Integer({ description: 'Sessions that ended with the status `ERROR`.' }),
-  browserSeconds: Type.Number({ description: 'Time during which sessions ran, summed over all sessions.' }),
+  browserSeconds: Type.Number({ description: 'Time during which sessions were running, summed over all sessions.' }),
   cpuSeconds: Type.Number({
-    description: 'Processor time of the sessions that ended, for their whole life. 0 if the host does not count it.',
+    description: 'Processor time of the sessions that ended, over their whole life. 0 if the host does not measure it.',
   }),
-  bytesReceived: Type.Integer({ description: 'Bytes that the sessions that ended received, in their whole life.' }),
-  bytesSent: Type.Integer({ description: 'Bytes that the sessions that ended sent, in their whole life.' }),
+  bytesReceived: Type.Integer({ description: 'Bytes received by the sessions that ended, over their whole life.' }),
+  bytesSent: Type.Integer({ description: 'Bytes sent by the sessions that ended, over their whole life.' }),
 };
 
 const STARTS = {
@@ -30,8 +30,8 @@ const STARTS = {
     }),
   ),
   startMsP95: Type.Optional(Type.Number({ description: '95 % of the sessions started within this time.' })),
-  peakRunning: Type.Integer({ description: 'The most sessions that ran at once.' }),
-  endReasons: Type.Record(Type.String(), Type.Integer(), { description: 'How many sessions ended for each reason.' }),
+  peakRunning: Type.Integer({ description: 'Largest number of sessions that were running at the same time.' }),
+  endReasons: Type.Record(Type.String(), Type.Integer(), { description: 'Number of sessions that ended for each reason.' }),
 };
 
 export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...STARTS });
@@ -50,22 +50,22 @@ export const ApplicationUsage = Type.Object(
     to: Time('When the last step ends. May be in the future.'),
     step: Type.Enum(['1h', '6h', '1d']),
     total: Type.Object({ ...SUMS, ...STARTS }, { description: 'All steps together.' }),
-    steps: Type.Array(UsageStep, { description: 'All steps in their order, also those without a session.' }),
+    steps: Type.Array(UsageStep, { description: 'All steps in order, including those without a session.' }),
     keys: Type.Array(KeyUsage, {
-      description: `By the agent key that created the sessions, at most ${USAGE_KEYS_MAX}, those with most browser time first.`,
+      description: `Usage by the agent key that created the sessions, at most ${USAGE_KEYS_MAX} keys, those with the most browser time first.`,
     }),
   },
-  { description: 'What an application used.' },
+  { description: 'The usage of an application.' },
 );
 export type ApplicationUsage = Static<typeof ApplicationUsage>;
 
 export const UsageQuery = Type.Object({
   from: Type.Optional(
     Time(
-      `Begin of the period; the step that contains it is the first. Default: ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
+      `Start of the period; the step that contains it is the first. Defaults to ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
     ),
   ),
-  to: Type.Optional(Time('End of the period; the step that contains it is the last. Default: now.')),
+  to: Type.Optional(Time('End of the period; the step that contains it is the last. Defaults to now.')),
   step: Type.Optional(
     Type.Enum(['1h', '6h', '1d'], {
       default: '1d',

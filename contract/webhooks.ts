@@ -5,7 +5,7 @@ import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { EVENT_TYPES } from './events.ts';
 
 export const WEBHOOKS_PER_APPLICATION_MAX = 20;
-/** Deliveries of one webhook that wait. Beyond it, events wait in the feed. */
+/** Maximum number of waiting deliveries of one webhook. Further events wait in the feed. */
 export const WAITING_DELIVERIES_MAX = 1000;
 export const DELIVERIES_KEPT_DAYS = 30;
 const URL_CHARACTERS_MAX = 2048;
@@ -13,25 +13,25 @@ const URL_CHARACTERS_MAX = 2048;
 /** The type of the message that `POST …/test` sends. */
 export const WEBHOOK_TEST = 'webhook.test';
 
-/** `caller`: changed over the API. `failing`: every attempt of three days failed. `gone`: the endpoint answered 410. */
+/** `caller`: changed over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410. */
 export const DISABLED_REASONS = ['caller', 'failing', 'gone'] as const;
 
 const Url = Type.String({
   minLength: 1,
   maxLength: URL_CHARACTERS_MAX,
   description:
-    'Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened.',
+    'Address to which messages are sent with POST. https, without user name and password. Private and internal addresses are refused, both here and at each attempt; http is possible only for an address that the operator has allowed.',
 });
 
 const EventTypes = Type.Array(Type.Enum([...EVENT_TYPES]), {
   maxItems: EVENT_TYPES.length,
   description:
-    'Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later.',
+    'Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later.',
 });
 
 const Enabled = Type.Enum(['enabled', 'disabled'], {
   description:
-    '`disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.',
+    '`disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.',
 });
 
 const PublicKey = 'Ed25519 public key: `whpk_` followed by base64.';
@@ -42,7 +42,7 @@ export const Webhook = Type.Object(
     applicationId: Uuid('Id of the application.'),
     name: Type.String({ description: 'Name of the webhook.' }),
     url: Type.String({ description: 'Where messages are sent.' }),
-    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. Empty: all.' }),
+    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. If empty, all types.' }),
     status: Enabled,
     disabledReason: Type.Optional(
       Type.Enum([...DISABLED_REASONS], {
@@ -50,13 +50,13 @@ export const Webhook = Type.Object(
           '`caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.',
       }),
     ),
-    disabledAt: Type.Optional(Time('When it was disabled.')),
-    failingSince: Type.Optional(Time('Since when every attempt has failed.')),
+    disabledAt: Type.Optional(Time('When the webhook was disabled.')),
+    failingSince: Type.Optional(Time('Time since which every attempt has failed.')),
     publicKey: Type.String({ description: `Verifies the signatures. ${PublicKey}` }),
     formerPublicKey: Type.Optional(
-      Type.String({ description: 'The key before the rotation. Messages have a signature of each key until then.' }),
+      Type.String({ description: 'The key before the rotation. During this period, messages carry a signature of each key.' }),
     ),
-    formerPublicKeyUntil: Type.Optional(Time('Until when the former key signs.')),
+    formerPublicKeyUntil: Type.Optional(Time('Time until which messages are also signed with the former key.')),
     revision: Type.Integer({ description: 'Increases with each change.' }),
     createdAt: Time('When the webhook was created.'),
   },
@@ -96,13 +96,13 @@ const deliveryFields = {
   eventId: Type.Optional(Type.String({ description: 'Id of the event. Absent for a test.' })),
   status: Type.Enum([...DELIVERY_STATES], {
     description:
-      '`waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.',
+      '`waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.',
   }),
-  attempts: Type.Integer({ description: 'How many times it was sent, since it was last sent again by hand.' }),
+  attempts: Type.Integer({ description: 'Number of attempts since the delivery was last sent again by hand.' }),
   createdAt: Time('When the delivery was written.'),
   lastAttemptAt: Type.Optional(Time('When the last attempt began.')),
-  nextAttemptAt: Type.Optional(Time('When it is sent again.')),
-  deliveredAt: Type.Optional(Time('When the endpoint accepted it.')),
+  nextAttemptAt: Type.Optional(Time('When the next attempt is made.')),
+  deliveredAt: Type.Optional(Time('When the endpoint accepted the message.')),
   answerStatus: Type.Optional(Type.Integer({ description: 'HTTP status of the last answer.' })),
   failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
 };

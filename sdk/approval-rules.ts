@@ -1,5 +1,5 @@
-// The rules of the approval in a receipt: the signature of a passkey over the digest of the Action (WebAuthn level 3), and the order of
-// the times. Like receipt-rules.ts they do no cryptography and import nothing of Node.
+// The rules of the approval in a receipt: the signature of a passkey over the digest of the Action (WebAuthn level 3),
+// and the order of the times. Like receipt-rules.ts, they do no cryptography and import nothing from Node.
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 
 /** The public key of a passkey. */
@@ -11,7 +11,7 @@ export type PasskeyJwk =
 
 export interface ReceiptAction {
   readonly jobId: string;
-  /** Of the content of the Action, which the agent and the person have seen. */
+  /** The digest of the content of the Action, which the agent and the person have seen. */
   readonly digest: string;
   readonly preparedAt: string;
   readonly approval: {
@@ -63,8 +63,8 @@ export function timesProblem({ preparedAt, approval: { authTime, at } }: Receipt
 }
 
 /**
- * What the passkey has signed, if it says that it signed this digest, for the issuer, with its user verified; otherwise why not.
- * Undefined: the approval has no signature.
+ * Returns what the passkey has signed, if it claims to have signed this digest, for the issuer, with its user verified;
+ * otherwise the problem. Undefined if the approval has no signature.
  */
 export function signedByPasskey(
   { digest, approval }: ReceiptAction,
@@ -88,7 +88,7 @@ export function signedByPasskey(
   return { clientData, authenticatorData, signature, key, rpId };
 }
 
-/** The host that the passkey has signed for is at the beginning, as SHA-256. */
+/** Whether the authenticator data begins with this digest, the SHA-256 of the host that the passkey has signed for. */
 export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
   toBase64Url(authenticatorData.slice(0, RP_ID_BYTES)) === toBase64Url(digest);
 
@@ -102,7 +102,7 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
   return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'its approval was signed on a page of another host';
 }
 
-/** On a machine of one's own the pages are at localhost, because passkeys belong to a name. */
+/** On a local machine the pages are at localhost, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
   return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');
@@ -122,7 +122,9 @@ function isKey(key: object): boolean {
   return needed?.every(name => typeof members.get(name) === 'string') ?? false;
 }
 
-/** An ECDSA signature in DER, as passkeys make it, in the form that WebCrypto takes: two numbers of 32 bytes. */
+/**
+ * Converts an ECDSA signature in DER, as passkeys make it, to the form that WebCrypto takes: two numbers of 32 bytes.
+ */
 export function rawEcdsaSignature(der: Uint8Array): Bytes | undefined {
   const raw = new Uint8Array(64);
   let at = 2;

@@ -38,7 +38,7 @@ export class BerthError extends Error {
   }
 }
 
-/** The error that an answer with a failure status tells. */
+/** The error that an answer with a failure status describes. */
 export async function errorOf(response: Response): Promise<BerthError> {
   const text = await response.text();
   const body = parsed(text);

@@ -1,4 +1,4 @@
-// JSON in the canonical form of RFC 8785, as receipts digest inputs and outputs.
+// JSON in the canonical form of RFC 8785, which receipts use for the digests of inputs and outputs.
 
 /** Throws a TypeError for a value that is not I-JSON (RFC 7493). */
 export function canonicalJson(value: unknown): string {

@@ -18,7 +18,7 @@ export interface BerthOptions {
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 const FAILURE_STATUS_MIN = 400;
 
-/** A prefix takes one kind of credential; all others take none. */
+/** Paths with one of these prefixes take one kind of credential; all others take none. */
 const CREDENTIALS = [
   { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/agent/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
@@ -57,6 +57,6 @@ const throwFailures: Middleware = {
   onError: ({ error, request }) => (isAborted(error) ? undefined : unreachable(request.url, error)),
 };
 
-/** The signal of the caller, who knows why. */
+/** Whether the caller's own signal ended the request. That error is passed on unchanged. */
 const isAborted = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');

@@ -8,7 +8,7 @@ import type { Session } from './wait-for.ts';
 export interface Connected<Browser> extends AsyncDisposable {
   readonly browser: Browser;
   readonly session: Session;
-  /** Ends the session, which disconnects the browser. Again: no effect. */
+  /** Ends the session, which disconnects the browser. Calling it again has no effect. */
   release(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export async function connect<Browser>(
     const browser = await open(connectUrlOf(session), session);
     return { browser, session, release, [Symbol.asyncDispose]: release };
   } catch (error) {
-    // What `open` says matters more than a release that failed, too.
+    // The error of `open` matters more than that of a failed release.
     await release().catch(() => {});
     throw error;
   }

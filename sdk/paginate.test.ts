@@ -28,14 +28,14 @@ test('follows nextCursor of lists that are objects', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('an empty list page is the last one, whatever it says', async () => {
+test('treats an empty list page as the last one, even if it names a next position', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );
   assert.deepEqual(await Array.fromAsync(found), []);
 });
 
-test('asks for no more than what is read', async () => {
+test('requests no more list pages than are read', async () => {
   let asked = 0;
   const found = paginate(() => {
     asked += 1;

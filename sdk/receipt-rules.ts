@@ -1,5 +1,6 @@
-// The rules of a receipt, for every place that verifies one. They do no cryptography: they ask for a digest or for the check of a
-// signature, and whoever runs them answers with what the platform has. A browser uses this file, so it imports nothing of Node.
+// The rules of a receipt, for every place that verifies one. They do no cryptography: they ask for a digest or for the
+// check of a signature, and the code that runs them answers with the cryptography of the platform. Browsers use this
+// file, so it imports nothing from Node.
 import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timesProblem } from './approval-rules.ts';
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 import { canonicalJson } from './canonical-json.ts';
@@ -20,11 +21,11 @@ export interface VerifyReceiptOptions {
   readonly issuer?: string;
   /** Id of the application that it must be about. */
   readonly audience?: string;
-  /** Must have the digest in the receipt. */
+  /** Its digest must be the one in the receipt. */
   readonly input?: unknown;
-  /** The content of the Action, as the API returned it. Must have the digest that was approved. */
+  /** The content of the Action, as the API returned it. Its digest must be the one that was approved. */
   readonly action?: unknown;
-  /** The output as the API returned it; links to files do not count. */
+  /** The output as the API returned it; links to files are ignored. */
   readonly output?: unknown;
 }
 
@@ -51,17 +52,17 @@ export interface ReceiptClaims {
     readonly endedAt: string;
     readonly attempts: number;
     readonly caller: { readonly kind: string; readonly id: string };
-    /** Of a call that a person has approved. */
+    /** Present for a call that a person has approved. */
     readonly action?: ReceiptAction;
     readonly session?: {
       readonly id: string;
       readonly recorded: boolean;
-      /** Who had control of it during the call. */
+      /** Who had control of the session during the call. */
       readonly handoffs: readonly ReceiptHandoff[];
     };
     readonly upstream?: { readonly host?: string; readonly status?: number };
     readonly cost: {
-      /** Micro-credits. `captured` is absent while all stays held. */
+      /** Micro-credits. `captured` is absent while the whole amount is still held. */
       readonly reserved?: number;
       readonly captured?: number;
       readonly meters: Readonly<Record<string, number>>;
@@ -69,7 +70,10 @@ export interface ReceiptClaims {
   };
 }
 
-/** A person had control of the session. `masked`: hidden from the agent and from the recording. `to` is absent if it had not ended. */
+/**
+ * A period in which a person had control of the session. `masked`: hidden from the agent and from the recording. `to`
+ * is absent if the period had not ended.
+ */
 export interface ReceiptHandoff {
   readonly id: string;
   readonly origin: string;
@@ -93,7 +97,10 @@ export interface PublicJwk {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What the rules ask for: the SHA-256 of bytes, or whether the bytes have this signature: Ed25519, or that of a passkey. */
+/**
+ * What the rules ask for: the SHA-256 of bytes, or whether the bytes have this signature, which is Ed25519 or that of a
+ * passkey.
+ */
 export type Question =
   | { readonly digest: Bytes }
   | { readonly signed: Bytes; readonly signature: Bytes; readonly key: PublicJwk | PasskeyJwk };
@@ -173,7 +180,7 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
 }
 
 function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boolean> {
-  // A signature has one spelling, so that no character of a receipt can change unnoticed.
+  // A signature has only one valid encoding, so that no character of a receipt can change unnoticed.
   const bytes = fromBase64Url(signature);
   if (!bytes) return false;
   return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;
@@ -222,7 +229,7 @@ function* digestOf(value: unknown): Rules<string> {
   return `sha256:${Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The answer of another service may have members with the names of links; then they belong to the output. */
+/** The answer of another service may have members with the same names as links; these belong to the output. */
 function* isOutput(output: unknown, expected: string | undefined): Rules<boolean> {
   return (yield* digestOf(withoutLinks(output))) === expected || (yield* digestOf(output)) === expected;
 }

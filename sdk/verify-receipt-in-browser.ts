@@ -13,14 +13,14 @@ export { type KeySet, type ReceiptClaims, ReceiptInvalid, type VerifyReceiptOpti
 type SignatureKey = Extract<Question, { readonly key: object }>['key'];
 type Subtle = typeof globalThis.crypto.subtle;
 
-/** This browser cannot say whether a receipt is valid. The message says why. */
+/** Thrown if this browser cannot verify a receipt. The message says why. */
 export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }
 
 /** Returns what the receipt says. @throws ReceiptInvalid @throws CannotVerify */
 export async function verifyReceiptInBrowser(receipt: string, options: VerifyReceiptOptions): Promise<ReceiptClaims> {
-  // Browsers offer it to pages over HTTPS and of this machine only.
+  // Browsers provide it only to pages over HTTPS or of this machine.
   const subtle: Subtle | undefined = globalThis.crypto?.subtle;
   if (!subtle) throw new CannotVerify('browsers verify signatures only in pages over HTTPS or of this machine');
   const rules = receiptRules(receipt, options);

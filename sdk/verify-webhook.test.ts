@@ -45,7 +45,7 @@ test('accepts one valid signature among others, as after a rotation', () => {
   assert.equal(verifyWebhook(BODY, headers, own.publicKey, { now: NOW }).id, 'msg-1');
 });
 
-test('refuses what was changed, is too old, is of another key, or lacks a header', () => {
+test('refuses a message that was changed, is too old, was signed with another key, or lacks a header', () => {
   const refused = (
     body: string,
     headers: Readonly<Record<string, string | undefined>>,

@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 export interface WebhookMessage {
-  /** `webhook-id`: the same for every attempt. Keep it, and ignore a message whose id you know. */
+  /** `webhook-id`: the same for every attempt. Store it, and ignore a message whose id you have already received. */
   readonly id: string;
   /** Such as `session.ended`. */
   readonly type: string;
@@ -18,7 +18,7 @@ export interface VerifyWebhookOptions {
   readonly now?: Date;
 }
 
-/** The headers of a request, as `fetch` or as Node have them. */
+/** The headers of a request, in the form of `fetch` or of Node. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The message says what is wrong. */
@@ -31,8 +31,8 @@ const SIGNATURES_MAX = 10;
 const KEY_BYTES = 32;
 
 /**
- * `payload`: the body as it arrived, before anything has parsed it. `publicKey`: `publicKey` of the webhook, or a list with the
- * former one. @throws WebhookInvalid
+ * `payload` is the body as it arrived, before anything has parsed it. `publicKey` is the `publicKey` of the webhook, or
+ * a list that also contains the former one. @throws WebhookInvalid
  */
 export function verifyWebhook(
   payload: string | Uint8Array,

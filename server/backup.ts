@@ -1,5 +1,6 @@
-// `berth backup`: the embedded database and the files on disk as of one moment, while the server runs or not. Rows are committed
-// after their files, so files are taken after the database. What is removed between is held by hard links, made at both ends.
+// `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running.
+// Rows are committed after their files, so files are copied after the database. Files that are removed in between are
+// kept by hard links, which are made at both ends of that interval.
 import { constants, type Stats } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -21,22 +22,22 @@ export interface BackedUp {
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
-  /** Files that were removed while the backup was made, and are in it. */
+  /** The number of files that were removed while the backup was being made, and are in it. */
   readonly removedMeanwhile: number;
-  /** What is elsewhere, and how it is backed up. */
+  /** What is stored elsewhere, and how to back it up. */
   readonly notCopied: readonly string[];
 }
 
 const HOLD = '.backup-';
 /** In this order: the outbox moves files from the first to the second. */
 const HELD = [join('staging', 'outbox'), join('artifacts', 'objects')];
-/** Of ended sessions, on their way into the artifacts. */
+/** Files of ended sessions, on their way into the artifacts. */
 const LOOSE = [join('staging', 'downloads'), 'recordings'];
 const COPY_BYTES = 1024 * 1024;
 const STEADY_READS_MAX = 20;
 const PERMISSIONS = 0o777;
 
-/** @throws Fault where there is nothing to back up, or `target` is in the data folder or exists. */
+/** @throws Fault if there is nothing to back up, or `target` is in the data folder or exists. */
 export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackedUp> {
   const config = readConfig(env);
   const path = await fileFor(target, config.dataDir, clock);
@@ -60,7 +61,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
   }
 }
 
-/** In a folder, the name is the time. */
+/** If the target is a folder, the file is named after the time. */
 async function fileFor(target: string, dataDir: string, clock: Clock): Promise<string> {
   const path = resolve(target);
   if (`${path}${sep}`.startsWith(`${dataDir}${sep}`))
@@ -215,7 +216,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Links what is in the folder now, and returns the paths of the files. */
+/** Links the files that are in the folder now, and returns their paths. */
 async function holdAll(dataDir: string, hold: string, folder: string): Promise<string[]> {
   const files: string[] = [];
   await mkdir(join(hold, folder), { recursive: true, mode: 0o700 });
@@ -238,7 +239,7 @@ async function isLinked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** `root` has the files, the data folder the modes and owners of the folders. */
+/** `root` contains the files; the modes and owners of the folders are taken from the data folder. */
 async function copyTree(writer: BackupWriter, root: string, dataDir: string, folder: string): Promise<void> {
   if (!(await metaOf(join(root, folder)))) return;
   if (dirname(folder) !== '.') await addFolder(writer, dataDir, dirname(folder));
@@ -249,7 +250,7 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
   }
 }
 
-/** A folder that is empty, and so has gone meanwhile, gets what the one above it has. */
+/** A folder that became empty and has been removed in the meantime gets the mode and owner of the folder above it. */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
     const found = await metaOf(at);
@@ -257,7 +258,7 @@ async function addFolder(writer: BackupWriter, dataDir: string, path: string): P
   }
 }
 
-/** As many bytes as it has when it is opened. A file that has gone is left out. */
+/** Adds as many bytes as the file has when it is opened. A file that has gone is left out. */
 async function addFile(writer: BackupWriter, from: string, path: string, compress: boolean): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreAbsent);
   if (!file) return;

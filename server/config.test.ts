@@ -59,7 +59,7 @@ test('accepts the environment variables of API clients', () => {
   assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
 });
 
-test('a master key is one or several of 32 bytes, or a command, and is not part of any error', () => {
+test('accepts one or several master keys of 32 bytes, or a command, and shows them in no error', () => {
   const [hex, base64] = ['ab'.repeat(32), Buffer.alloc(32, 7).toString('base64')];
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])

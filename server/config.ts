@@ -8,16 +8,19 @@ import { Secret } from './kit/secret.ts';
 
 export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
-  /** Where metrics and readiness are. Absent: nowhere. */
+  /** Where metrics and readiness are served. Absent: nowhere. */
   readonly operatorListen?: Config['listen'];
   /** The origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
   /** Address ranges of trusted reverse proxies, whose X-Forwarded-For header is used. */
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
-  /** What the processes of this machine share: secrets and kept files. That of the first process is also its `dataDir`. */
+  /**
+   * The folder that the processes of this machine share: secrets and kept files. It is also the `dataDir` of the first
+   * process.
+   */
   readonly sharedDir: string;
-  /** Hosts of this machine behind one address, each a process. */
+  /** The number of hosts on this machine behind one address, each a process. */
   readonly processes: number;
   /** Set in each of several processes by the one that started them. */
   readonly process?: ProcessOf;
@@ -25,16 +28,19 @@ export interface Config {
   readonly peerUrl: string;
   /** Absent: it is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
-  /** An address of this host alone, for connectUrls that need no passing on. Absent: the public address. */
+  /** An address of this host alone, for connectUrls that do not need to be passed on. Absent: the public address. */
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
-  /** How long a host that does not answer keeps its sessions, and how long one that restarts does. Equal for all hosts. */
+  /**
+   * How long a host that does not answer keeps its sessions, and how long a restarting host keeps them. Equal for all
+   * hosts.
+   */
   readonly lease: { readonly ms: number; readonly restartMs: number };
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
   /**
-   * The number of warm browsers with the settings of an empty create. The same number may have recently requested
+   * The number of warm browsers with the settings of an empty create. As many more may have recently requested
    * settings.
    */
   readonly warm: number;
@@ -42,7 +48,7 @@ export interface Config {
   readonly egressAllow: readonly EgressAllow[];
   /** Static names for the egress proxy: address by name. */
   readonly egressHosts: ReadonlyMap<string, string>;
-  /** Path of certificate authorities (PEM) that the server's own requests trust beside the usual ones. */
+  /** Path of certificate authorities (PEM) that the server's own requests trust in addition to the usual ones. */
   readonly outboundCaFile?: string;
   /** Path of a list of advertising hosts, for sessions that block them. */
   readonly adblockList?: string;
@@ -82,7 +88,7 @@ export interface Config {
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
   /** How long files and rows are kept after the end of a session. */
   readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
-  /** Absent: mails are kept for the operator to read. */
+  /** Absent: e-mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
   readonly credit: {
     /** In micro-credits. 0: nothing is enforced. */
@@ -100,7 +106,10 @@ export interface Config {
   readonly extensionDays: number;
   /** Paths of certificate and key (PEM) for the session's own connect address, if the public URL is https. */
   readonly tls?: CertificateFiles;
-  /** Between hosts: paths of what this host shows to others, and of the authorities (PEM) that it trusts instead of the usual ones. */
+  /**
+   * For TLS between hosts: paths of the certificate and key that this host shows to others, and of the authorities
+   * (PEM) that it trusts instead of the usual ones.
+   */
   readonly peerTls: Partial<CertificateFiles> & { readonly caFile?: string };
 }
 
@@ -159,7 +168,7 @@ const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
 const ENGINES = ['chromium', 'headless-shell'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
-/** @throws BadConfig that names everything that is wrong. */
+/** @throws BadConfig, which names every error. */
 export function readConfig(variables: Variables): Config {
   const env = new Environment(variables);
   const listen = readListen(env, 'BERTH_LISTEN', DEFAULT_LISTEN) ?? { host: '', port: 0 };
@@ -259,8 +268,8 @@ export function readConfig(variables: Variables): Config {
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
 /**
- * A warm browser takes about 150 MB and almost no processor time. More than one for each processor are rarely claimed
- * at once.
+ * A warm browser takes about 150 MB and almost no processor time. More than one per processor is rarely claimed at
+ * once.
  */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
@@ -290,7 +299,7 @@ function shareOf(config: Config, numbered: ProcessOf): Config {
   return { ...own, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
 }
 
-/** The ports after the one that was given. Undefined: only processes of this machine reach each other. */
+/** Uses the ports after the configured one. Undefined if only processes of this machine reach each other. */
 function peerUrlOf({ peerUrl, isPeerUrlGiven }: Config, number: number): string | undefined {
   if (!isPeerUrlGiven) return undefined;
   const url = new URL(peerUrl);
@@ -303,7 +312,7 @@ function readPath(env: Environment, name: string): string | undefined {
   return path === undefined ? undefined : resolve(path);
 }
 
-/** The valid values. Each invalid one is reported. */
+/** Returns the valid values, and reports each invalid one. */
 function readEach<T>(env: Environment, name: string, expected: string, read: (item: string) => T | undefined): T[] {
   return env.list(name).flatMap(item => {
     const value = read(item);
@@ -426,7 +435,9 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
   return undefined;
 }
 
-/** Other hosts reach this one at a port of its own then, because what listens at BERTH_LISTEN speaks no TLS. */
+/**
+ * With TLS, other hosts reach this one at a port of its own, because the listener at BERTH_LISTEN does not speak TLS.
+ */
 function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
   const shown = readTls(env, 'BERTH_TLS_PEER');
   const caFile = readPath(env, 'BERTH_TLS_PEER_CA');

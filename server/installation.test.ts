@@ -49,7 +49,7 @@ test('names a damaged file and does not use it', t => {
   );
 });
 
-test('names a folder that cannot be created, even if the file system denies its own root', () => {
+test('names a folder that cannot be created, even if the file system reports that an existing parent is missing', () => {
   for (const dataDir of ['/proc/berth-data', '/dev/null/data', '/etc/hostname'])
     assert.throws(
       () => readInstallation({ dataDir }, systemClock),

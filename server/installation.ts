@@ -50,7 +50,10 @@ function makeDataFolder(folder: string): void {
   }
 }
 
-/** One level at a time: Node's recursive mkdir never returns where a file system says that an existing parent is missing (/proc). */
+/**
+ * One level at a time: Node's recursive mkdir never returns if a file system reports that an existing parent is missing
+ * (/proc).
+ */
 function makeEachFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeEachFolder(dirname(folder));
@@ -79,7 +82,10 @@ function secretOf(dataDir: string): Secret {
   return new Secret(text);
 }
 
-/** The content of the file, which is created if it is missing. Two processes that create it at once read the same. */
+/**
+ * The content of the file, which is created if it is missing. Two processes that create it at the same time read the
+ * same content.
+ */
 function keep(file: string, make: () => string): string {
   const existing = read(file);
   if (existing !== undefined) return existing;

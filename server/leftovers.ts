@@ -1,4 +1,4 @@
-// Ends the browsers and sessions that a server left running. Only if no server runs, so that no session in use is
+// Ends the browsers and sessions that a server left running. Only if no server is running, so that no session in use is
 // ended.
 import { join } from 'node:path';
 import { type Config, folderOfProcess, readConfig } from './config.ts';
@@ -50,7 +50,7 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  // Not `beside`, so that this locks the data folder and no server can start meanwhile.
+  // Not `beside`, so that this locks the data folder and no server can start in the meantime.
   const store = await openDatabase({ clock, log }, config);
   try {
     refuseBesideServer(config.dataDir);
@@ -69,7 +69,10 @@ interface Ending extends Pick<Runtime, 'clock' | 'log'> {
   readonly end: SessionEnd;
 }
 
-/** Of one of several processes, or of the only one, which has the number 1. It must not run. */
+/**
+ * Ends the leftovers of one of several processes, or of the only one, which has the number 1. The process must not be
+ * running.
+ */
 async function endLeftoversOf(number: number, { config, store, clock, log, end }: Ending): Promise<Leftovers> {
   const own = { ...config, dataDir: folderOfProcess(config.sharedDir, number) };
   const { runtime } = commandRuntime(own, clock, log);
@@ -79,7 +82,7 @@ async function endLeftoversOf(number: number, { config, store, clock, log, end }
   return { swept, ended: rows.map(row => row.id) };
 }
 
-/** Ends what processes left that are not started any more, because there are fewer now. */
+/** Ends what was left by processes that are no longer started, because their number was lowered. */
 export async function endFormerProcesses(
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   config: Config,
@@ -129,7 +132,7 @@ function formsOf(isolation: Config['isolation']): readonly Form[] {
 /** The box of a claimed warm browser keeps its own id. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
-/** The next server stores them. */
+/** Saves the downloads. The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
   const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
   await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));

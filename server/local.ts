@@ -1,5 +1,5 @@
-// The operator's commands on a data folder or database without a server. They work beside a running server, with the
-// same domain code, and open nothing to the network.
+// The operator's commands on a data folder or database without a server. They may run while a server is running, use
+// the same domain code, and do not listen on the network.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import type { Credits as CreditsView } from '../contract/credits.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
@@ -58,7 +58,7 @@ export interface TokenOptions extends CredentialOptions {
 export interface Local extends Closeable {
   readonly config: Config;
   readonly store: Store;
-  /** Finds it by id, slug or exact name. Without an argument: the only application. */
+  /** Finds an application by id, slug or exact name. Without an argument: the only application. */
   application(idOrName?: string): Promise<ApplicationRow>;
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
@@ -79,21 +79,24 @@ export interface Local extends Closeable {
   verifyAudit(): Promise<AuditVerdict>;
   /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
-  /** A link with which a person takes over an account, once: that of this address, or the one of the first start. */
+  /**
+   * A link with which a person can take over an account once: the account with this address, or that of the first
+   * start.
+   */
   setUpLink(email?: string): Promise<string>;
   /** The credit of the account that the application bills. */
   credits(application: ApplicationRow): Promise<CreditsView>;
-  /** Gives micro-credits to the account with this e-mail address or id; `-`: to that of the first start. */
+  /** Gives micro-credits to the account with this e-mail address or id; with `-`, to that of the first start. */
   grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
   /** Credits what a checkout ordered. */
   confirmCheckout(id: string, reason?: string): Promise<CheckoutRow>;
   /** The hosts that share this database. */
   listHosts(): Promise<ListedHost[]>;
-  /** Whether the host gets sessions. */
+  /** Drains the host, so that it gets no new sessions, or ends the drain. */
   drainHost(id: string, draining: boolean): Promise<void>;
-  /** Removes a host that does not live from the list. */
+  /** Removes a host that is no longer alive from the list. */
   removeHost(id: string): Promise<void>;
-  /** Mails, newest first. */
+  /** E-mails, newest first. */
   listMails(): Promise<MailRow[]>;
 }
 
@@ -158,7 +161,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   };
 }
 
-/** Beside a server that may run: both remove the same data, in any order. */
+/** May run while a server is running: both remove the same data, in any order. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {

@@ -13,7 +13,7 @@ export interface MetricSources {
   slots: number;
   boxes(): number;
   warm(): number;
-  /** Browsers that are being started ahead. */
+  /** Browsers that are being started in advance. */
   warmStarting(): number;
   isDemandContinuous(): boolean;
   waiting(): number;
@@ -24,9 +24,12 @@ export interface MetricSources {
   waitingJobs(): number;
 }
 
-/** Metrics of prom-client for which it would wake the process a hundred times a second. `berth_event_loop_delay_seconds` has their place. */
+/**
+ * Metrics for which prom-client would wake the process a hundred times a second. `berth_event_loop_delay_seconds`
+ * replaces them.
+ */
 const SAMPLED_LAG = 'nodejs_eventloop_lag_';
-/** As rarely as a timer can be. */
+/** The longest interval that a timer can have. */
 const NEVER_MS = 2 ** 31 - 1;
 
 export interface Metrics {

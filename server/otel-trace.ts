@@ -1,5 +1,5 @@
-// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only if an endpoint is configured. An unavailable
-// collector loses only spans.
+// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only if an endpoint is configured. If the collector is
+// unavailable, only spans are lost.
 import {
   type Context,
   DiagLogLevel,

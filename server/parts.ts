@@ -1,5 +1,5 @@
-// A server from its settings, in the order of starting. The scope closes everything in reverse. wiring/ contains the
-// parts.
+// Makes a server from its settings, in the order of startup. The scope closes everything in reverse. The parts are in
+// wiring/.
 
 import type { Config } from './config.ts';
 import { endUsersIn } from './domain/consumers/consumer-actions.ts';
@@ -63,7 +63,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const lives = new LiveSessions();
-  // The one circle: the network ends sessions that have used up their bytes, and an end asks all watchers, the network too.
+  // The only circular dependency: the network ends sessions that have used up their bytes, and an end calls all
+  // watchers, including the network.
   const endSession = late<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
   const families = await openFamilies(runtime, foundation, { identity, admission, lives, endSession: endSession.call });
   const sessions = openSessions(runtime, foundation, { identity, admission, families, lives, metrics });
@@ -100,7 +101,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   for (const family of all) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.
-  // Last of all: what a start that fails has made would never be shown.
+  // Must be last: if the start failed afterwards, what this creates would never be shown.
   const first = await firstStart({ store, clock, ...identity });
   return {
     url: http.url,
@@ -120,7 +121,10 @@ interface Stopping {
   readonly recordings: { storeAll(): Promise<void> };
 }
 
-/** Calls of operations are left before their sessions, so that none takes its closed connection for a lost browser. */
+/**
+ * Calls of operations are stopped before their sessions, so that none of them mistakes its closed connection for a lost
+ * browser.
+ */
 async function stop(
   how: 'leave' | 'drain',
   { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: Stopping,

@@ -1,5 +1,5 @@
-// `berth restore`: puts a backup into an empty data folder. Everything is unpacked and checked beside its place first, so that a
-// backup that is refused leaves nothing.
+// `berth restore`: puts a backup into an empty data folder. Everything is first unpacked and checked next to its final
+// place, so that a refused backup leaves nothing behind.
 import { chmod, chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Config, readConfig } from './config.ts';
@@ -20,7 +20,7 @@ export interface Restored {
   readonly madeBy: string;
   readonly createdAt: string;
   readonly files: number;
-  /** What the backup does not have, and how it is restored. */
+  /** What the backup does not contain, and how to restore it. */
   readonly notRestored: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const LOCK = 'lock';
 const LAST = 'pg';
 const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
-/** @throws Fault where the folder is in use, or the backup is not one that belongs here. */
+/** @throws Fault if the folder is in use, or the backup is not one that belongs here. */
 export async function restore(env: Environment, source: string): Promise<Restored> {
   const config = readConfig(env);
   const { dataDir } = config;
@@ -52,7 +52,7 @@ export async function restore(env: Environment, source: string): Promise<Restore
   }
 }
 
-/** In a folder, the newest. */
+/** The file of the backup; in a folder, the newest one. */
 async function fileIn(source: string): Promise<string> {
   const found = await stat(source).catch(() => undefined);
   if (!found) throw new Fault('not_found', `There is no backup ${source}.`);
@@ -65,7 +65,7 @@ async function fileIn(source: string): Promise<string> {
   return join(source, newest);
 }
 
-/** A restore that was killed left its stage, or the lock file. */
+/** Ignores the stage and the lock file, which a killed restore may have left. */
 async function demandEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
   const others = names.filter(name => name !== STAGE && name !== LOCK);

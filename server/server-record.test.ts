@@ -41,7 +41,7 @@ test('reports a server whose process has ended as not running, whatever its reco
   assert.equal(runningServer(folder), undefined);
 });
 
-test('another process under the same id is not the server', t => {
+test('does not take another process with the same id for the server', t => {
   const folder = dataFolder(t);
   writeServerRecord(folder, ADDRESSES);
   const record: { pid: number; startTicks: string } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));

@@ -1,5 +1,5 @@
-// A file in the data folder by which a running server is found: process id, start time and its addresses. Whether that process still runs is
-// read from /proc each time, because the process id may have been reused.
+// A file in the data folder by which a running server is found: process id, start time and addresses. Whether that
+// process is still running is read from /proc each time, because the process id may have been reused.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -16,7 +16,7 @@ export interface ServerAddresses {
   readonly url: string;
   /** `BERTH_PUBLIC_URL`, or what stands in for it. */
   readonly publicUrl: string;
-  /** Where its metrics and readiness are. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
+  /** Where its metrics and readiness are served. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
   readonly operatorUrl?: string;
 }
 
@@ -35,7 +35,7 @@ export function removeServerRecord(dataDir: string, pid = process.pid): void {
   if (readRecord(dataDir)?.pid === pid) rmSync(fileOf(dataDir), { force: true });
 }
 
-/** The server of this data folder, if it runs now. */
+/** The server of this data folder, if it is running. */
 export function runningServer(dataDir: string): ServerRecord | undefined {
   const record = readRecord(dataDir);
   return record && isRunning(record) ? record : undefined;

@@ -5,7 +5,7 @@ const PACKAGE = new URL('../package.json', import.meta.url);
 
 interface About {
   readonly version: string;
-  /** Only in a release, which `npm install` gives the command `berth`. */
+  /** Only in a release, which `npm install` installs as the command `berth`. */
   readonly commit?: string;
 }
 

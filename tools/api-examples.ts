@@ -56,7 +56,7 @@ const OMITTED = [
   'details',
 ];
 
-/** The same, for the operations of one tag. */
+/** Like `SAMPLES`, for the operations of one tag. */
 const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unknown>>>>> = {
   Applications: { name: 'Shop agent', status: 'active' },
   'Agent keys': {

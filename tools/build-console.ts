@@ -1,5 +1,5 @@
-// Builds the console with Vite. The table of operations is put in at build time, so that the console knows the methods and
-// paths of this very checkout, and shows no control for an operation that does not exist.
+// Builds the console with Vite. The table of operations is inserted at build time, so that the console has the methods
+// and paths of this checkout, and shows no control for an operation that does not exist.
 import { copyFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import tailwind from '@tailwindcss/vite';
@@ -73,14 +73,17 @@ export async function buildConsumerPages(outDir: string): Promise<void> {
   });
 }
 
-/** The frame in which snippets of the playground run. A classic script, because a page without an origin loads no module. */
+/**
+ * The frame in which snippets of the playground run. A classic script, because a page without an origin cannot load
+ * modules.
+ */
 export async function buildRunner(outDir: string): Promise<void> {
   const root = join(CONSOLE, 'runner');
   await build({
     root,
     configFile: false,
-    // Warnings name the parts of Puppeteer that need Node, which `connect` does not reach. Its own build for browsers would
-    // warn of nothing, but lacks `page.setContent`.
+    // Warnings name the parts of Puppeteer that need Node, which `connect` does not reach. Puppeteer's own build for
+    // browsers would cause no warnings, but lacks `page.setContent`.
     logLevel: 'error',
     publicDir: false,
     build: {

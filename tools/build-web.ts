@@ -1,6 +1,7 @@
-// Builds what people look at, the console and the docs site, when their sources have changed: `npm start` and the suite call it.
-// A build stands whole under the digest of its sources in .berth/web, with every file compressed; `current` names the one
-// that a server loads. Two builds at once do no harm: each is made aside and moved into place.
+// Builds the console and the docs site when their sources have changed: `npm start` and the suite call it. A complete
+// build is in a folder of .berth/web that is named after the digest of its sources, with every file compressed;
+// `current` names the build that a server loads. Concurrent builds do no harm: each is made in a separate folder and
+// moved into place.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
@@ -31,7 +32,7 @@ export async function buildWeb(say: (text: string) => void = () => {}): Promise<
 }
 
 async function build(folder: string): Promise<void> {
-  // Imported only here, because Vite takes long to load, and a build is rarely needed.
+  // Imported only here, because Vite takes a long time to load, and a build is rarely needed.
   const { buildConsole, buildConsumerPages, buildLiveView, buildRunner } = await import('./build-console.ts');
   const { buildDocs } = await import('./docs-site/build-docs.ts');
   const aside = join(WEB, `making-${randomUUID()}`);

@@ -1,6 +1,7 @@
-// Bundles the server for the suite, which starts it hundreds of times: most of a start is to find and load 2,400 modules. Each
-// file of ours and three libraries of many modules become a few files; all else stays in node_modules. A file still knows
-// where its source is, so it finds what lies beside it, and its worker threads run from the source.
+// Bundles the server for the suite, which starts it hundreds of times: most of the startup time is spent finding and
+// loading 2,400 modules. Our own files and three libraries with many modules become a few files; everything else stays
+// in node_modules. The code of each file still has the path of its source, so it finds the files beside it, and its
+// worker threads run from the source.
 // A bundle is kept under the digest of its sources.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -25,7 +26,7 @@ const ENTRIES = {
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
 /** The number of other bundles to keep, because another run may use one. */
 const OTHERS_KEPT = 2;
-/** It reads the query of its own address. */
+/** This file reads the query of its own URL. */
 const KNOWS_ITS_ADDRESS = 'watch-answers.ts';
 
 /** Resolves with the folder of the bundle: a file `.mjs` for each entry. */
@@ -38,7 +39,7 @@ export async function bundleServer(): Promise<string> {
 }
 
 async function bundle(folder: string): Promise<void> {
-  // Imported only here, because Vite takes long to load.
+  // Imported only here, because Vite takes a long time to load.
   const { build } = await import('vite');
   const aside = `${folder}.${process.pid}`;
   mkdirSync(KEPT, { recursive: true });
@@ -63,7 +64,7 @@ async function bundle(folder: string): Promise<void> {
   try {
     renameSync(aside, folder);
   } catch (error) {
-    // Another run has made it first.
+    // Another run has made the bundle first.
     if (!existsSync(folder)) throw error;
     rmSync(aside, { recursive: true, force: true });
   }
@@ -77,7 +78,7 @@ function removeOld(current: string): void {
   for (const { path } of others.slice(OTHERS_KEPT)) rmSync(path, { recursive: true, force: true });
 }
 
-/** Writes the place of the source where a file asks for its own. */
+/** Replaces the expressions by which a file finds its own location with the location of its source. */
 function withPlaces(code: string, path: string): string | undefined {
   if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(KNOWS_ITS_ADDRESS))
     return undefined;
@@ -87,7 +88,7 @@ function withPlaces(code: string, path: string): string | undefined {
 }
 
 function digestOfSources(): string {
-  // The bundle names its sources by their whole paths.
+  // The bundle contains the full paths of its sources.
   const hash = createHash('sha256').update(ROOT);
   for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);

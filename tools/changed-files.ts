@@ -1,5 +1,5 @@
-// Remembers which files a program found right, and says which it has to look at again: those that have changed since, and
-// those that import them, because a rule may look at the types of what is imported.
+// Records which files passed a program, and returns those that it has to check again: those that have changed since,
+// and those that import them, because a rule may look at the types of what is imported.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, posix } from 'node:path';
@@ -26,7 +26,7 @@ export function changedSince(files: readonly SourceFile[], passed: Digests): str
   const paths = new Set([...Object.keys(now), ...Object.keys(passed)]);
   const changed = new Set([...paths].filter(path => now[path] !== passed[path]));
   const importers = importersOf(files);
-  // Iterating over a set includes elements that are added meanwhile.
+  // Iterating over a set includes elements that are added during the iteration.
   for (const path of changed) for (const importer of importers.get(path) ?? []) changed.add(importer);
   return [...changed].filter(path => now[path] !== undefined).sort();
 }

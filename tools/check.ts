@@ -1,6 +1,7 @@
-// `npm run check`: all checks at once, each complaint with its remedy. Words choose checks: npm run check -- layers tidy
-// What the compiler and the linter found right is remembered under .berth, and looked at again when it, or what it imports,
-// has changed. `--cold` forgets that first.
+// `npm run check`: all checks at once, each complaint with its remedy.
+// Arguments select checks: npm run check -- layers tidy
+// Files that passed the compiler and the linter are recorded under .berth, and are checked again when they, or files
+// that they import, have changed. `--cold` discards these records first.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -39,7 +40,7 @@ interface Outcome {
 
 type Check = () => Promise<Outcome>;
 
-/** Beside the files that all checks read. */
+/** Inputs of the compiler, in addition to the files that all checks read. */
 const COMPILER_INPUTS = [
   'tsconfig.json',
   'console/tsconfig.json',
@@ -95,8 +96,8 @@ function lint(): Promise<Outcome> {
 }
 
 /**
- * Runs a check on the files that it concerns and that have changed, or import what has changed, since it was last passed; on
- * `.` if it is not known, or one of them was removed.
+ * Runs a check on the files that it concerns and that have changed, or import a changed file, since the check last
+ * passed; on `.` if the changes are not known, or one of the files was removed.
  */
 async function onChanged(
   file: string,

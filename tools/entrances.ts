@@ -1,9 +1,10 @@
-// Knows where bytes of pages, clients, browsers and other servers enter, and demands the guard there (server/kit/guard.ts):
-// what such a listener throws would otherwise end the process, with all sessions. What stands here without one says why.
+// Finds where bytes of pages, clients, browsers and other servers enter, and requires the guard there
+// (server/kit/guard.ts): an error thrown by such a listener would otherwise end the process, with all sessions.
+// Entrances without a guard are listed here with the reason.
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
-/** Events that deliver bytes of others, or values made from them. */
+/** Events that deliver bytes from others, or values made from them. */
 const EVENTS = [
   'message',
   'data',

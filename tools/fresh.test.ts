@@ -7,7 +7,7 @@ import { checkFresh, checkSettings } from './fresh.ts';
 import { errorReference } from './generated-files.ts';
 import { settingNames } from './setting-names.ts';
 
-test('a generated file that is missing or differs is named, one that matches is not', t => {
+test('names a generated file that is missing or differs, but not one that matches', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
   t.after(() => rmSync(root, { recursive: true }));
   writeFileSync(join(root, 'same.md'), 'a\n');
@@ -34,7 +34,7 @@ test('every setting that is read is documented, and every documented one is read
   );
 });
 
-test('the names of the settings are learned from config.ts', () => {
+test('finds the names of the settings in config.ts', () => {
   const names = settingNames();
   for (const name of ['BERTH_LISTEN', 'DATABASE_URL', 'BERTH_TLS_KEY']) assert.ok(names.includes(name), name);
 });

@@ -5,7 +5,7 @@ import { codeOnly, importsOf, withoutComments } from './imports.ts';
 const found = (text: string): string[] =>
   importsOf(text).map(one => `${one.line} ${one.specifier}${one.typeOnly ? ' type' : ''}`);
 
-test('every form of import is found, with its line', () => {
+test('finds every form of import, with its line', () => {
   const text = [
     "import './a.ts';",
     "import b from './b.ts';",

@@ -1,4 +1,4 @@
-// Finds the imports of a TypeScript file, and blanks what is not code. A scanner, not a parser: it knows comments,
+// Finds the imports of a TypeScript file, and blanks what is not code. A scanner, not a parser: it recognises comments,
 // strings, templates and regular expressions, which is all that can hide or fake an import.
 import { lineOf } from './source-files.ts';
 

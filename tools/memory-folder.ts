@@ -5,12 +5,12 @@ import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 
 const FOLDER = '/dev/shm';
-/** Five files at once need two, with their browsers. */
+/** Five concurrent test files, with their browsers, need 2 GiB. */
 const ROOM_BYTES_MIN = 6 * 1024 ** 3;
 /** Tests start programs from temporary folders, and change their user. */
 const HINDERING_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
-/** Undefined if the machine has none that suits. */
+/** Undefined if the machine has no suitable folder. */
 export function memoryFolder(): string | undefined {
   const [, , type, options = ''] = lineOf(FOLDER)?.split(' ') ?? [];
   if (type !== 'tmpfs' || options.split(',').some(option => HINDERING_OPTIONS.includes(option))) return undefined;
@@ -23,7 +23,7 @@ export function memoryFolder(): string | undefined {
   return Math.min(bavail * bsize, freemem()) < ROOM_BYTES_MIN ? undefined : FOLDER;
 }
 
-/** Of the mount that was made last. */
+/** The line of the most recent mount at this folder. */
 const lineOf = (folder: string): string | undefined =>
   readFileSync('/proc/mounts', 'utf8')
     .split('\n')

@@ -1,13 +1,13 @@
 // How much processor time a run took, and how much of the machine it left idle, from the kernel's tables.
 import { readFileSync } from 'node:fs';
 
-/** The kernel counts in hundredths of a second for programs, whatever it does itself. */
+/** The kernel reports hundredths of a second to programs, whatever its own resolution. */
 const TICKS_PER_SECOND = 100;
 
 export interface ProcessorTime {
-  /** Seconds of this process and of those that it, or they, started and that have ended. */
+  /** Seconds of this process and of its descendants that have ended. */
   readonly used: number;
-  /** Seconds in which a processor of the machine did nothing, summed over its processors. */
+  /** Idle seconds, summed over the processors of the machine. */
   readonly idle: number;
   /** Seconds of all processors of the machine. */
   readonly whole: number;
@@ -29,7 +29,7 @@ export function processorTimeIn(self: string, machine: string): ProcessorTime {
   };
 }
 
-/** For the end of a run: what was used since `before`. */
+/** The text for the end of a run: what was used since `before`. */
 export function saidOf(before: ProcessorTime, now: ProcessorTime): string {
   const share = (100 * (now.idle - before.idle)) / Math.max(now.whole - before.whole, 1);
   return `${(now.used - before.used).toFixed(0)} s of processor time; the machine was idle for ${share.toFixed(0)}% of its time`;

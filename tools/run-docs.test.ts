@@ -4,7 +4,7 @@ import { runBlock, runnableBlocks } from './run-docs.ts';
 
 const LIVE = { url: 'http://127.0.0.1:9', key: 'bak_x' };
 
-test('only marked blocks are run, each with its line', () => {
+test('finds only marked blocks, each with its line', () => {
   const document = '# A\n\n```sh\nnot this\n```\n\n```sh run\necho a\n```\n\n```ts run\nlet b: number = 1;\n```\n';
   assert.deepEqual(runnableBlocks(document), [
     { language: 'sh', line: 7, text: 'echo a\n' },
@@ -12,7 +12,7 @@ test('only marked blocks are run, each with its line', () => {
   ]);
 });
 
-test('a block sees the live address and the key', async () => {
+test('gives a block the live address and the key', async () => {
   const sh = { language: 'sh', line: 1, text: 'echo "http://127.0.0.1:8080 $BERTH_KEY"' } as const;
   assert.equal(await runBlock(sh, LIVE), 'http://127.0.0.1:9 bak_x\n');
   const ts = {
@@ -23,12 +23,12 @@ test('a block sees the live address and the key', async () => {
   assert.equal(await runBlock(ts, LIVE), 'bak_x\n');
 });
 
-test('a block that fails is an error with its output', async () => {
+test('rejects with the output of a block that fails', async () => {
   const block = { language: 'sh', line: 7, text: 'echo before; false; echo after' } as const;
   await assert.rejects(runBlock(block, LIVE), /line 7 ended with 1:\nbefore\n$/);
 });
 
-test('a block of TypeScript may import what the checkout has', async () => {
+test('lets a block of TypeScript import packages of the checkout', async () => {
   const block = {
     language: 'ts',
     line: 1,

@@ -1,4 +1,5 @@
-// Types of setup.mjs for its test. The program itself is plain JavaScript, because it runs before there is anything else.
+// Types of setup.mjs for its test. The program itself is plain JavaScript, because it runs before anything else is
+// installed.
 
 export interface DebianPackage {
   readonly name: string;

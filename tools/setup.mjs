@@ -1,4 +1,4 @@
-// Makes a fresh machine ready: the npm packages of package-lock.json, the pinned Node, the Debian packages.
+// Prepares a fresh machine: the npm packages of package-lock.json, the pinned Node, the Debian packages.
 // Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
 // scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
 //
@@ -7,7 +7,7 @@
 //   node tools/setup.mjs slow       the same, and what only the slow tests need (npm run test:slow)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, check, test:unit)
 //
-// Everything it has to say goes to the error output; the output belongs to the command behind it.
+// All its messages go to standard error, because standard output belongs to the command that follows.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const LOCK_WAIT_SECONDS = 900;
 const APT_LOCK_WAIT_SECONDS = 300;
 const OWN_PATH = fileURLToPath(import.meta.url);
 
-/** Where the server looks for programs and for the browser; the caller's own PATH does not count there either. */
+/** Where the server looks for programs and for the browser; the caller's own PATH is not used there either. */
 const PROGRAM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const CHROMIUM_PLACES = [
   '/usr/lib/chromium/chromium',
@@ -27,7 +27,10 @@ const CHROMIUM_PLACES = [
   '/opt/chromium.org/chromium/chromium-browser',
 ];
 
-/** What the machine must have beside Node: Debian package -> the commands or files by which we know it. */
+/**
+ * What the machine must have in addition to Node: Debian package -> the commands or files that show that it is
+ * installed.
+ */
 export const DEBIAN_PACKAGES = [
   { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PLACES, unlessSet: 'BERTH_CHROMIUM' },
   {
@@ -80,7 +83,7 @@ export const DEBIAN_PACKAGES = [
   },
 ];
 
-/** npm packages that the lock names and node_modules does not hold at that version. */
+/** npm packages that the lock file names and that node_modules does not have at that version. */
 export function missingNpmPackages(root) {
   const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {};
   const present = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};
@@ -96,7 +99,7 @@ function isSettled(wanted, present, folder) {
 
 export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
 
-/** Debian packages that are not there, judged by their files: asking dpkg would cost more than it tells. */
+/** Debian packages that are missing, judged by their files, because asking dpkg would cost more than it tells. */
 export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {
   const isThere = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
   return packages.filter(wanted => {
@@ -121,7 +124,7 @@ function stop(text) {
   process.exit(1);
 }
 
-/** Everything that npm told its script about this run, and that a second npm must not take for its own. */
+/** The environment without the variables that npm sets for a script, which a second npm must not take for its own. */
 export function cleanEnvironment(env) {
   const npmRun =
     /^(npm_(lifecycle|package)_|npm_(command|execpath|node_execpath)$|npm_config_(local_prefix|global|prefix|omit|ignore_scripts)$)/;
@@ -152,7 +155,7 @@ function installNpmPackages(root) {
   if (!npmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
 }
 
-/** Where install scripts are switched off, the one that we need is run here, by name. */
+/** If install scripts are disabled, the one that is needed is run here, by name. */
 function fetchPinnedNode(root, env) {
   const folder = join(root, 'node_modules', 'node');
   say('fetching the pinned Node ...');
@@ -183,7 +186,7 @@ function installDebianPackages(missing) {
     : `apt-get failed; its own words are above. By hand: apt-get update && ${command}`;
 }
 
-/** The words before `apt-get` that make it root; undefined where there is no way, or no apt-get. */
+/** The command prefix that runs `apt-get` as root; undefined if there is no way to do so, or no apt-get. */
 function rootPrefix() {
   if (!existsSync('/usr/bin/apt-get')) return undefined;
   if (process.getuid?.() === 0) return [];
@@ -204,7 +207,10 @@ function packagesFor(mode) {
   return DEBIAN_PACKAGES.filter(wanted => (forTests || !wanted.forTests) && (mode === 'slow' || !wanted.forSlowTests));
 }
 
-/** What stands in the way. Without an optional package the service runs, so each is tried once. */
+/**
+ * The Debian packages to install. The service also runs without an optional package, so each of these is tried only
+ * once.
+ */
 function debianToDo(root, mode) {
   const tried = triedBefore(root);
   return missingDebianPackages(packagesFor(mode)).filter(wanted => !wanted.optional || !tried.includes(wanted.name));
@@ -234,7 +240,10 @@ function installUnderLock(root, mode) {
   completeDebian(root, mode);
 }
 
-/** Two set-ups of one folder go one after the other. The kernel drops flock's lock with its holder, however it dies. */
+/**
+ * Two set-ups of one folder run one after the other. The kernel releases the lock of flock when its holder ends, for
+ * whatever reason.
+ */
 function installOnce(root, mode) {
   mkdirSync(join(root, '.berth'), { recursive: true });
   const lock = join(root, '.berth', 'setup.lock');
@@ -249,7 +258,10 @@ function installOnce(root, mode) {
 
 // ---- what is built -------------------------------------------------------------------------------------------------
 
-/** A service without its console is still a service: what the build said stands above. */
+/**
+ * The service also runs without its console, so a failed build does not end the set-up. The output of the build is
+ * above.
+ */
 function buildWeb(root) {
   const done = run(pinnedNode(root), [join(root, 'tools', 'build-web.ts')], { cwd: root });
   if (done.status !== 0) say('the web console could not be built; the service runs without it');

@@ -20,7 +20,7 @@ function checkout(t: TestContext, wanted: Packages, present?: Packages): string 
 const A = 'node_modules/a';
 const B = 'node_modules/@scope/b';
 
-test('everything is missing in a fresh clone', t => {
+test('reports everything as missing in a fresh clone', t => {
   assert.deepEqual(missingNpmPackages(checkout(t, { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } })), [
     'a',
     '@scope/b',
@@ -32,7 +32,7 @@ test('reports nothing missing if every version matches, even without optional pa
   assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
 });
 
-test('another version is missing, and so is a folder that was removed by hand', t => {
+test('reports another version as missing, and a folder that was removed by hand', t => {
   const root = checkout(
     t,
     { [A]: { version: '1.0.1' }, [B]: { version: '2.0.0' } },
@@ -43,7 +43,7 @@ test('another version is missing, and so is a folder that was removed by hand', 
   assert.deepEqual(missingNpmPackages(root), ['a', '@scope/b']);
 });
 
-test('a Debian package is known by its files', () => {
+test('recognises a Debian package by its files', () => {
   const packages = [
     { name: 'coreutils', needs: 'x', commands: ['mkfifo', 'timeout'] },
     { name: 'nothing', needs: 'x', commands: ['mkfifo', 'no-such-command-anywhere'] },

@@ -1,11 +1,12 @@
-// Runs the suite: unit tests, then the suites that start servers and browsers, some files at a time: each has servers and
-// folders of its own, and waits for other things than the processor now and then, so there is one more than processors.
-// `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
-// file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. `--unit` runs the unit
-// tests alone. `--engine headless-shell` gives sessions this engine; `--slow` does so in a second round for the suites of
-// tools/both-engines.ts, in a third one behind fronts of a fleet for those of tools/behind-fronts.ts, and in a last one the faults of a fleet with the standard lease. `-t NAME` runs the tests
-// whose name matches this regular expression, `--watch` runs a file again when it, or what it imports, has changed. Other words choose
-// files by a part of their path.
+// Runs the suite: unit tests, then the suites that start servers and browsers, several files at a time. Each file has
+// its own servers and folders, and sometimes waits for things other than the processor, so there is one file more than
+// there are processors. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because they
+// measure. `--rerun-failed` runs each file that failed once more, alone, after all others, and lists what then passed
+// as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` gives sessions this engine. `--slow` does
+// so in a second round for the suites of tools/both-engines.ts, in a third one behind fronts of a fleet for those of
+// tools/behind-fronts.ts, and in a last one the faults of a fleet with the standard lease. `-t NAME` runs the tests
+// whose name matches this regular expression. `--watch` runs a file again when it, or a file that it imports, has
+// changed. Other arguments select files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -25,7 +26,8 @@ const ROOT = dirname(import.meta.dirname);
  */
 process.env.NODE_COMPILE_CACHE = join(ROOT, '.berth/compiled');
 /**
- * The limit of a single test. A suite that needs more has several. On a busy machine the longest takes three minutes.
+ * The limit of a single test. A suite that needs more time has several tests. On a busy machine the longest takes three
+ * minutes.
  */
 const TEST_MS_MAX = 480_000;
 /** The longest slow test is an hour of fuzzing with its preparation and checks. */
@@ -84,7 +86,7 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** The longest files are started first, so that none remains alone at the end. As measured in a run of all. */
+/** The longest files are started first, so that none remains alone at the end. Measured in a run of all files. */
 const LONG = [
   'faults/churn',
   'acceptance/console-looks',
@@ -156,14 +158,15 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
-    // With --watch, Node refuses a concurrency.
+    // Node does not accept a concurrency with --watch.
     ...(watch ? { watch } : { concurrency }),
     ...(namePattern === undefined ? {} : { testNamePatterns: new RegExp(namePattern) }),
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
-  // A file counts by its tests; only a file that fails as a whole (it does not load) is counted itself.
-  // What fails in a hook of the harness is told with the harness's file, behind the tests of the file that it belongs to.
+  // A file counts by its tests; only a file that fails as a whole, because it does not load, is counted itself. A
+  // failure in a hook of the harness is reported with the harness's file, after the tests of the file that it belongs
+  // to.
   let testFile = '?';
   const fileOf = (path: string | undefined): string => {
     if (path?.endsWith('.test.ts')) testFile = relative(ROOT, path);

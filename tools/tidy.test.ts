@@ -70,7 +70,7 @@ for (const [path, text] of FINE)
     assert.deepEqual(complaintsOf(path, opened(text)), []);
   });
 
-test('a file opens with a comment', () => {
+test('requires that a file opens with a comment', () => {
   assert.deepEqual(complaintsOf('cli/a.ts', 'export const a = 1;\n'), ['cli/a.ts: no opening comment']);
   assert.deepEqual(complaintsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
 });
@@ -98,7 +98,7 @@ test('requires one title in a document, outside of code blocks', () => {
   assert.deepEqual(what('text\n'), ['a document without a title']);
 });
 
-test('a link in a document leads to a file that is there', () => {
+test('requires that a link in a document leads to an existing file', () => {
   const files = [
     { path: 'docs/a.md', text: '# A\n[b](b.md#part) [c](../c.md) [d](https://d.test/x) [folder](decisions/)\n' },
     { path: 'docs/b.md', text: '# B\n' },

@@ -1,5 +1,5 @@
-// Small rules that no compiler knows: banned words with what to write instead, opening comments, one title a document,
-// links that lead somewhere, no file that nobody uses.
+// Small rules that no compiler checks: banned words with what to write instead, opening comments, one title per
+// document, links that lead somewhere, no unused files.
 import { posix } from 'node:path';
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isDocument, isTest, lineOf, type SourceFile } from './source-files.ts';
@@ -17,7 +17,7 @@ interface Ban {
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-/** Of the vault only one file, which runs the operator's command that prints the master key. */
+/** In the vault, only one file may, which runs the operator's command that prints the master key. */
 const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
 /** The worker thread imports the module of the job that it is given, and tests import commands from a bundle. */
 const COMPUTES_IMPORTS = /^(?:server\/kit\/worker-thread|tests\/harness\/bundle)\.ts$/;

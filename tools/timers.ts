@@ -1,5 +1,5 @@
-// Finds timers that a test cannot move. What is due at a time of the clock waits with the clock (server/kit/clock.ts); what
-// bounds a socket, a program or a browser is real time, and stands here with its reason.
+// Finds timers that a test cannot move. Work that is due at a time of the clock waits with the clock
+// (server/kit/clock.ts); a limit for a socket, a program or a browser is real time, and is listed here with its reason.
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 

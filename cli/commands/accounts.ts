@@ -1,4 +1,4 @@
-// `berth accounts link`: prints a link that sets up an account, or gives back one whose password is lost.
+// `berth accounts link`: prints a link that sets up an account, or restores access to one whose password is lost.
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 

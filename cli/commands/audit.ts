@@ -1,4 +1,4 @@
-// `berth audit`: prints entries of the audit log, and walks its seals.
+// `berth audit`: prints entries of the audit log, and verifies its seals.
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';

@@ -1,8 +1,8 @@
-// `berth config check`: reads the settings as the service would, and says all that is wrong with them. Starts nothing.
+// `berth config check`: reads the settings as the service would, and reports every error in them. Starts nothing.
 import { readConfig } from '../../server/config.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** A bad setting is the error of readConfig, which names all of them and ends with the code for bad usage. */
+/** Invalid settings are reported by the error of readConfig, which names all of them and exits with the usage code. */
 export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
   const { listen, operatorListen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
   const facts = {

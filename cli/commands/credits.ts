@@ -1,4 +1,4 @@
-// `berth credits`: what an application's account has, and credit that the operator gives.
+// `berth credits`: shows the credit of an application's account, and adds credit that the operator gives.
 import { MICROCREDITS_PER_CREDIT } from '../../contract/credits.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
 import { withLocal } from './keys.ts';

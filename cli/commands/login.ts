@@ -10,7 +10,7 @@ import { printJson, type Terminal, table } from '../terminal.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_SECONDS = 60;
-/** What the commands over HTTP need; the person who approves may take some away. */
+/** The scopes that the commands over HTTP need. The person who approves may remove some of them. */
 const SCOPES = ['applications:read', 'applications:write', 'keys:write'];
 
 export interface LoginOptions extends HttpOptions {
@@ -88,7 +88,7 @@ export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'ser
   terminal.say(`Logged out of ${profile.server}.\n`);
 }
 
-/** What `login` and `keys create --save` made. The profile is removed also where that fails. */
+/** Revokes what `login` and `keys create --save` made. The profile is removed even if that fails. */
 async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
   if (!token) return [];
   const berth = berthClient({ url: server, key: '', token: token.value });
@@ -110,7 +110,7 @@ async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): P
   return revoked;
 }
 
-/** The token of an earlier login. It has expired, or does so within hours, if it cannot be revoked. */
+/** Revokes the token of an earlier login. If it cannot be revoked, it has expired or will do so within hours. */
 async function revokeReplaced(server: string, token: ProfileToken): Promise<void> {
   await revokeToken(server, token).catch((error: unknown) => {
     if (!(error instanceof BerthError)) throw error;

@@ -1,5 +1,5 @@
-// `berth mcp`: an MCP server on standard input and output, for clients that start one as a program. Lists and calls the tools of a
-// Berth service over HTTP; knows none of them itself.
+// `berth mcp`: an MCP server on standard input and output, for clients that start one as a program. Lists and calls the
+// tools of a Berth service over HTTP, and defines none itself.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -42,8 +42,8 @@ type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promis
 const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
- * What the client declares goes on to the service, so that it may ask a person to open an address. The library asks clients of
- * 2025 in their way, and then calls the handler again.
+ * The capabilities that the client declares are passed on to the service, so that it may ask a person to open an
+ * address. For clients of the 2025 protocol, the library asks in their way and then calls the handler again.
  */
 function serverFor(ask: Ask): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });
@@ -69,7 +69,7 @@ function serverFor(ask: Ask): Server {
   return server;
 }
 
-/** Of messages that call tools; the others need no envelope. */
+/** The protocol revision of messages that call tools. The others need no envelope. */
 const REVISION = '2026-07-28';
 
 /** Sends a message and returns its result. */

@@ -6,7 +6,7 @@ import { printJson, type Terminal, table } from '../terminal.ts';
 const LIST_PAGE_MAX = 100;
 
 export interface ListSessionsOptions extends KeyOptions {
-  /** One, or several with commas. */
+  /** One status, or several separated by commas. */
   readonly status?: string;
   readonly limit: number;
 }

@@ -1,11 +1,12 @@
-// `berth status`: what the service of this data folder does now, as it says itself. The exit code says whether it is ready.
+// `berth status`: the current state of the service of this data folder, as reported by the service. The exit code says
+// whether it is ready.
 import { readConfig } from '../../server/config.ts';
 import { runningServer } from '../../server/server-record.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** Readiness asks the database, which may be slow. */
+/** The readiness check queries the database, which may be slow. */
 const ANSWER_MS = 15_000;
 /** Addresses that mean every interface: the command asks on loopback. */
 const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };

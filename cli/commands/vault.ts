@@ -1,4 +1,4 @@
-// `berth vault`: changes the master key. `berth keys rotate-signing`: changes the key that signs.
+// `berth vault`: changes the master key. `berth keys rotate-signing`: changes the signing key.
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';

@@ -1,4 +1,5 @@
-// Which service a command speaks to, and with which credentials: of its options, of the environment, of a profile.
+// Which service a command speaks to, and with which credentials: those of its options, of the environment or of a
+// profile.
 import { type Berth, BerthError, berthClient } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -21,7 +22,7 @@ export interface Connection {
   readonly berth: Berth;
   readonly server: string;
   readonly profileName: string;
-  /** Absent where its credentials are for another address. */
+  /** Absent if its credentials are for another address. */
   readonly profile: Profile | undefined;
 }
 
@@ -39,7 +40,10 @@ export async function overHttp(
   }
 }
 
-/** A profile that is named precedes the environment; otherwise the environment precedes the default profile. */
+/**
+ * A named profile takes precedence over the environment; otherwise the environment takes precedence over the default
+ * profile.
+ */
 function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
   const profileName = options.profile ?? PROFILE_DEFAULT;
   const stored = readProfile(terminal, profileName);

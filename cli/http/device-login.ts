@@ -17,7 +17,7 @@ const SLOWER_BY_SECONDS = 5;
 const SECOND_MS = 1_000;
 const SERVER_ERROR_STATUS_MIN = 500;
 
-/** Resolves with the token once a person has approved. `show` gets what the person has to see. */
+/** Resolves with the token once a person has approved. `show` is called with what the person has to see. */
 export async function deviceLogin(
   berth: Berth,
   { scopes, deviceName }: { scopes: readonly string[]; deviceName: string },
@@ -60,12 +60,12 @@ const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<Gr
     }),
   );
 
-/** By how much to ask more seldom from now on. Throws what asking again cannot change. */
+/** By how many seconds to increase the polling interval. Throws errors that another request cannot change. */
 function slowerBySeconds(error: unknown): number {
   if (!(error instanceof BerthError)) throw error;
   const { code, status } = error;
   if (code === 'authorization_pending') return 0;
-  // A server that restarts, or is busy, has the same authorization afterwards.
+  // A server that is restarting or busy has the same authorization afterwards.
   if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return SLOWER_BY_SECONDS;
   if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return SLOWER_BY_SECONDS;
   if (code === 'access_denied') throw new CommandFailed(EXIT.denied, 'The login was denied.');

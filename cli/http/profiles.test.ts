@@ -18,7 +18,7 @@ function terminalOf(t: TestContext): Terminal {
   return { env: { XDG_CONFIG_HOME: folder }, print: () => {}, say: () => {}, input: async () => '' };
 }
 
-test('keeps profiles apart, in one file that only its owner can read, whatever it was before', t => {
+test('keeps profiles apart, in one file that only its owner can read, whatever its mode was before', t => {
   const terminal = terminalOf(t);
   const file = credentialsFile(terminal);
   assert.equal(readProfile(terminal, 'home'), undefined);
@@ -39,7 +39,7 @@ test('removes the file with the last profile', t => {
   assert.ok(!existsSync(credentialsFile(terminal)));
 });
 
-test('a file that cannot be used is named', t => {
+test('names a file that cannot be used', t => {
   const terminal = terminalOf(t);
   const file = credentialsFile(terminal);
   writeProfile(terminal, 'home', HOME);
@@ -55,7 +55,7 @@ test('a file that cannot be used is named', t => {
   assert.throws(() => writeProfile(terminal, 'home', HOME), CommandFailed);
 });
 
-test('a relative XDG_CONFIG_HOME is ignored, as its specification says', () => {
+test('ignores a relative XDG_CONFIG_HOME, as its specification requires', () => {
   const at = (env: Terminal['env']) => credentialsFile({ env, print: () => {}, say: () => {}, input: async () => '' });
   assert.equal(at({ XDG_CONFIG_HOME: 'here', HOME: '/people/ada' }), '/people/ada/.config/berth/credentials.json');
   assert.equal(at({ HOME: '/people/ada' }), '/people/ada/.config/berth/credentials.json');

@@ -17,7 +17,7 @@ const Profile = Type.Object({
     Type.Object({
       id: Type.String(),
       value: Type.String(),
-      /** It was made by `berth login`, and `berth logout` revokes it. */
+      /** Whether `berth login` made the token, in which case `berth logout` revokes it. */
       isOwn: Type.Boolean(),
       expiresAt: Type.Optional(Type.String()),
     }),
@@ -61,7 +61,7 @@ function readStored(file: string): Stored {
   );
 }
 
-/** Under another name first, so that nobody finds half of it; and with its mode before its first byte. */
+/** Writes under another name first, so that nobody reads an incomplete file, and sets the mode before the first byte. */
 function writeStored(file: string, stored: Stored): void {
   const fresh = `${file}.${process.pid}`;
   try {

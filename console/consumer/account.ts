@@ -1,4 +1,4 @@
-// The account of a consumer: name, passkeys, where they are signed in, what is kept, and its end.
+// The account of a consumer: name, passkeys, where they are signed in, what is stored, and its deletion.
 import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-data.ts';
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
@@ -137,7 +137,7 @@ const signOut = (session: Session, name: 'session.end' | 'session.endAll', text:
 const SYSTEMS = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac', 'Linux'] as const;
 const BROWSERS = ['Edg', 'Firefox', 'Chrome', 'Safari'] as const;
 
-/** Recognisable words of what a program calls itself. */
+/** A recognisable name for a device, from its user agent. */
 function deviceName(userAgent: string): string {
   const browser = BROWSERS.find(name => userAgent.includes(name))?.replace('Edg', 'Edge');
   const system = SYSTEMS.find(name => userAgent.includes(name));

@@ -1,4 +1,5 @@
-// An Action that a consumer decides. What is asked comes from the content that is approved; what the agent says stands apart.
+// An Action for a consumer to decide. The question is made from the content that is approved; what the agent says is
+// shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
 import { busy, byId, make, timeOf, titled } from './parts.ts';

@@ -1,4 +1,5 @@
-// An agent asks to use the memory. The address says which agent, which item and how; the consumer chooses how much, and for how long.
+// The request of an agent to use the memory. The address names the agent, the item and the access; the consumer chooses
+// how much to allow, and for how long.
 import type { ConsentingAgent } from '../../contract/consumer-memory.ts';
 import { button, byId, make, titled } from './parts.ts';
 import type { Session } from './session.ts';
@@ -59,7 +60,7 @@ interface Choice {
   readonly chosen: () => string;
 }
 
-/** The first is chosen. */
+/** The first option is selected. */
 function choice(title: string, options: ReadonlyArray<readonly [text: string, value: string]>): Choice {
   const inputs = options.map(([, value], at) =>
     make('input', { type: 'radio', name: title, value, checked: at === 0 }),

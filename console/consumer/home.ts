@@ -1,5 +1,6 @@
-// The pages of a consumer who is signed in: what waits, receipts, memory, account; the decisions about an Action or a consent, and control
-// of a browser in a hand-off. They share one document, which shows the page that its address names.
+// The pages of a consumer who is signed in: waiting items, receipts, memory, account; the decisions about an Action or
+// a consent, and control of a browser in a hand-off. They share one document, which shows the page that its address
+// names.
 import type { ServiceConfig } from '../../contract/config.ts';
 import { showAccount } from './account.ts';
 import { showApproval } from './approval.ts';

@@ -1,4 +1,5 @@
-// The lease of a hand-off: kept for this tab, renewed while the page runs, and ended by the person. A page that sleeps loses it.
+// The lease of a hand-off: kept for this tab, renewed while the page is running, and ended by the person. A page that
+// is suspended loses it.
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { Refused } from './parts.ts';
 
@@ -27,18 +28,21 @@ export class Lease {
     return new Lease(app, claimed);
   }
 
-  /** After a reload of the page. */
+  /** Restores the lease after a reload of the page. */
   static stored(app: string, id: string): Lease | undefined {
     const text = sessionStorage.getItem(keyOf(id));
     return text === null ? undefined : new Lease(app, JSON.parse(text) as ClaimedHandoff); // Written above.
   }
 
-  /** The lease is not held any more. */
+  /** Whether the error means that the lease is no longer held. */
   static isOver(error: unknown): boolean {
     return error instanceof Refused && OVER.has(error.code);
   }
 
-  /** A service on loopback has several names, and only what this origin serves may be framed. The page has buttons of its own. */
+  /**
+   * A service on loopback has several host names, and only what this origin serves may be framed. The page has its own
+   * buttons.
+   */
   get viewUrl(): string {
     const { pathname, search } = new URL(this.#claimed.liveViewUrl);
     return `${pathname}${search}&controls=false`;
@@ -77,7 +81,7 @@ export class Lease {
     const woken = (): void => {
       if (!document.hidden) renew();
     };
-    // The live view says so when it is not connected for good.
+    // The live view sends this message when it has disconnected for good.
     const ended = ({ data, origin }: MessageEvent): void => {
       if (origin === location.origin && data === 'browserbase-disconnected') renew();
     };

@@ -43,7 +43,7 @@ const deleteAll = (session: Session): HTMLElement =>
     await showMemory(session);
   });
 
-/** In words: `address.*` is everything that begins so. */
+/** Describes keys in words: `address.*` is everything under that name. */
 export const keysInWords = (keys: readonly string[]): string =>
   keys
     .map(key =>

@@ -16,7 +16,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A refusal of the service, with the sentence for people. */
+/** A refusal by the service, with the sentence for people. */
 export class Refused extends Error {
   readonly code: string;
   readonly status: number;
@@ -36,7 +36,7 @@ interface RefusedBody {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a command of consumers. */
+/** Sends a consumer command. */
 export async function command<Answer>(
   appId: string,
   provider: string,
@@ -107,7 +107,7 @@ export function button(text: string, work: () => Promise<void>, className = '', 
   return made;
 }
 
-/** A button whose work cannot be undone: it asks a second time, in its place. */
+/** A button whose work cannot be undone: it asks for confirmation, in its own place. */
 export function sureButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
   const box = make('div', { className: 'sure' });
   const first = make('button', { type: 'button', className: 'bad quiet' }, text);
@@ -145,6 +145,6 @@ export function timeOf(text: string): HTMLTimeElement {
   return make('time', { dateTime: text }, format.format(time));
 }
 
-/** Lists without entries say so. */
+/** A list without entries shows the text `empty`. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
   items.length === 0 ? make('p', { className: 'empty' }, empty) : make('ul', { className: 'plain' }, ...items);

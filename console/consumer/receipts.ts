@@ -1,4 +1,4 @@
-// What agents did that names the consumer, with the signed receipts.
+// What agents did that concerns the consumer, with the signed receipts.
 import type { ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consumer-data.ts';
 import { button, byId, listOf, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
@@ -62,7 +62,7 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
 
 const pair = (label: string, value: string) => [make('dt', {}, label), make('dd', {}, value)];
 
-/** Saves a file that the page has. */
+/** Saves a file that the page holds. */
 export function offer(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   make('a', { href, download: name }).click();

@@ -1,4 +1,5 @@
-// Signs a consumer in on a page of ours: authorization code with PKCE, as for any application, and a cookie at the end.
+// Signs a consumer in on one of our pages: authorization code with PKCE, as for any application, and a cookie at the
+// end.
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
@@ -32,10 +33,10 @@ const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array
 
 const here = (): string => `${location.origin}${location.pathname}`;
 
-/** The cookie belongs to this provider. */
+/** The provider that the cookie belongs to. */
 const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
 
-/** Leaves the page. It comes back with a code. */
+/** Leaves the page for the sign-in, which returns to it with a code. */
 export async function startSignIn(appId: string, provider: string, more: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
@@ -66,7 +67,7 @@ export async function finishSignIn(appId: string): Promise<void> {
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
-/** `isAboutOne`: the page is about one thing, which may be missing. */
+/** `isAboutOne`: the page is about one resource, which may be missing. */
 export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
 
@@ -88,7 +89,7 @@ export function sessionOf(appId: string, application: string): Session {
   };
 }
 
-/** With the passkey if the consumer has one; otherwise by signing in again, for which this page is left. */
+/** Uses the passkey if the consumer has one; otherwise the consumer signs in again, which leaves this page. */
 async function proveAgain(appId: string, provider: string, { details }: Refused): Promise<void> {
   if (details.acrValues !== 'phr' || !hasPasskeys()) {
     await startSignIn(appId, provider, { maxAge: 0 });

@@ -73,7 +73,7 @@ function passkeyButton(): HTMLButtonElement {
   return button;
 }
 
-/** The first view. */
+/** Shows the first view. */
 function begin(): void {
   const { methods } = about;
   const parts: HTMLElement[] = [];

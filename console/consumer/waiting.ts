@@ -1,4 +1,5 @@
-// What waits for the consumer: Actions to decide, and browsers in which an agent needs help; and what came of earlier ones.
+// What is waiting for the consumer: Actions to decide, and browsers in which an agent needs help; and the outcome of
+// earlier ones.
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import { ASKS, ENDS, isOpen } from './handoff-words.ts';
@@ -21,12 +22,12 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface Item {
   readonly waits: boolean;
-  /** What ends first waits first; what ended last is shown first. */
+  /** The sort key: of open items, those that end first come first; of the others, those that ended last. */
   readonly at: string;
   readonly href: string;
   readonly title: string;
   readonly who: string;
-  /** What came of it. */
+  /** The outcome. */
   readonly end: string;
 }
 

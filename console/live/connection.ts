@@ -2,7 +2,7 @@
 import type { FrameHead, ServerMessage, ViewerMessage } from '../../contract/live-messages.ts';
 
 const RETRY_MIN_MS = 250;
-/** A person who has control in a hand-off must be back within seconds of the service. */
+/** When the service is back, a person who has control in a hand-off must reconnect within seconds. */
 const RETRY_MAX_MS = 2_000;
 
 export interface ConnectionListener {

@@ -1,4 +1,5 @@
-// The link to DevTools for the watched page, for viewers with an agent key behind their address. Opens a new tab without a reference to this one.
+// The link to DevTools for the watched page, for viewers whose address belongs to an agent key. Opens a new tab without
+// a reference to this one.
 import { parts } from './parts.ts';
 
 export function linkDevtools(page: string, isAllowed: boolean): void {

@@ -2,7 +2,7 @@
 import type { ServerMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
-/** With more, the oldest is removed. All downloads are in the list of the session. */
+/** If there are more, the oldest is removed. All downloads are in the list of the session. */
 const SHOWN_MAX = 3;
 const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 

@@ -27,7 +27,7 @@ export class Followed {
     this.draw();
   }
 
-  /** To be called when titles change, too. */
+  /** Must also be called when titles change. */
   draw(): void {
     const way = this.#way?.page === this.#shown ? this.#way : undefined;
     parts.followed.hidden = way === undefined;

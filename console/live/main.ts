@@ -23,7 +23,7 @@ let fence = 0;
 let shown = '';
 let noticeUntil: ReturnType<typeof setTimeout> | undefined;
 
-/** Input at a place of the picture. */
+/** Input at a position in the picture. */
 const POINTED: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
 
 const hasControl = (): boolean => who === 'you';

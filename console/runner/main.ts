@@ -1,5 +1,5 @@
-// Runs a snippet of the playground. This page stands in a sandboxed frame without an origin: what a snippet does there can
-// reach neither the console's storage, cookies and page nor any address but the WebSocket of this service.
+// Runs a snippet of the playground. This page is in a sandboxed frame without an origin, so that a snippet can reach
+// neither the console's storage, cookies and page nor any address except the WebSocket of this service.
 import { connect } from 'puppeteer-core/lib/esm/puppeteer/puppeteer-core-browser.js';
 import type { RunnerMessage, RunRequest } from './messages.ts';
 

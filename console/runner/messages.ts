@@ -1,4 +1,4 @@
-// What the playground and its runner tell each other.
+// Messages between the playground and its runner.
 export interface RunRequest {
   readonly connectUrl: string;
   readonly code: string;

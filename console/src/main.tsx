@@ -34,7 +34,7 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-/** Pages that stand outside of the console, because people come to them from elsewhere. */
+/** Pages outside of the console, because people reach them from elsewhere. */
 function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
   if (path === '/device') return <DevicePage />;

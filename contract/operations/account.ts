@@ -21,7 +21,7 @@ const ACCOUNT = { tag: 'Account', credential: 'human', mount: 'native' } as cons
 const READ = { ...ACCOUNT, method: 'GET', isWrite: false } as const;
 const WRITE = { ...ACCOUNT, isWrite: true, unknownFields: 'refuse' } as const;
 const CURRENT = { description: 'The account.', schema: CurrentAccount } as const;
-const ADDED = { description: 'A new session cookie, because what the account is able to prove has changed.' } as const;
+const ADDED = { description: 'A new session cookie, because the strongest proof that the account can give has changed.' } as const;
 const NEW_COOKIE = { 'set-cookie': ADDED.description } as const;
 
 export const ACCOUNT_OPERATIONS = {
@@ -30,7 +30,7 @@ export const ACCOUNT_OPERATIONS = {
     credential: 'account',
     path: '/v1/account',
     summary: 'Read the account',
-    description: 'Returns the account of the caller, and what it can sign in with.',
+    description: 'Returns the account of the caller, and the methods with which it can sign in.',
     responses: { 200: CURRENT },
     errors: [],
   },
@@ -85,7 +85,7 @@ export const ACCOUNT_OPERATIONS = {
     ...WRITE,
     method: 'POST',
     path: '/v1/account/step-up',
-    summary: 'Prove again who you are',
+    summary: 'Prove your identity again',
     description:
       'Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.',
     body: StepUp,
@@ -98,7 +98,7 @@ export const ACCOUNT_OPERATIONS = {
     method: 'POST',
     path: '/v1/account/step-up/options',
     summary: 'Request a challenge for a step-up with a passkey',
-    description: 'For the passkeys of this account.',
+    description: 'Returns a challenge for the passkeys of this account.',
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
     errors: ['feature_unavailable', 'rate_limited'],
   },
@@ -118,7 +118,7 @@ export const ACCOUNT_OPERATIONS = {
     ...WRITE,
     method: 'POST',
     path: '/v1/account/passkeys/options',
-    summary: 'Begin to add a passkey',
+    summary: 'Begin adding a passkey',
     description: 'Returns options for `navigator.credentials.create`.',
     stepUp: true,
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
@@ -130,7 +130,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/passkeys',
     summary: 'Add a passkey',
     description:
-      'At most 20 per account. Adding one is a proof of identity, so the session gets the strength of a passkey.',
+      'At most 20 per account. Adding a passkey is a proof of identity, so the session gets the strength of a passkey.',
     stepUp: true,
     body: AddPasskey,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', name: 'Laptop', response: {} },
@@ -142,7 +142,7 @@ export const ACCOUNT_OPERATIONS = {
     method: 'DELETE',
     path: '/v1/account/passkeys/{id}',
     summary: 'Remove a passkey',
-    description: 'It cannot be used any more.',
+    description: 'The passkey can no longer be used.',
     stepUp: true,
     params: PasskeyParams,
     responses: { 204: { description: 'Removed.' } },
@@ -152,8 +152,8 @@ export const ACCOUNT_OPERATIONS = {
     ...WRITE,
     method: 'POST',
     path: '/v1/account/totp',
-    summary: 'Begin to use an authenticator app',
-    description: 'Returns a new seed. Codes are required only after one was confirmed.',
+    summary: 'Begin using an authenticator app',
+    description: 'Returns a new seed. Codes are required only after one has been confirmed.',
     stepUp: true,
     responses: { 200: { description: 'The seed.', schema: TotpSecret } },
     errors: ['not_ready'],
@@ -163,7 +163,7 @@ export const ACCOUNT_OPERATIONS = {
     method: 'POST',
     path: '/v1/account/totp/confirm',
     summary: 'Confirm the authenticator app',
-    description: 'Takes a code of the new seed. From then on a sign-in requires a code. Returns ten recovery codes.',
+    description: 'Takes a code generated from the new seed. From then on, a sign-in requires a code. Returns ten recovery codes.',
     stepUp: true,
     body: ConfirmCode,
     bodyExample: { code: '123456' },
@@ -204,7 +204,7 @@ export const ACCOUNT_OPERATIONS = {
     method: 'POST',
     path: '/v1/account/email/verify',
     summary: 'Verify the e-mail address',
-    description: 'Takes the code that was sent. Five wrong codes end the ticket.',
+    description: 'Takes the code that was sent. Five wrong codes invalidate the ticket.',
     body: SignInWithEmailCode,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', code: '123456' },
     responses: { 200: CURRENT },

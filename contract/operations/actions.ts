@@ -30,7 +30,7 @@ export const ACTION_OPERATIONS = {
     path: `${AGENT}/operations/{operationId}/prepare`,
     summary: 'Prepare an Action',
     description:
-      'Fixes a call and asks a person to approve it. Who decides is the `approval` of the operation; where that is `none`, the end user if one is named, else a member. Nothing is started and no credit is held. There is no update: another input is another Action.',
+      'Fixes a call and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.',
     credential: 'agentKey',
     scopes: ['actions:prepare'],
     isWrite: true,
@@ -42,7 +42,7 @@ export const ACTION_OPERATIONS = {
     bodyExample: { input: { orderId: 'A-1007' }, expiresIn: 3600, reason: 'The customer has asked for it.' },
     responses: {
       201: {
-        description: 'The Action waits for its decision.',
+        description: 'The Action is waiting for a decision.',
         schema: Action,
         headers: { 'idempotency-replayed': '`true` if an earlier request with the same key made the Action.' },
       },
@@ -68,7 +68,7 @@ export const ACTION_OPERATIONS = {
     path: `${AGENT}/actions/{jobId}`,
     summary: 'Read an Action',
     description:
-      'Returns an Action of an operation that the agent key has a grant for. With `wait`, as soon as its status differs from `since`.',
+      'Returns an Action of an operation that the agent key has a grant for. With `wait`, responds as soon as its status differs from `since`.',
     credential: 'agentKey',
     scopes: ['actions:prepare', 'actions:execute'],
     isWrite: false,
@@ -83,7 +83,7 @@ export const ACTION_OPERATIONS = {
     path: `${AGENT}/actions/{jobId}`,
     summary: 'Execute an Action',
     description:
-      'Executes an approved Action, once: every further request returns the same invocation. Grant, limits and credit of the key are checked as for a call.',
+      'Executes an approved Action once. Every further request returns the same invocation. The grant, limits and credit of the key are checked as for a call.',
     credential: 'agentKey',
     scopes: ['actions:execute'],
     isWrite: true,
@@ -99,7 +99,10 @@ export const ACTION_OPERATIONS = {
       202: {
         description: 'The invocation is running.',
         schema: Invocation,
-        headers: { Location: 'Path of the invocation.', 'retry-after': 'Seconds after which to read it.' },
+        headers: {
+          Location: 'Path of the invocation.',
+          'retry-after': 'Seconds to wait before reading the invocation.',
+        },
       },
     },
     errors: [
@@ -153,9 +156,9 @@ export const ACTION_OPERATIONS = {
     ...ACTION,
     method: 'GET',
     path: '/v1/approvals/{jobId}',
-    summary: 'Read what there is to approve',
+    summary: 'Read an Action to be approved',
     description:
-      'Returns an Action of any application in which the person may decide it, for the page at its `approvalUrl`. For all others it does not exist.',
+      'Returns an Action of any application in which the person may decide it, for the page at its `approvalUrl`. For everybody else the Action does not exist.',
     credential: 'human',
     isWrite: false,
     params: ApprovalParams,
@@ -168,7 +171,7 @@ export const ACTION_OPERATIONS = {
     path: `${MEMBERS}/{jobId}/challenge`,
     summary: 'Request the challenge of an Action',
     description:
-      'Returns what a passkey of the person signs to approve the Action: the challenge is its digest. Requires the role admin; the role owner where an owner decides.',
+      'Returns what a passkey of the person signs to approve the Action: the challenge is the digest of the Action. Requires the role admin, or the role owner if an owner must decide.',
     credential: 'human',
     isWrite: true,
     params: ActionParams,
@@ -181,7 +184,7 @@ export const ACTION_OPERATIONS = {
     path: `${MEMBERS}/{jobId}/decision`,
     summary: 'Decide an Action',
     description:
-      'Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers of sessions of this service. Requires the role admin; the role owner where an owner decides.',
+      'Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers in sessions of this service. Requires the role admin, or the role owner if an owner must decide.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

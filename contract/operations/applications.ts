@@ -95,7 +95,7 @@ export const APPLICATION_OPERATIONS = {
     path: '/v1/applications/{appId}/limits',
     summary: 'Replace limits',
     description:
-      'Replaces the configured limits. Omitted members have their defaults. A limit cannot be raised over the ceiling of the operator. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.',
+      'Replaces the configured limits. Omitted members get their defaults. A limit cannot be raised above the ceiling of the operator. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.',
     credential: 'account',
     scopes: ['limits:write'],
     isWrite: true,

@@ -4,7 +4,7 @@ import type { Operation } from '../operation.ts';
 import { FOR_ANY_ORIGIN } from './shared.ts';
 
 const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
-const HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
 const CURRENT = { description: 'The version that you have is current.', headers: HEADERS } as const;
 
 export const CONFIG_OPERATIONS = {
@@ -12,7 +12,7 @@ export const CONFIG_OPERATIONS = {
     ...PUBLIC,
     path: '/v1/config',
     summary: 'Read the configuration',
-    description: 'Returns where people sign in and where devices are authorized. May be cached for a minute.',
+    description: 'Returns where people sign in and where devices are authorized. The response may be cached for a minute.',
     query: ConfigQuery,
     headers: CachedHeader,
     responses: { 200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS }, 304: CURRENT },
@@ -22,7 +22,7 @@ export const CONFIG_OPERATIONS = {
     ...PUBLIC,
     path: '/.well-known/oauth-authorization-server',
     summary: 'Read the authorization server metadata',
-    description: 'Returns the same for OAuth clients (RFC 8414). May be cached for a minute.',
+    description: 'Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.',
     headers: CachedHeader,
     responses: { 200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS }, 304: CURRENT },
     errors: [],

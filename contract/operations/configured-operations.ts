@@ -53,7 +53,7 @@ export const CONFIGURED_OPERATIONS = {
     path: `${OPERATIONS}/{id}`,
     summary: 'Create or change an operation',
     description:
-      'Writes the whole operation. A change of the content is a new revision; agents keep calling the published one until the next publish. Of a built-in operation only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required for an operation that exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
+      'Writes the whole operation. A change of the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -114,7 +114,7 @@ export const CONFIGURED_OPERATIONS = {
     method: 'POST',
     path: `${OPERATIONS}/{id}/withdraw`,
     summary: 'Withdraw an operation',
-    description: 'Agents can no longer call it. Invocations that run are not stopped. Requires the role developer.',
+    description: 'Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

@@ -22,7 +22,7 @@ export const CONSUMER_HANDOFF_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/handoffs.get`,
     summary: 'Read a hand-off of a consumer',
-    description: 'Returns who asks for what, and on which page, before the consumer takes control.',
+    description: 'Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.',
     isWrite: false,
     body: NameHandoff,
     bodyExample: { id: ID },
@@ -34,7 +34,7 @@ export const CONSUMER_HANDOFF_OPERATIONS = {
     path: `${COMMANDS}/handoffs.claim`,
     summary: 'Claim a hand-off as the consumer whom it names',
     description:
-      'Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. One of several concurrent requests gets it. When this session of the consumer is ended, so is the lease. For a payment, the consumer must have proved their identity recently.',
+      'Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets it. When this session of the consumer ends, so does the lease. For a payment, the consumer must have proved their identity recently.',
     isWrite: true,
     body: NameHandoff,
     bodyExample: { id: ID },

@@ -48,7 +48,7 @@ const DECIDE_ERRORS = [
 ] as const;
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-/** Commands before there is a session. */
+/** Commands that are sent before a session exists. */
 const BEFORE = { ...OF_CONSUMER, credential: 'public', isWrite: true } as const;
 /** Commands of our own sign-in page. */
 const HOSTED = {
@@ -76,13 +76,13 @@ const TOKENS = {
   200: {
     description: 'The tokens.',
     schema: ConsumerTokens,
-    headers: { 'set-cookie': 'With the transport `cookie`: the session.' },
+    headers: { 'set-cookie': 'With the transport `cookie`, the session.' },
   },
 } as const;
 const REMOVES_COOKIE = { 'set-cookie': 'Removes the cookie of a page of this service.' } as const;
 const NEW_COOKIE = { 'set-cookie': 'The session with its new strength.' } as const;
 const ENDED = {
-  200: { description: 'Ended here.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
+  200: { description: 'The session has ended at this service.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
   204: { description: 'Ended.', headers: REMOVES_COOKIE },
 } as const;
 const DONE = { 200: { description: 'Signed in.', schema: HostedDone } } as const;
@@ -95,7 +95,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.start`,
     summary: 'Start a sign-in',
     description:
-      'Returns the address that the browser of the consumer opens. It comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.',
+      'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.',
     body: StartConsumerSession,
     bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: CHALLENGE, state: 'k3' },
     responses: { 200: { description: 'Started.', schema: StartedConsumerSession } },
@@ -106,7 +106,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.exchange`,
     summary: 'Exchange the code of a sign-in',
     description:
-      'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. A code that comes again ends the session that it opened.',
+      'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.',
     body: ExchangeConsumerCode,
     bodyExample: {
       code: 'bxc_…',
@@ -121,7 +121,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.refresh`,
     summary: 'Refresh the session of a consumer',
     description:
-      'Returns new tokens; the old ones end. A refresh token that comes a second time ends the session, because one of two holders has stolen it.',
+      'Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two holders must have stolen it.',
     body: RefreshConsumerSession,
     bodyExample: { refreshToken: 'bcr_…' },
     responses: TOKENS,
@@ -141,7 +141,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.end`,
     summary: 'Sign a consumer out',
     description:
-      'Ends the session at once. Where the provider offers it, returns the address that signs out there too.',
+      'Ends the session at once. If the provider supports it, returns the address that signs out there too.',
     isWrite: true,
     responses: ENDED,
     errors: ['not_found'],
@@ -158,9 +158,9 @@ export const CONSUMER_OPERATIONS = {
   stepUpConsumer: {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/session.stepUp`,
-    summary: 'Prove the identity again',
+    summary: 'Prove the identity of a consumer again',
     description:
-      'Takes a passkey that signed a challenge of `passkeys.challenge`. The session counts as strong as that.',
+      'Takes a passkey that signed a challenge of `passkeys.challenge`. The session then has the strength of that proof.',
     isWrite: true,
     body: StepUpConsumer,
     bodyExample: { ticket: ID, response: {} },
@@ -184,7 +184,7 @@ export const CONSUMER_OPERATIONS = {
     ...HOSTED,
     path: `${COMMANDS}/hosted.password`,
     summary: 'Sign a consumer in with a password',
-    description: 'At most ten failures per consumer and address in ten minutes.',
+    description: 'Signs in with a password. At most ten failures per consumer and address in ten minutes.',
     body: HostedPassword,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
     responses: DONE,
@@ -195,7 +195,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/hosted.code`,
     summary: 'Send a consumer a code',
     description:
-      'Sends a code by e-mail that is valid for ten minutes, to a consumer or, while registration is open, to anybody. The answer does not say which.',
+      'Sends a code that is valid for ten minutes by e-mail, to a consumer or, while registration is open, to anyone. The response does not reveal which.',
     body: HostedCode,
     bodyExample: { signIn: ID, email: 'kim@example.com' },
     responses: SENT,
@@ -206,7 +206,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/hosted.register`,
     summary: 'Set the password of a consumer',
     description:
-      'Sends a code by e-mail. Once it is given, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer end then.',
+      'Sends a code by e-mail. When the code is entered, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer then end.',
     body: HostedRegister,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
     responses: SENT,
@@ -216,7 +216,7 @@ export const CONSUMER_OPERATIONS = {
     ...HOSTED,
     path: `${COMMANDS}/hosted.verify`,
     summary: 'Sign a consumer in with a code',
-    description: 'Five wrong codes end the ticket.',
+    description: 'Five wrong codes invalidate the ticket.',
     body: HostedVerify,
     bodyExample: { signIn: ID, ticket: ID, code: '123456' },
     responses: DONE,
@@ -226,7 +226,7 @@ export const CONSUMER_OPERATIONS = {
     ...HOSTED,
     path: `${COMMANDS}/hosted.passkeyOptions`,
     summary: 'Request a challenge for a passkey of a consumer',
-    description: 'For any passkey that the browser has for this service.',
+    description: 'Returns a challenge for any passkey that the browser has for this service.',
     body: HostedPasskeyOptions,
     bodyExample: { signIn: ID },
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
@@ -236,7 +236,7 @@ export const CONSUMER_OPERATIONS = {
     ...HOSTED,
     path: `${COMMANDS}/hosted.passkey`,
     summary: 'Sign a consumer in with a passkey',
-    description: 'User verification is required. A passkey of another application is refused.',
+    description: 'User verification is required. Passkeys of other applications are refused.',
     body: HostedPasskey,
     bodyExample: { signIn: ID, ticket: ID, response: {} },
     responses: DONE,
@@ -248,7 +248,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/profile.get`,
     summary: 'Read the profile of a consumer',
-    description: 'Returns what is kept about the consumer, besides the memory.',
+    description: 'Returns what is stored about the consumer, apart from the memory.',
     isWrite: false,
     responses: { 200: { description: 'The profile.', schema: ConsumerProfile } },
     errors: ['not_found'],
@@ -269,7 +269,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.delete`,
     summary: 'Delete a consumer',
     description:
-      'Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts stay, without a name. Cannot be undone. Needs a proof of identity of the last five minutes.',
+      'Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: { 202: { description: 'Deleted.', headers: REMOVES_COOKIE } },
@@ -280,7 +280,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.link`,
     summary: 'Link two consumers who are one person',
     description:
-      'Who is signed in with two providers is two consumers. This makes them one: the consumer of `accessToken` becomes another way to sign in as the consumer who calls, who gets its passkeys, memory, Actions and receipts. Its consents and sessions end. Cannot be undone. Both must have proved their identity in the last five minutes.',
+      'A person who signs in with two providers is two consumers. This operation makes them one: the consumer of `accessToken` becomes another way to sign in as the calling consumer, who gets the passkeys, memory, Actions and receipts of that consumer. The consents and sessions of that consumer end. Cannot be undone. Both must have proved their identity in the last five minutes.',
     isWrite: true,
     stepUp: true,
     body: LinkProfile,
@@ -293,7 +293,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.export`,
     summary: 'Export what is kept about a consumer',
     description:
-      'Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is made while it is sent, and not stored. Needs a proof of identity of the last five minutes.',
+      'Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: {
@@ -318,7 +318,7 @@ export const CONSUMER_OPERATIONS = {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/passkeys.options`,
     summary: 'Begin adding a passkey to a consumer',
-    description: 'Needs a proof of identity of the last five minutes.',
+    description: 'Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
@@ -328,7 +328,7 @@ export const CONSUMER_OPERATIONS = {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/passkeys.add`,
     summary: 'Add a passkey to a consumer',
-    description: 'The session counts as signed in with it.',
+    description: 'The session then counts as signed in with the new passkey.',
     isWrite: true,
     stepUp: true,
     body: AddConsumerPasskey,
@@ -340,7 +340,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/passkeys.remove`,
     summary: 'Remove a passkey of a consumer',
-    description: 'Needs a proof of identity of the last five minutes.',
+    description: 'Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     body: RemoveConsumerPasskey,
@@ -352,7 +352,7 @@ export const CONSUMER_OPERATIONS = {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/passkeys.challenge`,
     summary: 'Request a challenge for a passkey of the consumer',
-    description: 'For `session.stepUp`.',
+    description: 'Returns a challenge for `session.stepUp`.',
     isWrite: true,
     responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
     errors: ['not_found', 'feature_unavailable'],
@@ -374,7 +374,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/actions.get`,
     summary: 'Read an Action of a consumer',
-    description: 'Returns what is asked, made from its content, who asks, and what the agent says.',
+    description: 'Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.',
     isWrite: false,
     body: NameAction,
     bodyExample: { jobId: ID },
@@ -384,7 +384,7 @@ export const CONSUMER_OPERATIONS = {
   challengeConsumerAction: {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/actions.challenge`,
-    summary: 'Request what a passkey of the consumer signs',
+    summary: 'Request the challenge of an Action of a consumer',
     description: 'The challenge is the digest of the Action.',
     isWrite: false,
     body: NameAction,
@@ -397,7 +397,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.approve`,
     summary: 'Approve an Action',
     description:
-      'Approves exactly this digest, once. What cannot be undone needs a passkey that signed the digest (`proof`), or a proof of identity of the last five minutes. At most 60 decisions in an hour.',
+      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. At most 60 decisions in an hour.',
     isWrite: true,
     body: ApproveAction,
     bodyExample: { jobId: ID, digest: DIGEST },
@@ -408,7 +408,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/actions.refuse`,
     summary: 'Refuse an Action',
-    description: 'Refuses it for good, with a word to the agent.',
+    description: 'Refuses the Action for good, with a message to the agent.',
     isWrite: true,
     body: RefuseAction,
     bodyExample: { jobId: ID, digest: DIGEST, message: 'Not this one.' },

@@ -57,7 +57,7 @@ export const CONTEXT_OPERATIONS = {
     path: '/v1/browsers/contexts/{id}',
     summary: 'Read a context',
     description:
-      'Returns one context. When the save of a session is done, `version` has increased and `lastSessionId` is the id of that session.',
+      'Returns one context. When the data of a session has been saved, `version` has increased and `lastSessionId` is the id of that session.',
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -151,7 +151,7 @@ export const CONTEXT_OPERATIONS = {
     path: '/v1/browsers/contexts/{id}/storage-state',
     summary: 'Import a storage state',
     description:
-      "Creates a version that contains only the cookies and local storage of Playwright's `storageState` JSON. Nothing of earlier versions is kept in it.",
+      "Creates a version that contains only the cookies and local storage of Playwright's `storageState` JSON. It contains nothing from earlier versions.",
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,

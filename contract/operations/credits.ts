@@ -28,7 +28,7 @@ export const CREDIT_OPERATIONS = {
     path: '/v1/applications/{appId}/credits/entries',
     summary: 'List entries of the ledger',
     description:
-      'Returns the entries about this application, newest first. They are kept for ever. Requires the role viewer.',
+      'Returns the entries about this application, newest first. Entries are kept forever. Requires the role viewer.',
     query: CreditEntryQuery,
     responses: { 200: { description: 'A page of entries.', schema: CreditEntryPage } },
   },

@@ -31,7 +31,7 @@ export const DEVICE_OPERATIONS = {
     body: StartDevice,
     bodyExample: { client_id: 'my-agent', scope: 'applications:read keys:write' },
     responses: {
-      200: { description: 'Started, where the body was a form.', schema: StartedDevice },
+      200: { description: 'Started, if the body was a form.', schema: StartedDevice },
       201: { description: 'Started.', schema: StartedDevice },
     },
     errors: ['invalid_scope', 'invalid_target', 'rate_limited', 'busy', 'database_unreachable'],
@@ -42,7 +42,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations',
     summary: 'Read and claim a device authorization',
     description:
-      'Returns what the program with this code asks for. The first person who reads it claims it: for everybody else it does not exist from then on. Ten wrong codes within ten minutes, per person and per address, are answered with 429.',
+      'Returns what the program with this code asks for. The first person who reads the request claims it: from then on, it does not exist for anyone else. Ten wrong codes within ten minutes, per person and per address, are answered with 429.',
     credential: 'human',
     isWrite: true,
     query: UserCodeQuery,
@@ -55,7 +55,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations/{id}',
     summary: 'Read the state of a device authorization',
     description:
-      'For the program: whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, more often than every `interval` seconds is refused.',
+      'For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are more frequent than every `interval` seconds are refused.',
     credential: 'deviceCode',
     isWrite: false,
     params: DeviceParams,
@@ -69,7 +69,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/approvals',
     summary: 'Decide a device authorization',
     description:
-      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers of sessions of this service.',
+      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers in sessions of this service.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',
@@ -95,7 +95,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/tokens',
     summary: 'Collect the token of a device authorization',
     description:
-      'The token endpoint (RFC 6749, RFC 8628). Repeat it every `interval` seconds while it answers `authorization_pending`; after `slow_down` wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.',
+      'The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after `slow_down`, wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.',
     credential: 'public',
     isWrite: true,
     oauth: true,

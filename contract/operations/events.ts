@@ -5,12 +5,12 @@ import { SessionParams } from '../sessions.ts';
 import { UNBUFFERED } from './shared.ts';
 
 const STREAMED =
-  'With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. `Last-Event-ID` continues after an event, and takes precedence over `after`.';
+  'With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. With `Last-Event-ID`, the stream continues after that event; the header takes precedence over `after`.';
 const EVENTS_ANSWER = {
   200: {
     description: 'A page of events.',
     schema: SessionEventPage,
-    asStream: 'The events as they happen, without end.',
+    asStream: 'The events as they happen. The stream of an application has no end.',
     headers: UNBUFFERED,
   },
 } as const;

@@ -22,7 +22,7 @@ const READ_SCOPES = [
   'keys:write',
 ] as const;
 const BROWSER = {
-  'set-cookie': 'With the secret of a claim link: binds the link to this browser, the first that opened it.',
+  'set-cookie': 'With the secret of a claim link, a cookie that binds the link to this browser, the first that opened it.',
 } as const;
 const THE_HANDOFF = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
 
@@ -33,7 +33,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'Request a hand-off',
     description:
-      'Asks for a person to take control of a running session: a member, who has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.',
+      'Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. For agent keys, and for members. Requires the role developer.',
     credential: 'agentKeyOrAccount',
     scopes: ['handoffs:write'],
     isWrite: true,
@@ -56,7 +56,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'List hand-offs',
     description:
-      'Returns hand-offs, newest first: to an agent key those of the sessions that it created, to a member all of the application.',
+      'Returns hand-offs, newest first. An agent key gets those of the sessions that it created, a member those of the whole application.',
     credential: 'agentKeyOrAccount',
     scopes: READ_SCOPES,
     isWrite: false,
@@ -71,7 +71,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}`,
     summary: 'Read a hand-off',
     description:
-      'Returns one hand-off; with `wait`, when its status has changed or the time is over. Also with the lease token, or the secret of the claim link.',
+      'Returns one hand-off; with `wait`, when its status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.',
     credential: 'handoffReader',
     scopes: READ_SCOPES,
     isWrite: false,
@@ -86,7 +86,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/claim`,
     summary: 'Claim a hand-off',
     description:
-      'Gives the caller control of the session. For a signed-in person with the role developer, or for who has the secret of the claim link. One of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.',
+      'Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.',
     credential: 'handoffClaimer',
     isWrite: true,
     params: HandoffParams,
@@ -106,7 +106,7 @@ export const HANDOFF_OPERATIONS = {
     method: 'POST',
     path: `${HANDOFFS}/{id}/renew`,
     summary: 'Renew a lease',
-    description: 'Prolongs control by the seconds of a lease, counted from now.',
+    description: 'Extends control by the length of a lease, counted from now.',
     credential: 'handoffLease',
     isWrite: true,
     params: HandoffParams,
@@ -119,7 +119,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/complete`,
     summary: 'Complete a hand-off',
     description:
-      'Ends control, and lets the input of the agent continue. Only the person who has control can: not the agent.',
+      'Ends control, and lets the input of the agent continue. Only the person in control can do this, not the agent.',
     credential: 'handoffLease',
     isWrite: true,
     unknownFields: 'refuse',
@@ -135,7 +135,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/cancel`,
     summary: 'Cancel a hand-off',
     description:
-      'Cancels a hand-off that has not ended: for who requested it, and for members with the role admin. With the lease token it gives control back instead, and the hand-off waits for another person.',
+      'Cancels a hand-off that has not ended. Available to whoever requested it, and to members with the role admin. With the lease token, control is given back instead, and the hand-off waits for another person.',
     credential: 'handoffReader',
     scopes: ['handoffs:write'],
     isWrite: true,

@@ -1,4 +1,4 @@
-// How the consumers of an application sign in: configured by its members.
+// How the consumers of an application sign in, as configured by its members.
 import { ApplicationParams } from '../applications.ts';
 import { IfMatchHeader } from '../common.ts';
 import {
@@ -22,7 +22,7 @@ export const IDENTITY_OPERATIONS = {
     method: 'GET',
     path: IDENTITY,
     summary: 'Read how consumers sign in',
-    description: 'Returns the ways, origins and addresses that the application has registered.',
+    description: 'Returns the sign-in methods, origins and addresses that the application has registered.',
     credential: 'account',
     scopes: READ,
     isWrite: false,
@@ -37,7 +37,7 @@ export const IDENTITY_OPERATIONS = {
     path: IDENTITY,
     summary: 'Replace how consumers sign in',
     description:
-      'Replaces all of it: an absent field gets its default. Sessions of consumers continue. Requires the role admin.',
+      'Replaces the whole configuration: an absent field gets its default. Sessions of consumers continue. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -59,7 +59,7 @@ export const IDENTITY_OPERATIONS = {
     method: 'GET',
     path: `${IDENTITY}/providers`,
     summary: 'List OpenID providers of consumers',
-    description: 'Returns the providers besides `hosted`, without their secrets.',
+    description: 'Returns the providers other than `hosted`, without their secrets.',
     credential: 'account',
     scopes: READ,
     isWrite: false,
@@ -88,7 +88,7 @@ export const IDENTITY_OPERATIONS = {
     path: `${IDENTITY}/providers/{providerId}`,
     summary: 'Write an OpenID provider of consumers',
     description:
-      'Reads the discovery document of the issuer, checks every address in it, and stores what it says. For a provider that exists, with `If-Match`. Consumers of another issuer are others, also with the same subject. Requires the role admin.',
+      'Reads the discovery document of the issuer, checks every address in it, and stores its content. `If-Match` is required if the provider already exists. Consumers of a different issuer are different consumers, even with the same subject. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -115,7 +115,7 @@ export const IDENTITY_OPERATIONS = {
     method: 'DELETE',
     path: `${IDENTITY}/providers/{providerId}`,
     summary: 'Remove an OpenID provider of consumers',
-    description: 'Nobody signs in with it any more. Sessions and consumers stay. Requires the role admin.',
+    description: 'Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

@@ -1,4 +1,4 @@
-// What waits for a person, and how they are told.
+// What is waiting for a person, and how the person is notified.
 import { ChangeNotifications, Inbox, InboxQuery, Notifications } from '../inbox.ts';
 import type { Operation } from '../operation.ts';
 
@@ -10,20 +10,20 @@ export const INBOX_OPERATIONS = {
     ...ACCOUNT,
     method: 'GET',
     path: '/v1/account/inbox',
-    summary: 'Read what waits for you',
+    summary: 'Read what is waiting for you',
     description:
-      'Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, as soon as that has changed.',
+      'Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, responds as soon as the counts change.',
     isWrite: false,
     query: InboxQuery,
-    responses: { 200: { description: 'What waits.', schema: Inbox } },
+    responses: { 200: { description: 'What is waiting.', schema: Inbox } },
     errors: [],
   },
   readNotifications: {
     ...ACCOUNT,
     method: 'GET',
     path: '/v1/account/notifications',
-    summary: 'Read the settings of notifications',
-    description: 'Returns whether the person gets mails when something waits for them.',
+    summary: 'Read the notification settings',
+    description: 'Returns whether the person gets e-mails when something is waiting for them.',
     isWrite: false,
     responses: NOTIFICATIONS,
     errors: [],
@@ -32,8 +32,8 @@ export const INBOX_OPERATIONS = {
     ...ACCOUNT,
     method: 'PATCH',
     path: '/v1/account/notifications',
-    summary: 'Change the settings of notifications',
-    description: 'Turns mails on or off, for all applications or for some.',
+    summary: 'Change the notification settings',
+    description: 'Turns e-mails on or off, for all applications or for some of them.',
     isWrite: true,
     unknownFields: 'refuse',
     body: ChangeNotifications,

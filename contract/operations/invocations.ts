@@ -25,7 +25,7 @@ import { READ_APPLICATIONS } from './shared.ts';
 const AGENT = '/v1/agent/applications/{appId}';
 const MEMBERS = '/v1/applications/{appId}/invocations';
 const DISCOVERED = {
-  ETag: 'Of this content. Send it as `If-None-Match`.',
+  ETag: 'Version of this content. Send it as `If-None-Match`.',
   'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
   vary: '`Authorization`.',
 } as const;
@@ -38,7 +38,7 @@ export const INVOCATION_OPERATIONS = {
     method: 'GET',
     path: `${AGENT}/operations`,
     summary: 'Discover callable operations',
-    description: 'Returns the operations that the agent key has a grant for. Others are absent.',
+    description: 'Returns the operations that the agent key has a grant for, and no others.',
     credential: 'agentKey',
     scopes: DISCOVER,
     isWrite: false,
@@ -76,7 +76,7 @@ export const INVOCATION_OPERATIONS = {
     path: `${AGENT}/operations/{operationId}/invoke`,
     summary: 'Invoke an operation',
     description:
-      'Runs the operation and returns the invocation when it has ended, or 202 when it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.',
+      'Runs the operation and returns the invocation when it has ended, or responds with 202 if it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.',
     credential: 'agentKey',
     scopes: ['operations:invoke'],
     isWrite: true,
@@ -99,7 +99,7 @@ export const INVOCATION_OPERATIONS = {
         schema: Invocation,
         headers: {
           Location: 'Path of the invocation.',
-          'retry-after': 'Seconds after which to read it.',
+          'retry-after': 'Seconds to wait before reading the invocation.',
           'idempotency-replayed': '`true` if an earlier request with the same key made the invocation.',
         },
       },
@@ -197,7 +197,7 @@ export const INVOCATION_OPERATIONS = {
     path: `${MEMBERS}/{id}`,
     summary: 'Read an invocation of an application',
     description:
-      'Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are there while they are kept, for the roles developer, admin and owner; a token needs the scope `applications:write` too.',
+      'Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are present while they are kept, for the roles developer, admin and owner; a token also needs the scope `applications:write`.',
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,
@@ -212,7 +212,7 @@ export const INVOCATION_OPERATIONS = {
     path: '/v1/receipts/{jti}/status',
     summary: 'Read the status of a receipt',
     description:
-      'Whether this service issued the receipt. A receipt itself is verified without the service: see `berth receipts verify`.',
+      'Returns whether this service issued the receipt. The receipt itself can be verified without the service: see `berth receipts verify`.',
     credential: 'public',
     isWrite: false,
     mount: 'native',

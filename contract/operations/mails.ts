@@ -7,9 +7,9 @@ export const MAIL_OPERATIONS = {
     tag: 'Account',
     method: 'GET',
     path: '/v1/operator/mails',
-    summary: 'List mails to people',
+    summary: 'List e-mails to people',
     description:
-      'Returns the newest mails, with their text until they are sent: without a mail server the operator hands on what is in them. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.',
+      'Returns the newest e-mails. Their text is included until they are sent, so that without a mail server the operator can pass it on. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.',
     credential: 'human',
     stepUp: true,
     isWrite: false,

@@ -9,7 +9,7 @@ export const MCP_OPERATIONS = {
     path: '/v1/agent/applications/{appId}/mcp',
     summary: 'Send an MCP message',
     description:
-      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
+      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is answered independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
     credential: 'agentKey',
     scopes: ['browsers:connect', 'operations:invoke'],
     isWrite: true,
@@ -28,7 +28,7 @@ export const MCP_OPERATIONS = {
         asStream: 'The answer as one event.',
         headers: {
           'mcp-session-id':
-            'In the answer to `initialize` of a client of 2025 that opens addresses. It says so in its later messages; nothing else is kept of it.',
+            'In the response to `initialize` if the client follows a 2025 revision and can open addresses. The client repeats it in later messages; nothing else about the client is kept.',
         },
       },
       202: { description: 'A notification was received.' },

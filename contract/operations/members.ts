@@ -27,7 +27,7 @@ export const MEMBER_OPERATIONS = {
     path: '/v1/applications/{appId}/members/{accountId}',
     summary: 'Change the role of a member',
     description:
-      'Takes effect at once. Requires the role admin, and from or to owner the role owner and a step-up. An application keeps an owner. Pending invitations that the member may no longer give are revoked.',
+      'Takes effect at once. Requires the role admin; changing a role from or to owner requires the role owner and a step-up. An application always keeps at least one owner. Pending invitations to roles that the member may no longer give are revoked.',
     credential: 'human',
     isWrite: true,
     mount: 'native',
@@ -44,7 +44,7 @@ export const MEMBER_OPERATIONS = {
     path: '/v1/applications/{appId}/members/{accountId}',
     summary: 'Remove a member, or leave',
     description:
-      'Takes effect at once, for tokens of the account too. Requires the role admin, and for owners the role owner and a step-up. Every member may leave; the last owner may not. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.',
+      'Takes effect at once, also for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.',
     credential: 'human',
     isWrite: true,
     mount: 'native',

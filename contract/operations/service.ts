@@ -1,4 +1,4 @@
-// Health and the landing page. Readiness and metrics are at the operator's listener, not in the API.
+// Health and the landing page. Readiness and metrics are served by the operator's listener and are not part of the API.
 
 import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';
@@ -9,7 +9,7 @@ export const SERVICE_OPERATIONS = {
     tag: 'Service',
     method: 'GET',
     path: '/',
-    summary: 'Read the welcome',
+    summary: 'Read the welcome message',
     description:
       'Returns the name and version of the service and the address of the reference. Browsers get an HTML page.',
     credential: 'public',

@@ -128,7 +128,7 @@ export const SESSION_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/uploads',
     summary: 'Upload a file into a session',
     description:
-      'The browser can read the file, but not change it, at `filePath`: pass that path to a file input. Uploading a file with the same name replaces the earlier one atomically. The size is limited by `maxUploadBytes` of the application, and by 4 GiB for all uploads of a session. If the response is lost, read the session: `uploads` lists the files that arrived.',
+      'The browser can read the file at `filePath`, but not change it. Pass that path to a file input. Uploading a file with the same name replaces the earlier one atomically. The size is limited by `maxUploadBytes` of the application, and by 4 GiB for all uploads of a session. If the response is lost, read the session: `uploads` lists the files that arrived.',
     credential: 'agentKey',
     scopes: ['browsers:files'],
     isWrite: true,

@@ -7,11 +7,11 @@ export const ADMITTED = {
   'x-ratelimit-limit': 'The limit that the next create would reach first: running sessions, or creates per minute.',
   'x-ratelimit-remaining': 'How many more creates the limit allows.',
   'x-ratelimit-reset': 'Seconds until the limit allows more creates, or until a retry is useful.',
-  'x-berth-waited': 'With `Prefer: wait`: milliseconds that the create was queued.',
+  'x-berth-waited': 'With `Prefer: wait`, how long the create was queued, in milliseconds.',
 } as const;
 
 export const UNBUFFERED = {
-  'x-accel-buffering': 'Of a stream: `no`, which tells reverse proxies not to buffer.',
+  'x-accel-buffering': 'For a stream, `no`, which tells reverse proxies not to buffer it.',
 } as const;
 
 /** Headers of a file that may be requested in ranges. */

@@ -9,7 +9,7 @@ export const SIGNING_KEY_OPERATIONS = {
     path: '/.well-known/jwks.json',
     summary: 'Read the public signing keys',
     description:
-      'Returns the keys that verify what this installation signs: receipts of invocations, and the seals of its audit log. A retired key stays for 400 days.',
+      'Returns the keys that verify what this installation signs: receipts of invocations, and the seals of its audit log. A retired key remains listed for 400 days.',
     credential: 'public',
     isWrite: false,
     mount: 'native',
@@ -18,7 +18,7 @@ export const SIGNING_KEY_OPERATIONS = {
         description: 'The keys.',
         schema: JsonWebKeySet,
         headers: {
-          'cache-control': 'How long the keys may be kept.',
+          'cache-control': 'How long the keys may be cached.',
           'access-control-allow-origin': '`*`.',
         },
       },

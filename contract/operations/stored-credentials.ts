@@ -51,7 +51,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     path: `${CREDENTIALS}/{id}`,
     summary: 'Write or rotate a credential',
     description:
-      'Writes the value with its hosts or origins. For a credential that exists, with `If-Match`, it is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.',
+      'Writes the value with its hosts or origins. If the credential already exists, `If-Match` is required and the write is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -88,7 +88,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     path: `${CREDENTIALS}/{id}`,
     summary: 'Delete a credential',
     description:
-      'Destroys the value at once, with its earlier versions. Refused while a published operation names it, except with `force`. Requires the role admin.',
+      'Destroys the value and its earlier versions at once. Refused while a published operation names the credential, except with `force`. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

@@ -78,14 +78,14 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens/revoke',
     summary: 'Revoke a token by its value',
     description:
-      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, also for a token that is unknown or ended. Takes effect at once, in every process. At most 60 per minute and address.',
+      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even for a token that is unknown or has ended. Takes effect at once, in every process. At most 60 per minute and address.',
     credential: 'public',
     isWrite: true,
     mount: 'native',
     oauth: true,
     body: RevokeSentToken,
     bodyExample: { token: 'bdt_…' },
-    responses: { 200: { description: 'The token is not valid any more.' } },
+    responses: { 200: { description: 'The token is no longer valid.' } },
     errors: ['rate_limited', 'database_unreachable'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

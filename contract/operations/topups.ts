@@ -19,14 +19,14 @@ const CREDIT = { tag: 'Credit', mount: 'native' } as const;
 const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
 const CHECKOUTS = '/v1/topups/manual/checkouts';
 const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-const CATALOG_HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const CATALOG_HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
 
 export const TOPUP_OPERATIONS = {
   readQuote: {
     ...READ,
     path: '/v1/topups/applications/{appId}/quote',
     summary: 'Read packs and prices',
-    description: 'Returns what credit costs now. Prices are the operator’s. Requires the role viewer.',
+    description: 'Returns the current price of credit. Prices are set by the operator. Requires the role viewer.',
     params: ApplicationParams,
     responses: { 200: { description: 'The quote.', schema: Quote } },
     errors: ['not_found'],
@@ -37,7 +37,7 @@ export const TOPUP_OPERATIONS = {
     path: CHECKOUTS,
     summary: 'Order credit',
     description:
-      'Opens a checkout. With `manual` the answer says how to pay; the credit comes when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.',
+      'Opens a checkout. With `manual`, the response says how to pay, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.',
     credential: 'account',
     stepUp: true,
     isWrite: true,
@@ -60,7 +60,7 @@ export const TOPUP_OPERATIONS = {
     ...READ,
     path: `${CHECKOUTS}/{id}`,
     summary: 'Read a checkout',
-    description: 'Returns a checkout, at once or when its status has changed. Requires the role owner.',
+    description: 'Returns a checkout, at once or when its status changes. Requires the role owner.',
     params: CheckoutParams,
     query: CheckoutQuery,
     responses: { 200: { description: 'The checkout.', schema: Checkout } },
@@ -84,7 +84,7 @@ export const TOPUP_OPERATIONS = {
     path: '/v1/topups/manual/auto',
     summary: 'Set automatic top-up',
     description:
-      'Needs a provider that can pay by itself. `manual` cannot, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
+      'Needs a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
     credential: 'human',
     stepUp: true,
     isWrite: true,
@@ -99,7 +99,7 @@ export const TOPUP_OPERATIONS = {
     method: 'GET',
     path: '/v1/purchases/catalog',
     summary: 'Read the catalog',
-    description: 'Returns the operations that are built in, with what their calls are metered by. Needs no credential.',
+    description: 'Returns the built-in operations and the meters of their calls. Needs no credential.',
     credential: 'public',
     isWrite: false,
     mount: 'native',

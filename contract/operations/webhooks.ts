@@ -50,7 +50,7 @@ export const WEBHOOK_OPERATIONS = {
     path: WEBHOOKS,
     summary: 'Create a webhook',
     description:
-      'Sends events from now on. Each message is signed with a key of this webhook alone (Standard Webhooks, `v1a`); `publicKey` of the answer verifies it. Requires the role developer. At most 20 webhooks per application.',
+      'Sends events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.',
     unknownFields: 'refuse',
     params: ApplicationParams,
     body: CreateWebhook,
@@ -78,7 +78,7 @@ export const WEBHOOK_OPERATIONS = {
     path: `${WEBHOOKS}/{webhookId}`,
     summary: 'Change a webhook',
     description:
-      'Changes the name, the address, the types of events, or enables or disables it. Messages that wait are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.',
+      'Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.',
     unknownFields: 'refuse',
     params: WebhookParams,
     headers: IfMatchHeader,
@@ -103,7 +103,7 @@ export const WEBHOOK_OPERATIONS = {
     path: `${WEBHOOKS}/{webhookId}/rotate-key`,
     summary: 'Rotate the key of a webhook',
     description:
-      'Makes a new key. For 24 hours messages have a signature of each key, so that the endpoint can change to the new one. Requires the role developer.',
+      'Creates a new key. For 24 hours, messages carry a signature of each key, so that the endpoint can switch to the new one. Requires the role developer.',
     params: WebhookParams,
     responses: { 200: { description: 'The webhook, with both public keys.', schema: Webhook, headers: ETAG } },
     errors: ['not_found', 'precondition_failed'],
@@ -146,7 +146,7 @@ export const WEBHOOK_OPERATIONS = {
     path: `${WEBHOOKS}/{webhookId}/deliveries/{deliveryId}/redeliver`,
     summary: 'Send a delivery again',
     description:
-      'Sends the message again at once, with the same `webhook-id`, whatever became of it before. If the attempt fails, the retries begin anew. Requires the role developer.',
+      'Sends the message again at once, with the same `webhook-id`, regardless of the current state of the delivery. If the attempt fails, the retries start again from the beginning. Requires the role developer.',
     params: WebhookDeliveryParams,
     responses: { 200: { description: 'The delivery.', schema: WebhookDelivery } },
     errors: ['not_found', 'not_ready'],

@@ -1,11 +1,12 @@
-// The faults that several parts of the domain raise, typed by the catalogue. A fault of one noun only lives with it.
+// The faults that several parts of the domain raise, typed by the catalogue. A fault of only one noun is defined with
+// that noun.
 import type { Issue } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
 import { Fault, type FaultOptions } from '../kit/fault.ts';
 import type { ApplicationId } from '../kit/ids.ts';
 
-/** A fault whose code is in the catalogue; `new Fault` elsewhere would accept any word. */
+/** Creates a fault whose code is in the catalogue. `new Fault` would accept any string. */
 export const fault = (code: ErrorCode, message: string, options?: FaultOptions): Fault<ErrorCode> =>
   new Fault<ErrorCode>(code, message, options);
 

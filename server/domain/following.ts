@@ -1,13 +1,13 @@
-// Reads that wait for a change: woken by a notification of the database. They look by themselves too, because a notification may be
-// lost, and because what expires is announced by nobody.
+// Reads that wait for a change. They are woken by a notification of the database. They also poll, because a
+// notification may be lost, and because there is no notification when something expires.
 import type { Channel, Store } from '../engines/store/store.ts';
 import type { Clock } from '../kit/clock.ts';
 import { Notices } from '../kit/notices.ts';
 import type { Closeable } from '../kit/scope.ts';
 
-/** The most requests that wait at once. Further ones are answered at once. */
+/** Maximum number of requests that can wait at the same time. Further requests are answered at once. */
 const WAITING_MAX = 1_000;
-/** Of one caller, so that none takes the places of all. */
+/** Limit for one caller, so that no caller can take all places. */
 const WAITING_PER_CALLER_MAX = 50;
 const LOOK_MS = 5_000;
 
@@ -20,13 +20,13 @@ export interface FollowingParts {
 export interface Followed<T> {
   /** Whether a notification with this text is about it. */
   readonly concerns: (notification: string) => boolean;
-  /** Who asks, if callers are told apart. */
+  /** The caller, if callers are counted separately. */
   readonly caller?: string;
   readonly read: () => Promise<T>;
   readonly isChanged: (value: T) => boolean;
-  /** When it changes without a notification. */
+  /** When the value changes without a notification. */
   readonly changesAt?: (value: T) => Date;
-  /** The longest time between two reads. */
+  /** Maximum time between two reads. */
   readonly lookMs?: number;
 }
 
@@ -62,7 +62,9 @@ export class Following implements Closeable {
     await this.#listening?.close();
   }
 
-  /** The value once it has changed; as it is when the time is up, or the caller has disconnected. */
+  /**
+   * Returns the value once it has changed, or the current value when the time is over or the caller has disconnected.
+   */
   async changed<T>(first: T, followed: Followed<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
     const { concerns, caller, read, isChanged, changesAt, lookMs = LOOK_MS } = followed;
     if (waitSeconds === 0 || isChanged(first) || this.#isFullFor(caller)) return first;
@@ -87,7 +89,7 @@ export class Following implements Closeable {
     }
   }
 
-  /** Whether any request is answered at once. */
+  /** Whether every request is answered at once. */
   get isFull(): boolean {
     return this.#waiting.size >= WAITING_MAX;
   }

@@ -1,11 +1,11 @@
-// Deletes what is kept of sessions that ended a month ago, in batches. What is due is found from the rows, so it may run at
+// Deletes the data of sessions that ended a month ago, in batches. The rows show what is due, so the task may run at
 // any time.
 import { type Clock, plus } from '../kit/clock.ts';
 
 export const KEPT_MS = 31 * 24 * 60 * 60_000;
 
 export interface Forgetting {
-  /** Returns the number of sessions, at most `batch`. */
+  /** Returns the number of sessions that were deleted, at most `batch`. */
   readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
   /** Sessions per statement. */
   readonly batch: number;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalJson, digestOf } from './canonical-json.ts';
 
-test('has the form of the examples of RFC 8785', () => {
+test('matches the examples in RFC 8785', () => {
   // From sections 3.2.2 and 3.2.3 (the order of members).
   const example = {
     numbers: [Number('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001, -0],
@@ -19,7 +19,7 @@ test('has the form of the examples of RFC 8785', () => {
   assert.equal(canonicalJson(names), '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}');
 });
 
-test('equal values have equal digests, whatever the order, and absent members do not count', () => {
+test('equal values have equal digests, whatever the order of members, and absent members are ignored', () => {
   assert.equal(digestOf({ a: 1, b: [{ d: 1, c: undefined }] }), digestOf({ b: [{ d: 1 }], a: 1 }));
   assert.match(digestOf({}), /^sha256:[0-9a-f]{64}$/);
 });

@@ -24,5 +24,5 @@ function canonicalObject(value: object): string {
 /** `sha256:` and lower-case hex, of the canonical form. */
 export const digestOf = (value: unknown): string => sha256(canonicalJson(value));
 
-/** The same for a text, unchanged. */
+/** Like `digestOf`, for a text as it is. */
 export const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -6,7 +6,7 @@ import { callAt, plus } from './clock.ts';
 const MINUTE_MS = 60_000;
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
-test('callAt calls at the time of the clock, and not before', async () => {
+test('callAt calls at the given time, and not before', async () => {
   const clock = new TestClock();
   let calls = 0;
   const call = callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++);

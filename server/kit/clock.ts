@@ -5,7 +5,7 @@ import { setTimeout as timer } from 'node:timers/promises';
 export interface Clock {
   /** Wall time. */
   now(): Date;
-  /** Milliseconds that only grow; for durations. */
+  /** Monotonic milliseconds, for durations. */
   monotonicMs(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -24,7 +24,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `act` at this time of the clock, or at once if it has passed, unless it is closed before. */
+/** Calls `act` when the clock reaches this time, or at once if the time has passed, unless it is closed before. */
 export function callAt(clock: Clock, time: Date, act: () => void): { close(): void } {
   const closing = new AbortController();
   const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);

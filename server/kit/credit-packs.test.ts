@@ -5,7 +5,7 @@ import { creditPacks } from './credit-packs.ts';
 const PACK = { id: 'p50', credits: 50, price: 4500, currency: 'EUR' };
 const read = (...packs: object[]) => creditPacks(JSON.stringify(packs));
 
-test('packs are read in their order, without a bonus unless one is given', () =>
+test('reads packs in order, without a bonus unless one is given', () =>
   assert.deepEqual(read(PACK, { ...PACK, id: 'p100', bonus: 5 }), [
     { ...PACK, bonus: 0 },
     { ...PACK, id: 'p100', bonus: 5 },
@@ -27,4 +27,4 @@ for (const [what, ...packs] of [
   test(`packs with ${what} are refused`, () => assert.equal(read(...packs), undefined));
 
 for (const text of ['', '{', '{}', 'null', '[null]', '[[]]', '"p50"'])
-  test(`${text || 'an empty text'} is no list of packs`, () => assert.equal(creditPacks(text), undefined));
+  test(`${text || 'an empty text'} is not a list of packs`, () => assert.equal(creditPacks(text), undefined));

@@ -17,7 +17,7 @@ const PACKS_MAX = 20;
 const CREDITS_MAX = 1_000_000_000;
 const FIELDS: ReadonlySet<string> = new Set(['id', 'credits', 'bonus', 'price', 'currency']);
 
-/** Undefined if anything is wrong with it. */
+/** Undefined if the text is invalid in any way. */
 export function creditPacks(text: string): readonly Pack[] | undefined {
   const parsed = parseJson(text);
   if (!Array.isArray(parsed) || parsed.length > PACKS_MAX) return undefined;

@@ -15,7 +15,7 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Like `mkdir -p`, with every folder that it made as durable as the file that will stand in it. */
+/** Like `mkdir -p`, and makes every folder that it created as durable as the file that will be stored in it. */
 export async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
@@ -30,7 +30,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
       await rename(from, to);
       return await syncFolder(dirname(to));
     } catch (error) {
-      // The folder was empty and has been removed meanwhile. If `from` is missing, every attempt fails.
+      // The folder was empty and was removed in the meantime. If `from` is missing, every attempt fails.
       if (!isCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
     }
 }

@@ -1,5 +1,5 @@
-// Reads settings from the environment by name. It collects all errors, so that one start reports everything that is
-// wrong, and it knows which names were read, so that a misspelt name is reported.
+// Reads settings from the environment by name. It collects all errors, so that one start reports all of them, and
+// records which names were read, so that a misspelt name is reported.
 import { nearest } from './nearest.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -31,7 +31,7 @@ export class Environment {
     this.#variables = variables;
   }
 
-  /** Without spaces around it; an empty value counts as none. */
+  /** The value without surrounding spaces; an empty value counts as absent. */
   text(name: string): string | undefined {
     this.#asked.add(name);
     return this.#variables[name]?.trim() || undefined;

@@ -15,7 +15,7 @@ test('returns undefined for text that is not JSON', () => {
   for (const text of ['', '{', '{"a":1}x', '\0', Buffer.from([0xff])]) assert.equal(parseJson(text), undefined);
 });
 
-test('every request has an address', () => {
+test('every request target results in a URL', () => {
   assert.equal(requestUrl('/a/b?c=d').pathname, '/a/b');
   assert.equal(requestUrl('/a?c=d').searchParams.get('c'), 'd');
   assert.equal(requestUrl('http://host:1/a').pathname, '/a');

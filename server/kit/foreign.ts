@@ -1,10 +1,10 @@
 // Untrusted values: text is bounded and made well-formed, and invalid JSON is undefined instead of an error.
 
-/** At most `most` characters, without lone surrogates, on which encodeURIComponent and others throw. */
+/** At most `charsMax` characters, without lone surrogates, for which encodeURIComponent and other functions throw. */
 export const boundedText = (text: string, charsMax: number): string =>
   (text.length <= charsMax ? text : text.slice(0, charsMax)).toWellFormed();
 
-/** The parsed value, not validated; undefined where the text is not JSON. */
+/** The parsed value, not validated; undefined if the text is not JSON. */
 export function parseJson(text: string | Buffer): unknown {
   try {
     return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'));
@@ -13,7 +13,7 @@ export function parseJson(text: string | Buffer): unknown {
   }
 }
 
-/** The URL of a request line's target. For an invalid target, a URL whose path leads to no route. */
+/** The URL of a request line's target. For an invalid target, a URL whose path matches no route. */
 export function requestUrl(target = '/'): URL {
   const url = target.startsWith('/') ? URL.parse(`http://localhost${target}`) : URL.parse(target, 'http://localhost');
   return url ?? new URL('http://localhost//');

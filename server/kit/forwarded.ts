@@ -1,11 +1,11 @@
-// Requests that another host of the fleet has passed on: who sent them there. Only entry/forward notes them, after it has checked
-// the token of that host.
+// Who sent a request that another host of the fleet has passed on. Only entry/forward records this, after it has
+// checked the token of that host.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export interface ForwardedFrom {
-  /** The host that passed it on. */
+  /** The host that passed the request on. */
   readonly host: string;
-  /** Of the client, as that host saw it: its address, and the end of its connection. */
+  /** The client as that host saw it: its IP address, and its end of the connection. */
   readonly ip: string;
   readonly address: string;
   readonly port?: number;

@@ -1,5 +1,6 @@
-// Guards the entrances where bytes of a page, client, browser or other server arrive. An error while they are handled goes to
-// the code that opened the entrance, which decides what to close. `npm run check` knows the entrances (tools/entrances.ts).
+// Guards the entrances where bytes from a page, client, browser or other server arrive. An error in their handling goes
+// to the code that opened the entrance, which decides what to close. `npm run check` has a list of the entrances
+// (tools/entrances.ts).
 
 export type OnFailure = (error: unknown) => void;
 

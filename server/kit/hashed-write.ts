@@ -9,7 +9,7 @@ export interface Stored {
   readonly checksum: string;
 }
 
-/** Twice this is held in memory at most: one part is collected while another is written. */
+/** At most twice this is held in memory: one part is collected while another is written. */
 const GATHERED_BYTES = 1024 * 1024;
 
 export async function writeHashed(
@@ -52,7 +52,7 @@ async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promis
   }
 }
 
-/** The rest after a short write. */
+/** The chunks that remain after a short write. */
 function behind(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
   let bytes = written;
   const at = chunks.findIndex(chunk => {

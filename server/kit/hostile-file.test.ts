@@ -16,7 +16,7 @@ describe('a hostile folder', () => {
   const open = (name: string, options: { uid: number | undefined } = OURS) =>
     openHostile(join(folder, 'box'), ['downloads', name], options);
 
-  it('gives an ordinary file', async () => {
+  it('returns an ordinary file', async () => {
     writeFileSync(at('plain'), 'hello');
     const file = await open('plain');
     assert.equal(await file?.readFile('utf8'), 'hello');
@@ -28,7 +28,7 @@ describe('a hostile folder', () => {
     assert.equal(await openHostile(join(folder, 'box'), ['nowhere', 'x'], OURS), undefined);
   });
 
-  it('does not lead out by a link, nor by a second name', async () => {
+  it('does not lead outside through a symbolic link or a hard link', async () => {
     writeFileSync(join(folder, 'secret'), 'secret');
     symlinkSync(join(folder, 'secret'), at('symlink'));
     symlinkSync('plain', at('inner'));
@@ -37,20 +37,20 @@ describe('a hostile folder', () => {
     for (const name of ['symlink', 'inner', 'hardlink', 'proc']) await assert.rejects(open(name), NotAPlainFile, name);
   });
 
-  it('does not lead out by a link on the way', async () => {
+  it('does not lead outside through a link in the path', async () => {
     mkdirSync(join(folder, 'elsewhere'));
     writeFileSync(join(folder, 'elsewhere/plain'), 'secret');
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'box/linked'));
     await assert.rejects(openHostile(join(folder, 'box'), ['linked', 'plain'], OURS), NotAPlainFile);
   });
 
-  it('does not wait at a pipe, and reads no folder or device', async () => {
+  it('does not block on a pipe, and refuses folders and devices', async () => {
     execFileSync('mkfifo', [at('pipe')]);
     mkdirSync(at('folder'));
     for (const name of ['pipe', 'folder']) await assert.rejects(open(name), NotAPlainFile, name);
   });
 
-  it('gives nobody else’s file', async () => {
+  it('refuses a file of another user', async () => {
     writeFileSync(at('foreign'), 'x');
     if (process.getuid?.() === 0) chownSync(at('foreign'), 4711, 4711);
     const uid = process.getuid?.() === 0 ? undefined : 4711;

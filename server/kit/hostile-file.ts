@@ -11,7 +11,7 @@ export class NotAPlainFile extends Error {
   override readonly name = 'NotAPlainFile';
 }
 
-/** `folder` is trusted, the components of `path` are not. Undefined where nothing exists. */
+/** `folder` is trusted, the components of `path` are not. Undefined if nothing exists. */
 export async function openHostile(
   folder: string,
   path: readonly [string, ...string[]],
@@ -52,7 +52,7 @@ async function demandPlain(file: FileHandle, uid: number | undefined): Promise<v
   if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to somebody else');
 }
 
-/** The names in a folder, bounded in number; none where it is not a folder. */
+/** The names in a folder, bounded in number; none if it is not a folder. */
 export async function namesInHostile(folder: string, name: string, most: number): Promise<readonly string[]> {
   let at: FileHandle | undefined;
   try {

@@ -40,7 +40,7 @@ export function newId<Id extends string>(now: Date): Id {
   return idOf(now, randomFillSync(Buffer.alloc(16)));
 }
 
-/** Every id that is made at this time or later sorts after it. */
+/** An id that sorts before every id that is made at this time or later. */
 export const firstIdAt = <Id extends string>(time: Date): Id => idOf(time, Buffer.alloc(16));
 
 function idOf<Id extends string>(time: Date, bytes: Buffer): Id {

@@ -1,4 +1,4 @@
-// JSON values, and readers of members that may have any type: one of another type than expected counts as absent.
+// JSON values, and readers of members that may have any type: a member of an unexpected type counts as absent.
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [key: string]: Json };

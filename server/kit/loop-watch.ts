@@ -1,5 +1,5 @@
-// Attributes time on the event loop: code that handles bytes from outside marks its begin and end, which costs two readings of
-// the clock. A long turn is reported with the work that it did.
+// Attributes time on the event loop: code that handles bytes from outside marks its beginning and end, which costs two
+// readings of the clock. A long turn is reported with the work that it did.
 import { systemClock } from './clock.ts';
 import type { Closeable } from './scope.ts';
 
@@ -7,7 +7,7 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** The most concurrent works that a report names. */
+/** The most pieces of concurrent work that a report names. */
 const UNDER_WAY_MAX = 10;
 
 /** Never contains data of a caller or a page. */
@@ -28,7 +28,7 @@ export interface LongTurn {
 }
 
 export interface LoopListener {
-  /** Delay of the loop in milliseconds; many times a second. */
+  /** Reports the delay of the loop in milliseconds, many times a second. */
   delayed(ms: number): void;
   longTurn(turn: LongTurn): void;
 }

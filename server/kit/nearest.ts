@@ -17,7 +17,7 @@ function measured(word: string, words: readonly string[]) {
   return all.toSorted((a, b) => a.distance - b.distance)[0];
 }
 
-/** Levenshtein's distance, row by row. */
+/** The Levenshtein distance, computed row by row. */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...from].entries()) {

@@ -1,4 +1,4 @@
-// Waits for a notification, for a time. A notification that arrives while nobody waits is not lost.
+// Waits for a notification, for a limited time. A notification that arrives while nobody is waiting is not lost.
 import type { Clock } from './clock.ts';
 
 export class Notices {

@@ -4,7 +4,10 @@ import { cpus } from 'node:os';
 /** The kernel counts in steps of 10 ms for each processor. */
 const MEASURED_LEAST_MS = 200;
 
-/** The part of all processors (0 to 1) that was busy since the call before; of a shorter time, what that call said. */
+/**
+ * The share of all processors (0 to 1) that was busy since the previous call. If that was too recent, the result of the
+ * previous call.
+ */
 export function processorShare(): () => number {
   let before = processorTimes();
   let share = 0;

@@ -26,7 +26,7 @@ test('replaces secrets in texts and names at every depth, in the encodings of UR
   }
 });
 
-test('keeps no beginning of a secret at the end of a text that is cut', () => {
+test('removes the beginning of a secret from the end of a truncated text', () => {
   const secrets = new SecretTexts();
   secrets.add('correct horse battery');
   const cleaned = secrets.clean(`${'x'.repeat(128 * 1024 - 7)}correct horse battery`);

@@ -1,5 +1,5 @@
-// The texts that must not be shown of one session: what the service itself typed into its pages. Kept in memory only, and printed
-// as a number.
+// The texts of one session that must not be shown: those that the service itself typed into its pages. They are kept
+// only in memory, and print as their number.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
 import { formsOfAll, withoutSecrets } from './without-secrets.ts';
@@ -28,7 +28,7 @@ export class SecretTexts {
     return this.#forms;
   }
 
-  /** To be called before the text is used. Throws if there are too many. */
+  /** Must be called before the text is used. Throws if there are too many. */
   add(text: string): void {
     if (this.#texts.has(text)) return;
     if (this.#texts.size >= TEXTS_MAX) throw new Error(`a session has more than ${TEXTS_MAX} secret texts`);
@@ -37,7 +37,7 @@ export class SecretTexts {
     this.#forms = formsOfAll(this.all);
   }
 
-  /** The text with stars in place of each secret. `isCut`: it may end inside of one. */
+  /** The text with stars in place of each secret. `isCut`: the text may end inside a secret. */
   clean(text: string, isCut = false): string {
     return this.isEmpty ? text : this.#clean(text.slice(0, CHARACTERS_MAX), isCut || text.length > CHARACTERS_MAX);
   }

@@ -35,7 +35,7 @@ export class Totals {
     this.#process = new Level('process', bounds.process);
   }
 
-  /** Holds nothing yet. */
+  /** Opens a share that holds nothing yet. */
   open({ application, session }: Owner): Share {
     const ofApplication = this.#level('application', `application ${application}`, this.#process);
     const level =
@@ -88,8 +88,8 @@ export class Share {
   }
 
   /**
-   * Adds to the amount if every level has room for it; otherwise returns the level that has not. A single share in a level
-   * may exceed its bound, so that no single thing is refused forever. `room` lowers bounds.
+   * Adds to the amount if every level has room for it; otherwise returns the level that does not. A single share in a
+   * level may exceed its bound, so that nothing is refused forever. `room` lowers bounds.
    */
   take(more: number, room: Partial<Bounds> = {}): Level | undefined {
     const full = this.levels.find(

@@ -59,7 +59,7 @@ describe('a tracer', () => {
     for (const { ends } of spans) assert.deepEqual(ends, [undefined]);
   });
 
-  it('ends a span with the error of its work, and passes it on', async () => {
+  it('ends a span with the error of its work, and passes the error on', async () => {
     const { tracer, spans } = remembering();
     const error = new Error('no');
     const work = tracer.begin('outer').around(() => tracer.during('part', () => Promise.reject(error)));
@@ -67,7 +67,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[1]?.ends, [error]);
   });
 
-  it('counts the first end of a span', () => {
+  it('uses only the first end of a span', () => {
     const { tracer, spans } = remembering();
     const span = tracer.begin('once');
     span.end();
@@ -75,7 +75,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[0]?.ends, [undefined]);
   });
 
-  it('refuses a part without its whole', async () => {
+  it('records no part without a current span', async () => {
     const { tracer, spans } = remembering();
     assert.equal(await tracer.during('alone', async () => 7), 7);
     await tracer.begin('outer').around(() => outsideSpans(() => tracer.during('background', async () => {})));
@@ -85,7 +85,7 @@ describe('a tracer', () => {
     );
   });
 
-  it('does the work and nothing else without a source', async () => {
+  it('only does the work if there is no source', async () => {
     const span = noTracer.begin('nothing', { common: { request: 'r' } });
     assert.equal(await span.around(() => noTracer.during('part', async () => 7)), 7);
     noTracer.share({ session: 's' });

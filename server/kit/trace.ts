@@ -1,5 +1,5 @@
-// Spans: how long the parts of a response took, and to what they belong. A source (server/otel-trace.ts) exports them; without
-// one, spans cost next to nothing. The current span follows asynchronous calls.
+// Spans: how long the parts of a response took, and what they belong to. A source (server/otel-trace.ts) exports them;
+// without one, spans cost next to nothing. The current span follows asynchronous calls.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -23,7 +23,7 @@ export interface SpanOptions {
   readonly kind?: SpanKind;
   /** The caller's header. Absent: the current span. */
   readonly traceparent?: string | undefined;
-  /** On this span and on every one that begins inside it. */
+  /** Set on this span and on every one that begins inside it. */
   readonly common?: Attributes;
 }
 
@@ -54,7 +54,7 @@ export class Span {
     this.raw?.set(attributes);
   }
 
-  /** On this span, and on those that begin inside it from now on. */
+  /** Sets attributes on this span, and on those that begin inside it from now on. */
   share(attributes: Attributes): void {
     this.#common = { ...this.#common, ...attributes };
     this.set(attributes);
@@ -67,7 +67,7 @@ export class Span {
     this.raw?.end(error);
   }
 
-  /** What `work` begins is part of this span. */
+  /** Runs `work`. The spans that it begins are inside this span. */
   around<T>(work: () => T): T {
     return this.raw ? underWay.run(this, work) : work();
   }

@@ -1,4 +1,4 @@
-// Waits with a time limit and a name, which the error message says.
+// Waits with a time limit and a name, which the error message contains.
 import { setTimeout as timer } from 'node:timers/promises';
 
 export class WaitExpired extends Error {

@@ -17,7 +17,7 @@ test('removes a secret however a service echoes it', () => {
   for (const echo of echoes) assert.match(clean(`before ${echo} after`), /^before .*\*\*\*.* after$/, echo);
 });
 
-test('leaves other texts alone, and ignores secrets that are too short to tell', () => {
+test('leaves other texts alone, and ignores secrets that are too short to be recognised', () => {
   assert.equal(withoutSecrets([SECRET])('password of the day'), 'password of the day');
   assert.equal(withoutSecrets(['abc'])('abc abcabc'), 'abc abcabc');
 });

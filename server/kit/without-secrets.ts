@@ -1,12 +1,12 @@
-// Removes secrets from texts of others, in the encodings in which services and pages echo them.
+// Removes secrets from texts that others wrote, in the encodings in which services and pages echo them.
 
 export const STARS = '***';
 /** A shorter text would occur by chance. */
 const CHARACTERS_MIN = 4;
 
 /**
- * Returns a function that replaces each of the secrets by stars. `isCut`: the text may end inside of a secret, so what could be
- * the beginning of one is removed from its end.
+ * Returns a function that replaces each of the secrets with stars. `isCut`: the text may end inside a secret, so what
+ * could be the beginning of one is removed from its end.
  */
 export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
   const longestFirst = formsOfAll(secrets);

@@ -19,7 +19,7 @@ const double = jobOf<number, number>('double', 'return 2 * input;');
 const of = 'a session';
 const why = (expected: string) => (error: WorkFailed) => error.name === 'WorkFailed' && error.why === expected;
 
-test('gives results back, moves buffers, and starts a thread only when there is work', async () => {
+test('returns results, moves buffers, and starts a thread only when there is work', async () => {
   const pool = new WorkerPool();
   assert.equal(pool.size, 0);
   assert.equal(await pool.run(double, 21, { of }), 42);
@@ -52,7 +52,7 @@ test('stops a job that does not end, names it, and runs the queued jobs', async 
   await pool.close();
 });
 
-test('a job that waits, and uses no processor time, is stopped later', async () => {
+test('gives a waiting job, which uses no processor time, more time before it is stopped', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const waits = jobOf<number, number>('waits', 'await new Promise(done => setTimeout(done, input)); return input;', {
     limitMs: 100,
@@ -63,7 +63,7 @@ test('a job that waits, and uses no processor time, is stopped later', async () 
   await pool.close();
 });
 
-test('a job that needs too much memory, or ends its thread, fails alone', async () => {
+test('a job that needs too much memory, or ends its thread, does not affect other jobs', async () => {
   const pool = new WorkerPool({ threads: 1, heapMb: 32 });
   const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
   await assert.rejects(pool.run(greedy, 0, { of }), why('died'));
@@ -75,7 +75,7 @@ test('a job that needs too much memory, or ends its thread, fails alone', async 
   await pool.close();
 });
 
-test('each gets its turn, however much another one asks for, and long jobs leave a thread to the others', async () => {
+test('each session gets its turn, however many jobs another one has, and long jobs leave a thread to the others', async () => {
   const pool = new WorkerPool({ threads: 2 });
   const order: string[] = [];
   const ask = (name: string, job: Job<number, number>, who: string): Promise<unknown> =>
@@ -94,7 +94,7 @@ test('each gets its turn, however much another one asks for, and long jobs leave
   await pool.close();
 });
 
-test('of one, only one solo job runs at a time, so another one does not wait for it', async () => {
+test('runs only one solo job of a session at a time, so that another session does not wait for it', async () => {
   const pool = new WorkerPool({ threads: 2 });
   const endless = jobOf<number, number>('solo', 'for (;;);', { limitMs: 1_000, isSolo: true });
   const [first, second] = [pool.run(endless, 0, { of: 'a' }), pool.run(endless, 0, { of: 'a' })].map(async job => {

@@ -1,6 +1,6 @@
-// Worker threads for work on untrusted bytes, so that it does not block the event loop. Bounded in threads, queued jobs, memory
-// and time for each job. A job that takes too long, needs too much memory or dies fails alone; its thread is replaced. Idle
-// threads end.
+// Worker threads for work on untrusted bytes, so that it does not block the event loop. Threads, queued jobs, memory
+// and the time of each job are bounded. A job that takes too long, needs too much memory or dies does not affect other
+// jobs; its thread is replaced. Idle threads end.
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Closeable } from './scope.ts';
@@ -11,11 +11,17 @@ interface JobFacts {
   readonly name: string;
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
-  /** Of processor time, from when its module is loaded. It may take `SLOWER_MAX` times as long: on a busy machine, threads wait. */
+  /**
+   * Processor time, from when the module is loaded. The elapsed time may be `SLOWER_MAX` times as long, because threads
+   * have to wait on a busy machine.
+   */
   readonly limitMs: number;
   /** Takes seconds: such jobs never occupy all threads. */
   readonly isLong?: boolean;
-  /** How long it takes is up to whom it is for: of one, only one such job runs at a time, so that others keep a thread. */
+  /**
+   * The session or application that the job is for determines how long it takes. Only one such job of each runs at a
+   * time, so that a thread remains for the others.
+   */
   readonly isSolo?: boolean;
 }
 
@@ -26,7 +32,7 @@ export interface Job<Input, Output> extends JobFacts {
 }
 
 export interface JobOptions {
-  /** The session or application that it is for: they take turns, however many jobs each has. */
+  /** The session or application that the job is for. They take turns, however many jobs each has. */
   readonly of: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
   readonly moved?: readonly ArrayBuffer[];
@@ -44,7 +50,7 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
   waiting: 256,
   waitingOfOne: 64,
-  /** Of JavaScript objects, for each thread. Buffers are bounded by the jobs. */
+  /** The heap for JavaScript objects in each thread. Buffers are bounded by the jobs. */
   heapMb: 512,
   /** A thread without work ends after this: it holds some megabytes. */
   idleMs: 30_000,
@@ -80,7 +86,7 @@ interface Waiting {
 
 interface Thread {
   readonly worker: Worker;
-  /** Of the kernel, once it has started. */
+  /** The thread id of the kernel, once the thread has started. */
   id: number | undefined;
   current: Waiting | undefined;
   timer: NodeJS.Timeout | undefined;
@@ -232,7 +238,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#assign();
   }
 
-  /** Its job fails with this; waiting jobs get another thread. */
+  /** Ends a thread. Its job fails with `failure`; waiting jobs get another thread. */
   async #end(thread: Thread, failure: (job: string) => WorkFailed): Promise<void> {
     if (!this.#threads.delete(thread)) return;
     clearTimeout(thread.timer);
@@ -252,7 +258,7 @@ const late =
 
 const closedFor = (name: string): WorkFailed => new WorkFailed(name, 'closed', 'was not done: the server is closing');
 
-/** The processor time of a thread: 0 before it has started, and infinite where the kernel does not tell. */
+/** The processor time of a thread: 0 before it has started, and infinite if the kernel does not report it. */
 function usedMs({ id }: Thread): number {
   if (id === undefined) return 0;
   try {

@@ -15,11 +15,11 @@ export interface Order {
 
 /** The first message of a thread. */
 export interface Started {
-  /** Of the kernel, as in /proc/self/task. */
+  /** The thread id of the kernel, as in /proc/self/task. */
   readonly thread: number;
 }
 
-/** The module of the job is loaded, and its work begins. */
+/** Sent when the module of the job has been loaded and its work begins. */
 export interface Begun {
   readonly begun: number;
 }

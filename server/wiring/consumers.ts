@@ -1,4 +1,4 @@
-// The wiring of consumers: passwords, passkeys, mail, and the key that seals what is theirs.
+// The wiring of consumers: passwords, passkeys, e-mail, and the key that seals their data.
 import type { Decisions } from '../domain/actions/decisions.ts';
 import type { Catalogue } from '../domain/configured-operations/callable.ts';
 import { ConsumerActions } from '../domain/consumers/consumer-actions.ts';
@@ -54,7 +54,7 @@ export const openConsumers = (
     ...{ vault, tallies },
   });
 
-/** What consumers do with Actions, receipts and hand-offs, which are opened after their family. */
+/** Opens the access of consumers to Actions, receipts and hand-offs, which are opened after the consumer family. */
 export function openConsumerActions(
   { clock }: Runtime,
   { store, secret, audit }: Foundation,

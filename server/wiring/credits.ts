@@ -1,5 +1,4 @@
-// The wiring of credit: what is read of it, how it is bought, and the tasks that meter sessions and end what
-// is due.
+// The wiring of credit: queries, purchases, and the tasks that meter sessions and end overdue holds and checkouts.
 import { Credits } from '../domain/credits/credits.ts';
 import { expireHolds } from '../domain/credits/expiring.ts';
 import { type MeteringParts, meterSessions } from '../domain/credits/metering.ts';

@@ -1,4 +1,4 @@
-// The wiring of device authorization: it recognises requests of session browsers, and writes audit entries.
+// The wiring of device authorization: it recognises requests from session browsers, and writes audit entries.
 import { openDevice as open } from '../domain/device/device.ts';
 import { fromSession } from '../domain/device/from-session.ts';
 import type { Identity } from '../domain/identity/identity.ts';

@@ -8,7 +8,8 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * In sessions `devtools:` addresses are blocked. This browser opens no others. Headless shell has no such addresses.
+ * `devtools:` addresses are blocked in sessions. This browser opens no other addresses. Headless shell does not have
+ * them.
  */
 const LAUNCH = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
 

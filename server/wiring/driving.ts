@@ -10,11 +10,14 @@ import type { Foundation } from './foundation.ts';
 export interface Driving {
   readonly driver: Driver;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
-  /** The address at which the driver reaches the browser of a session, with the rights of this caller. `pass`: although it is exclusive. */
+  /**
+   * The address at which the driver reaches the browser of a session with the rights of this caller. With `pass`, it
+   * also reaches an exclusive session.
+   */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
 }
 
-/** `localUrl`: the listening address, once the server listens. */
+/** `localUrl` returns the listening address once the server is listening. */
 export function openDriving(
   { log }: Runtime,
   { scope }: Pick<Foundation, 'scope'>,

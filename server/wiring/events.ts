@@ -5,7 +5,7 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
-/** The sessions of one statement, and the statements of one run. */
+/** The most sessions in one statement, and the most statements in one run. */
 const FORGET = { batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {

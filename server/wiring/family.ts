@@ -8,7 +8,8 @@ export interface Family {
   /** Called after adoption: continues the work that an earlier process left for ended sessions. */
   recover?(): Promise<void>;
   /**
-   * Ends the family's work and streams. The HTTP server closes afterwards, because it waits for the end of its answers.
+   * Ends the family's work and streams. The HTTP server closes afterwards, because it waits until its responses have
+   * ended.
    */
   close?(): Promise<void> | void;
 }

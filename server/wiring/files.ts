@@ -33,7 +33,7 @@ export interface FilesDeps {
   readonly lives: LiveSessions;
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
-  /** Called when a download of a running session was stored. */
+  /** Called when a download of a running session has been stored. */
   readonly downloaded: KeeperParts['kept'];
 }
 

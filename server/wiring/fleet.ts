@@ -1,4 +1,4 @@
-// The wiring of the fleet: the lease of this host, and what it says about itself.
+// The wiring of the fleet: the lease of this host, and what it publishes about itself.
 import { randomUUID } from 'node:crypto';
 import { type Config, folderOfProcess } from '../config.ts';
 import type { FileStorage } from '../domain/fleet/fits.ts';
@@ -24,7 +24,7 @@ export interface FleetDeps {
   readonly artifacts: Artifacts;
 }
 
-/** Announces this host. With a database that other hosts can use, it takes a lease, or is refused. */
+/** Announces this host. With a database that other hosts can use, the host takes a lease, or is refused. */
 export async function openFleet(
   runtime: Runtime,
   { config, secret, scope, store, artifacts }: FleetDeps,
@@ -52,7 +52,7 @@ export async function openFleet(
   return fleet;
 }
 
-/** A process that is started again by the supervisor has as long for it as a host that restarts. */
+/** A process that the supervisor restarts has as much time as a host that restarts. */
 function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
   const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
@@ -61,7 +61,7 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
   }, failed);
 }
 
-/** Processes of one machine know each other by the mark of their common folder. */
+/** Processes on one machine recognise each other by the mark of their common folder. */
 function addressOf({ peerUrl, sharedDir }: Config): string {
   if (!peerUrl.startsWith(SOCKET)) return peerUrl;
   const path = peerUrl.slice(SOCKET.length).split('/').map(encodeURIComponent).join('/');

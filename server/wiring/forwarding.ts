@@ -1,4 +1,4 @@
-// The wiring of what hosts do for each other: pass requests on, and end the sessions of those that are lost.
+// The wiring of what hosts do for each other: pass requests on, and end the sessions of lost hosts.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
 import { admitForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
 import { endSessionsOfLostHosts, HOST_LOST, JUDGE_MS } from '../domain/fleet/lost-hosts.ts';
@@ -65,7 +65,10 @@ export interface FleetTaskDeps {
   readonly warm: () => number;
 }
 
-/** From now on the sessions of this host end if its lease is lost, and those of other hosts if theirs is. */
+/**
+ * Starts to end the sessions of this host if its lease is lost, and the sessions of other hosts if their leases are
+ * lost.
+ */
 export function beginFleet(
   { clock, log, host }: Runtime,
   { fleet, store }: Foundation,

@@ -40,11 +40,11 @@ export interface Basics {
 
 export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
-  /** This host among others. */
+  /** This host as a member of the fleet. */
   readonly fleet: Fleet;
   readonly peerTls: PeerTls;
   readonly audit: Audit;
-  /** Count attempts over all hosts. */
+  /** Counts attempts across all hosts. */
   readonly tallies: SharedTallies;
   readonly vault: Vault;
   readonly signingKeys: SigningKeys;
@@ -52,7 +52,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly workers: WorkerPool;
   /** The local ends of the connections of all sessions. */
   readonly departures: Departures;
-  /** Requests to addresses that somebody gave. */
+  /** Requests to user-supplied addresses. */
   readonly outbound: OutboundCalls;
   /** Signed links to files. */
   readonly links: Links;
@@ -65,7 +65,7 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const peerTls = new PeerTls(config.peerTls, log);
   const outbound = openOutbound(config, clock);
   // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
-  // server. That of the first of several processes is locked by their supervisor.
+  // server. If there are several processes, their supervisor locks the folder of the first one.
   if (config.databaseUrl && config.process?.number !== 1)
     scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));

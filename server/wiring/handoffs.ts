@@ -17,7 +17,7 @@ import type { Foundation } from './foundation.ts';
 
 const EXPIRE_EVERY_MS = 5_000;
 const WITHDRAW_TASK = 'withdraw_handoffs';
-/** Run at once when a session of a consumer ends. This is for notices that were missed. */
+/** The task also runs at once when a session of a consumer ends. This interval covers missed notifications. */
 const WITHDRAW_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AT_ONCE = 10_000;

@@ -39,7 +39,7 @@ export interface WebDeps {
   readonly metrics: Metrics;
 }
 
-/** Undefined where the operator wants none. */
+/** Undefined if the operator has turned it off. */
 export async function openOperatorListener(
   foundation: Foundation,
   { sessions, metrics }: Pick<WebDeps, 'sessions' | 'metrics'>,
@@ -129,7 +129,10 @@ async function withPeerListener({ config, scope, peerTls }: Foundation, http: Ht
   return http;
 }
 
-/** Of a host with TLS, and of one of several processes, beside the address that they share. */
+/**
+ * The additional address for other hosts. Used by a host with TLS, and by one of several processes that share an
+ * address.
+ */
 function peerAddress({ process, peerUrl, listen: { host } }: Config, isTls: boolean): PeerAddress | undefined {
   if (!process && !isTls) return undefined;
   if (peerUrl.startsWith('unix:')) return { socket: peerUrl.slice('unix:'.length) };

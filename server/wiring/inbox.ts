@@ -1,4 +1,4 @@
-// The wiring of the inbox: what waits for members, and the mails that tell them.
+// The wiring of the inbox: the items that wait for members, and the e-mails that notify them.
 import { Following } from '../domain/following.ts';
 import { Inbox } from '../domain/inbox/inbox.ts';
 import { InboxMails } from '../domain/inbox/mails.ts';

@@ -1,4 +1,4 @@
-// The wiring of the page that each session has shown last, and the task that saves it.
+// The wiring of the last page that each session showed, and the task that saves it.
 import { LAST_PAGE_SAVE_MS, LastPages } from '../domain/sessions/last-page.ts';
 import type { Foundation } from './foundation.ts';
 

@@ -101,7 +101,7 @@ function programOf(
 ): Program {
   return {
     executable,
-    // Of several values of one switch Chromium uses the last.
+    // If a switch has several values, Chromium uses the last one.
     args: [
       ...identity,
       ...(launch.switches ?? []),

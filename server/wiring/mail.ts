@@ -1,4 +1,4 @@
-// The family of mail, which queues mails of other families.
+// The e-mail family, which queues the e-mails of other families.
 import { Mail } from '../domain/mail/mail.ts';
 import { Outbox } from '../domain/mail/outbox.ts';
 import { smtpSender } from '../engines/mailer/smtp-sender.ts';

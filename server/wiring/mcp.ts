@@ -42,7 +42,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
       ),
   });
   const operations = new OperationTools({ invocations, actions, handoffs: service, rows, publicUrl });
-  // The same on all hosts, because another one may get the request that continues a call.
+  // The key is the same on all hosts, because the request that continues a call may reach another host.
   const stateKey = createHmac('sha256', foundation.secret.reveal()).update('mcp request state').digest();
   return { tools, operations, stateKey };
 }

@@ -1,4 +1,5 @@
-// What decides which addresses may be reached: the ranges that the operator opened, and what belongs to this machine.
+// The input to the rules on which addresses may be reached: the ranges that the operator opened, and the addresses of
+// this machine.
 import type { Config } from '../config.ts';
 import type { PolicyOptions } from '../engines/egress/policy.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';
@@ -13,7 +14,7 @@ export const operatorAddresses = (config: Config, clock: Clock): Pick<PolicyOpti
   }),
 });
 
-/** The port of a TLS proxy in front of this server. Undefined if this server answers its public address itself. */
+/** The port of a TLS proxy in front of this server. Undefined if this server itself serves its public address. */
 function publicPortOf({ publicUrl, tls }: Config): number | undefined {
   const { protocol, port } = new URL(publicUrl);
   return protocol === 'https:' && !tls ? Number(port || HTTPS_PORT) : undefined;

@@ -1,4 +1,4 @@
-// The setting with more certificate authorities for the server's own requests.
+// The setting that adds certificate authorities for the server's own requests.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,12 +17,12 @@ function fileWith(t: TestContext, text: string): string {
   return join(folder, 'ca.pem');
 }
 
-test('a file of authorities that is missing or is no PEM ends the start, with the name of the setting', t => {
+test('fails to start if the file of authorities is missing or is not PEM, and names the setting', t => {
   assert.throws(() => opened('/nonexistent/ca.pem'), /BERTH_OUTBOUND_CA_FILE is .* expected a file that can be read/);
   assert.throws(() => opened(fileWith(t, 'no certificate')), /BERTH_OUTBOUND_CA_FILE is .* expected a file with cert/);
 });
 
-test('refuses an address of this machine with the rules of sessions', async () => {
+test('refuses an address of this machine, by the same rules as for sessions', async () => {
   const outbound = openOutbound(readConfig({}), systemClock);
   const refusal = await outbound.check('https://127.0.0.1/');
   assert.deepEqual([refusal?.phase, refusal?.rule], ['refused', 'loopback']);

@@ -21,7 +21,7 @@ function write(signed: ShownCertificate): ShownCertificate {
   return signed;
 }
 
-test('reads files that were replaced again, and keeps what it has while they cannot be used', async () => {
+test('reads replaced files again, and keeps the former certificate while the new files cannot be used', async () => {
   writeFileSync(caFile, authority.pem);
   const first = write(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);
@@ -38,7 +38,7 @@ test('reads files that were replaced again, and keeps what it has while they can
   assert.deepEqual(renewed, [second]);
 });
 
-test('files that cannot be used are refused at the start, by the name of the setting', () => {
+test('refuses unusable files at startup, and names the setting', () => {
   write({ ...authority.issue('127.0.0.1'), key: authority.issue('127.0.0.1').key });
   const named = (name: string) => (error: unknown) => error instanceof BadConfig && error.message.startsWith(name);
   assert.throws(() => new PeerTls(files, silentLog), named('BERTH_TLS_PEER_CERT is'));

@@ -1,5 +1,5 @@
-// TLS between hosts: the certificate that this host shows to others, and the authorities whose certificates it trusts. Files that were
-// replaced are read again, because certificates expire while sessions run.
+// TLS between hosts: the certificate that this host shows to others, and the authorities whose certificates it trusts.
+// Replaced files are read again, because certificates expire while sessions are running.
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config.ts';
@@ -81,7 +81,7 @@ export class PeerTls {
 const OF_KEY = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** A secure context ignores what is no certificate. */
+/** Throws if there is no certificate, or an invalid one, because a secure context would ignore that. */
 function readAll(pem: string): void {
   const found = pem.match(CERTIFICATE);
   if (!found) throw new Error('there is no certificate');

@@ -1,8 +1,8 @@
-// What several processes of one machine and their supervisor tell each other.
+// Messages between the processes of one machine and their supervisor.
 import { guarded } from '../kit/guard.ts';
 import { addressesFrom, type ServerAddresses } from '../server-record.ts';
 
-/** It serves. Does nothing in a server that has no supervisor. */
+/** Tells the supervisor that this process is serving. Does nothing in a server without a supervisor. */
 export const tellReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
 
 export function readyIn(message: unknown): ServerAddresses | undefined {
@@ -10,13 +10,13 @@ export function readyIn(message: unknown): ServerAddresses | undefined {
   return addressesFrom(said.berthReady);
 }
 
-/** The process with this number has ended, and is started again. */
+/** The message that the process with this number has ended and is being restarted. */
 export const restartMessage = (number: number, endedAt: Date) => ({
   berthRestarts: number,
   endedAtMs: endedAt.getTime(),
 });
 
-/** Calls `act` when the supervisor says that a process is started again. */
+/** Calls `act` when the supervisor says that a process is being restarted. */
 export function onRestarts(
   act: (number: number, endedAt: Date) => void,
   failed: (error: unknown) => void,

@@ -1,4 +1,4 @@
-// The operator's proxy file: what is read, and that each mistake is reported by its place without secret values.
+// The operator's proxy file: what is read, and that each mistake is reported with its place and without secret values.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ function read(content: unknown): readonly ProxyPool[] {
 const PROXY = { server: 'http://10.0.0.7:3128', username: 'hush-user', password: 'hush-word' };
 const POOL = { name: 'us-east', country: 'US', state: 'NY', city: 'New York', timeZone: 'America/New_York' };
 
-test('a file is read: the members carry the name of their pool and are trusted', () => {
+test('reads a file: its members carry the name of their pool and are trusted', () => {
   const [pool, other, ...rest] = read({
     pools: [
       { ...POOL, proxies: [PROXY, { server: 'socks5://[fd00::7]' }] },

@@ -31,9 +31,9 @@ import type { Foundation } from './foundation.ts';
 
 const ASSEMBLE = 'assemble';
 const ASSEMBLE_MS = 2_000;
-/** With one processor: an encoder may use it while this part of it, or less, is busy. With more, while one is free. */
+/** With one processor, an encoder may use it while at most this share of it is busy. With more, while one is free. */
 const QUIET_SHARE_LEAST = 0.25;
-/** How long a drain waits until recordings are stored. What is left is stored by the next start on this data folder. */
+/** How long a drain waits until recordings are stored. The rest is stored at the next start on this data folder. */
 const STORED_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
@@ -59,7 +59,9 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
     unstored: () => recorder.unstored,
-    /** Before the process ends for good: nothing may stay in the data folder of a host that is removed. */
+    /**
+     * Called before the process ends for good, because nothing may stay in the data folder of a host that is removed.
+     */
     storeAll: () =>
       within(STORED_MS, 'the recordings to be stored', () => recorder.settledAll()).catch(error =>
         log.warn('recording.not_stored_at_drain', { reason: reason(error) }),

@@ -1,5 +1,5 @@
-// The wiring of the egress proxy of each browser. It refuses everything until the session's network is opened. The session's own
-// connect address leads through it back to this server.
+// The wiring of the egress proxy of each browser. It refuses everything until the session's network is opened. The
+// session's own connect address is routed through the proxy back to this server.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Config } from '../config.ts';

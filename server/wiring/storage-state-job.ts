@@ -1,4 +1,4 @@
-// Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage out of Chromium's
+// Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage from Chromium's
 // database, origin by origin, so that the whole text is never in memory.
 import { writeSync } from 'node:fs';
 import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';

@@ -1,5 +1,6 @@
-// Several processes of one installation on one machine, each a host with sessions of its own, behind one address. This one owns the
-// socket from which they accept connections, runs the embedded database, and starts one again that has ended; its sessions go on meanwhile.
+// Several processes of one installation on one machine, each a host with sessions of its own, behind one address. The
+// supervisor owns the socket on which they accept connections, runs the embedded database, and restarts a process that
+// has ended, while its sessions continue.
 import cluster from 'node:cluster';
 import type { Config } from '../config.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
@@ -22,9 +23,10 @@ export interface SuperviseParts {
   readonly stopAsked: Promise<StopSignal>;
 }
 
-/** Runs until it is told to stop, or a process does not start; returns the exit code. */
+/** Runs until it is told to stop, or a process fails to start; returns the exit code. */
 export async function supervise({ config, clock, log, stopAsked }: SuperviseParts): Promise<number> {
-  // Each accepts from the common socket. A connection that is handed over by message is lost if its process is killed meanwhile.
+  // Each process accepts connections from the common socket. A connection that is handed over by message is lost if its
+  // process is killed in the meantime.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const scope = new Scope();
   try {
@@ -42,7 +44,7 @@ export async function supervise({ config, clock, log, stopAsked }: SupervisePart
     };
     void stopAsked.then(stop);
     const [first, ...others] = all;
-    // The first one makes the tables and the first account.
+    // The first process makes the tables and the first account.
     const addresses = await first?.start();
     const served = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
     if (addresses && !served.includes(undefined)) writeServerRecord(config.dataDir, addresses);
@@ -55,7 +57,7 @@ export async function supervise({ config, clock, log, stopAsked }: SupervisePart
   }
 }
 
-/** What the processes share. Returns the variables that they get. */
+/** Opens what the processes share. Returns the environment variables that they get. */
 async function openShared(
   config: Config,
   clock: Clock,

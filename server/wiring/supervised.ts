@@ -10,7 +10,7 @@ import { readyIn, restartMessage } from './process-messages.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
-/** One that ran for longer is started again at once. */
+/** A process that ran for longer is restarted at once. */
 const STABLE_MS = 30_000;
 const FAILED = 1;
 
@@ -18,11 +18,11 @@ export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
   readonly numbered: ProcessOf;
-  /** Beside the environment of the supervisor. */
+  /** Added to the environment of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when it has ended by itself and will be started again. */
+  /** Called when the process has ended by itself and will be restarted. */
   readonly ended: (number: number) => void;
 }
 
@@ -40,13 +40,13 @@ export class Supervised {
     this.#parts = parts;
   }
 
-  /** Resolves when it serves; to undefined if it ended before, or was stopped. */
+  /** Starts the process. Resolves when it is serving; to undefined if it ended before that, or was stopped. */
   start(): Promise<ServerAddresses | undefined> {
     if (!this.#signal) this.#fork();
     return this.#ready.promise;
   }
 
-  /** Resolves to its exit code when it has stopped for good. */
+  /** Resolves to the exit code when the process has stopped for good. */
   get ended(): Promise<number> {
     return this.#ended.promise;
   }
@@ -86,12 +86,12 @@ export class Supervised {
     this.#ready.resolve(addresses);
   }
 
-  /** Tells it that another one has ended and is started again. */
+  /** Tells the process that another one has ended and is being restarted. */
   tellRestart(number: number, endedAt: Date): void {
     this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // It may end at this moment.
   }
 
-  /** One that never served is not started again: its settings or its machine do not allow it. */
+  /** A process that never served is not restarted: its settings or its machine do not allow it to run. */
   async #after({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
     const { numbered, clock, log } = this.#parts;
     if (this.#signal) return this.#end(code);

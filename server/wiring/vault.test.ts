@@ -8,7 +8,7 @@ import type { AccountId, ApplicationId, SessionId } from '../kit/ids.ts';
 import { Secret } from '../kit/secret.ts';
 import { contextKeys, routeSeal, seedSeal } from './vault.ts';
 
-// Values that the version before the vault stored, for the context `one` and the session `session 1`.
+// Values that were stored by the version before the vault, for the context `one` and the session `session 1`.
 const SECRET = new Secret('a secret of the installation, long enough');
 const FORMER_KEY = '0f6ed10136470e2d60898efcc20fcb2aae49e89f0082a210c76e99416ab99c72';
 const FORMER_WRAPPED =
@@ -32,7 +32,7 @@ const vault = await Vault.open({
   clock: systemClock,
 });
 
-test('context keys: opens the former form and its own, and writes its own', async () => {
+test('context keys: opens the former format and the current one, and writes the current one', async () => {
   const keys = contextKeys(vault, SECRET);
   const context = { id: 'one', applicationId: APPLICATION };
   const former = await keys.unwrap(context, Buffer.from(FORMER_WRAPPED, 'hex'));
@@ -49,7 +49,7 @@ test('context keys: opens the former form and its own, and writes its own', asyn
   );
 });
 
-test('proxy routes: opens the former form and its own, and writes its own', async () => {
+test('proxy routes: opens the former format and the current one, and writes the current one', async () => {
   const seal = routeSeal(vault, SECRET);
   const session = { id: 'session 1' as SessionId, applicationId: APPLICATION };
   assert.equal(await seal.open(FORMER_ROUTES, session), '[{"by":"pässword"}]');
@@ -59,7 +59,7 @@ test('proxy routes: opens the former form and its own, and writes its own', asyn
   await assert.rejects(seal.open(sealed, { ...session, applicationId: OTHER }));
 });
 
-test('seeds of authenticator apps open for their account alone', async () => {
+test('opens the seed of an authenticator app only for its own account', async () => {
   const seal = seedSeal(vault);
   const sealed = await seal.close('JBSWY3DPEHPK3PXP', 'ada' as AccountId);
   assert.equal(await seal.open(sealed, 'ada' as AccountId), 'JBSWY3DPEHPK3PXP');

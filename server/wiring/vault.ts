@@ -60,7 +60,9 @@ export function seedSeal(vault: Vault): SeedSeal {
   };
 }
 
-/** A character that base64url lacks, to tell sealed routes from those stored before there was a vault. */
+/**
+ * Contains a character that base64url lacks, to distinguish sealed routes from those stored before there was a vault.
+ */
 const IN_VAULT = 'vault:';
 
 export function routeSeal(vault: Vault, secret: Secret): RouteSeal {

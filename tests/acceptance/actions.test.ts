@@ -41,7 +41,7 @@ before(async () => {
   developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
 });
 
-test('a call that needs approval says where to prepare it', async () => {
+test('refuses a call that needs approval, and says where to prepare it', async () => {
   const called = await invoke(
     server,
     key,
@@ -121,7 +121,7 @@ test('executes on approval without another request', async () => {
   assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
 });
 
-test('a refusal, an expiry, a cancellation and a withdrawal end it', async () => {
+test('a refusal, an expiry, a cancellation or a withdrawal ends an Action', async () => {
   const over = async (action: Action, status: string): Promise<void> => {
     const executed = await agent.execute(action);
     assert.deepEqual([executed.status, executed.body.code], [410, 'expired'], executed.text);
@@ -149,7 +149,7 @@ test('a refusal, an expiry, a cancellation and a withdrawal end it', async () =>
   assert.equal(hits('A-4'), 0);
 });
 
-test('the same request is one Action, and an equal one is refused while the first is open', async () => {
+test('a repeated request returns the same Action, and an equal one is refused while the first is open', async () => {
   const body = { input: { orderId: 'A-5' } };
   const first = await agent.prepare('orders.cancel', body, 'same');
   const again = await agent.prepare('orders.cancel', body, 'same');
@@ -166,7 +166,7 @@ test('the same request is one Action, and an equal one is refused while the firs
   assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
 });
 
-test('an Action keeps the revision that was approved, and waits for its time', async () => {
+test('an Action keeps the revision that was approved, and is not executed before its time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
   const action = await agent.prepared('orders.hold', { input: { orderId: 'A-7' }, notBefore });
   await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
@@ -179,7 +179,7 @@ test('an Action keeps the revision that was approved, and waits for its time', a
   assert.deepEqual([done.body.status, done.body.operationRevision], ['succeeded', 1], done.text);
 });
 
-test('members list Actions, and who may not decide sees no page', async () => {
+test('members list Actions, and the approval page is hidden from those who may not decide', async () => {
   const action = await agent.prepared('orders.refund', { input: { orderId: 'A-8' } });
   const listed = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
   assert.equal(listed.body.data[0]?.jobId, action.jobId);
@@ -194,7 +194,7 @@ test('members list Actions, and who may not decide sees no page', async () => {
   );
 });
 
-test('decisions and executions are events, in the order in which they happened, and who decided is in them', async () => {
+test('decisions and executions are events, in the order in which they happened, with the person who decided', async () => {
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);
   const first = body.data[0]?.detail.jobId;
@@ -214,7 +214,7 @@ test('decisions and executions are events, in the order in which they happened, 
   assert.doesNotMatch(text, /A-\d|customer/);
 });
 
-test('every step is in the audit log with the digest, and no input is', async () => {
+test('every step is in the audit log with the digest, and without the input', async () => {
   const { body, text } = await configure.send<AuditPage>('GET', 'audit?limit=100');
   const actions = new Set(body.data.map(({ action }) => action));
   for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)

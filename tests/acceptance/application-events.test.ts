@@ -30,7 +30,7 @@ const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[
 const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
 
-test('publishing, calls and their ends are events, in the order in which they happened, without a session', async () => {
+test('publishing and the ends of calls are events without a session, in the order in which they happened', async () => {
   await createWebhook(server, await ownerToken(server), {
     url: receiver.url('/calls'),
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
@@ -79,7 +79,7 @@ test('publishing, calls and their ends are events, in the order in which they ha
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
-test('what happens to an Action is an event, with its digest and without its input or the words of the agent', async () => {
+test('changes of an Action are events, with its digest and without its input or the words of the agent', async () => {
   await createWebhook(server, await ownerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
@@ -130,12 +130,12 @@ test('what happens to an Action is an event, with its digest and without its inp
   );
 });
 
-test('another application does not see them, and input and output are not in them', async () => {
+test('another application does not see the events, which contain neither input nor output', async () => {
   assert.deepEqual(await feed('', await foreignKey(server)), []);
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
-test('a stream is told of the end of a call as it happens', async () => {
+test('a stream delivers the end of a call as it happens', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream));
   const leaving = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
@@ -151,7 +151,7 @@ test('a stream is told of the end of a call as it happens', async () => {
   assert.match(text, /event: ?invocation\.succeeded/);
 });
 
-test('they survive a kill of the server, and are removed after 31 days', async () => {
+test('events survive a kill of the server, and are removed after 31 days', async () => {
   const before = await feed('&type=invocation.succeeded');
   await server.restart();
   assert.deepEqual(await feed('&type=invocation.succeeded'), before);

@@ -1,4 +1,4 @@
-// The page at approvalUrl: what a person sees and does, on a phone and on a desk, with a virtual authenticator.
+// The page at approvalUrl: what a person sees and does, on a phone and on a desktop, with a virtual authenticator.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
@@ -62,7 +62,7 @@ test('a person with a passkey reads on a phone what would be done, and approves 
   assert.equal(upstream.received('/orders/A-1/').length, 1);
 });
 
-test('markup, links and reordered text of an agent are plain text, and values show what they hide', async () => {
+test('shows markup, links and reordered text of an agent as plain text, and hidden characters of values as escapes', async () => {
   const action = await agent.prepared('orders.cancel', {
     input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
     reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',
@@ -87,7 +87,7 @@ test('markup, links and reordered text of an agent are plain text, and values sh
   assert.equal((await agent.read(action.jobId)).body.status, 'refused');
 });
 
-test('the page cannot be framed, asks nobody else, and says nothing before the sign-in', async () => {
+test('the page cannot be framed, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-3' } });
   const answer = await fetch(`${ORIGIN}/approve/${action.jobId}`);
   const policy = answer.headers.get('content-security-policy') ?? '';

@@ -1,5 +1,5 @@
-// The guide docs/guides/approved-once.md, run as it is written: the shell of the agent, and beside it the customer with a phone, who
-// signs in to the shop, adds a passkey and approves with it.
+// The guide docs/guides/approved-once.md, run as it is written: the shell of the agent, and at the same time the
+// customer with a phone, who signs in to the shop, adds a passkey and approves with it.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ async function signIn(page: Watched['page']): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a customer signs what the agent asks with a passkey; it is executed once, and verified without a network', async () => {
+test('a customer signs the request of the agent with a passkey; it is executed once, and verified without a network', async () => {
   const watched = await openWatched(PHONE, local);
   try {
     await watched.addAuthenticator();
@@ -77,7 +77,7 @@ test('a customer signs what the agent asks with a passkey; it is executed once, 
   }
 });
 
-test('of the approval, too, no byte can be flipped', () => {
+test('refuses a receipt with one flipped bit in any byte, including the approval', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   const action = JSON.parse(guide.read('action.json'));

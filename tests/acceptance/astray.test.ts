@@ -11,8 +11,8 @@ import { eventually, soon } from '../harness/until.ts';
 /** How long to wait for a page to show that it reached such a target. */
 const SHOW_MS = 100;
 /**
- * Chromium itself leaves some evaluations in a page that submits a form to a refused address without an answer: 3 of 258, in one
- * that was started by hand beside other load.
+ * Chromium itself leaves some evaluations without an answer in a page that submits a form to a refused address: 3 of
+ * 258, in a Chromium that was started by hand while the machine had other load.
  */
 const ACT_MS = 5_000;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;

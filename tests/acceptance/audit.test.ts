@@ -142,7 +142,7 @@ test('refuses an unknown action, a missing scope, a stranger, a foreign cursor a
   assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
 });
 
-test('the operator reads the entries of no application, and those of one', async () => {
+test('the operator reads the entries that belong to no application, and those of one application', async () => {
   const list = async (...options: string[]): Promise<AuditEntry[]> => {
     const { code, stdout, stderr } = await server.operate('audit', 'list', '--json', ...options);
     assert.equal(code, 0, stderr);

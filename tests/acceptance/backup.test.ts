@@ -165,7 +165,7 @@ test('a backup of a running service, restored into an empty folder, has keys, co
   assert.equal((await server.createSession()).status, 'RUNNING');
 });
 
-test('a backup is taken and restored without a server, and of a data folder that is not there it is refused', async () => {
+test('takes and restores a backup without a running server, and refuses a data folder that does not exist', async () => {
   await server.kill('SIGTERM');
   const archive = join(folder, 'stopped.zip');
   const { code, stderr } = await server.berth('backup', archive);
@@ -188,7 +188,7 @@ test('a backup is taken and restored without a server, and of a data folder that
   await server.start();
 });
 
-test('a data folder that is not empty is refused, and keeps what it has', async () => {
+test('refuses to restore into a data folder that is not empty, and keeps its contents', async () => {
   const into = join(folder, 'used');
   mkdirSync(into);
   writeFileSync(join(into, 'mine'), 'mine');
@@ -199,7 +199,7 @@ test('a data folder that is not empty is refused, and keeps what it has', async 
   assert.match((await restored(backups, dataDir)).stderr, /is not empty/);
 });
 
-test('one changed byte anywhere is refused, and leaves nothing', async () => {
+test('refuses a backup with one changed byte anywhere, and leaves nothing behind', async () => {
   const [name = ''] = readdirSync(backups);
   const whole = readFileSync(join(backups, name));
   const damaged = join(folder, 'damaged.zip');
@@ -279,7 +279,7 @@ const HOSTILE: Readonly<Record<string, Buffer>> = {
 };
 
 for (const [what, bytes] of Object.entries(HOSTILE))
-  test(`an archive with ${what} is refused, and leaves nothing`, async () => {
+  test(`an archive with ${what} is refused, and leaves nothing behind`, async () => {
     const room = join(folder, 'room');
     mkdirSync(room);
     const archive = join(room, 'hostile.zip');
@@ -295,7 +295,7 @@ for (const [what, bytes] of Object.entries(HOSTILE))
     rmSync(room, { recursive: true });
   });
 
-test('archives of others, of a newer format and of a newer version are refused as what they are', async () => {
+test('refuses archives of other programs, of a newer format and of a newer version, and says which they are', async () => {
   const archive = join(folder, 'other.zip');
   const saysOf = async (bytes: Buffer): Promise<string> => {
     writeFileSync(archive, bytes);

@@ -91,7 +91,7 @@ test('metrics and readiness are not passed on', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });
 
-test('an upload larger than the limit that nginx has by itself is passed on', async () => {
+test('an upload larger than the default limit of nginx is passed on', async () => {
   const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   const form = new FormData();
   form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');

@@ -148,7 +148,7 @@ test('chooses files in a file input', async () => {
   ]);
 });
 
-test('works on the page of a running session, and says nothing of where else it was', async () => {
+test('works on the page of a running session, and does not report where else the page was', async () => {
   const { key: driving } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
     grants,
@@ -231,7 +231,7 @@ test('stops at the first step that fails, and names it', async () => {
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
-test('refuses steps that lack a field, or have one that means nothing, and starts nothing', async () => {
+test('refuses steps that lack a field, or have a field without effect, and starts nothing', async () => {
   const before = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],
@@ -272,7 +272,7 @@ test('refuses steps that lack a field, or have one that means nothing, and start
   assert.equal(pages.hits('/form'), before);
 });
 
-test('a grant for every read does not cover it', async () => {
+test('a grant for every read operation does not cover browser.steps', async () => {
   const { key: reader } = await keyWith(server);
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: reader });
   assert.ok(body.data.length > 0 && body.data.every(({ id }) => id !== 'browser.steps'));
@@ -280,7 +280,7 @@ test('a grant for every read does not cover it', async () => {
   assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
 });
 
-test('a killed server does not do the steps again, and says that their effect is not known', async () => {
+test('does not repeat the steps after the server was killed, and reports that their effect is unknown', async () => {
   const all = [
     { do: 'click', selector: '#send' },
     { do: 'waitFor', selector: 'text=old' },
@@ -290,7 +290,7 @@ test('a killed server does not do the steps again, and says that their effect is
   const shown = pages.hits('/shown.js');
   const { status, body } = await steps({ url }, all, { prefer: 'respond-async' });
   assert.equal(status, 202);
-  // Chromium itself asks again for a page whose connection ended before the answer.
+  // Chromium itself requests a page again if its connection ended before the answer.
   await eventually(
     'the answer to the form to be shown',
     () => pages.hits('/shown.js'),

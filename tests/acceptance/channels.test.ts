@@ -28,7 +28,7 @@ async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSe
 
 const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
 
-test('equal message ids of two clients are answered to each client', () =>
+test('answers equal message ids of two clients to each client', () =>
   withTwo(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
@@ -39,7 +39,7 @@ test('equal message ids of two clients are answered to each client', () =>
     await Promise.all(asked);
   }));
 
-test('a channel of another client does not exist, like an unknown one', () =>
+test('refuses a channel of another client like an unknown one', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {

@@ -1,5 +1,5 @@
-// The Helm chart of deploy/chart: rendered by Helm, each object validated by the schemas of Kubernetes, KEDA and the Prometheus operator, each
-// setting and metric one that exists. No cluster runs it.
+// The Helm chart of deploy/chart: it is rendered by Helm, each object is validated by the schemas of Kubernetes, KEDA
+// and the Prometheus operator, and each setting and metric must exist. It is not run in a cluster.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test('Helm finds nothing wrong with the chart', async () => {
   assert.equal(status, 0, stdout);
 });
 
-test('every object is one that its schema accepts', () => {
+test('every object is accepted by its schema', () => {
   const said = validate(everything);
   assert.deepEqual(
     Object.keys(said)
@@ -50,7 +50,7 @@ test('without the extras, nothing is made that needs KEDA or the Prometheus oper
   for (const { apiVersion } of await rendered()) assert.doesNotMatch(apiVersion, /keda|coreos/);
 });
 
-test('pods with browsers have the rights that were tried in a container, and no other', () => {
+test('pods with browsers have the rights that were tested in a container, and no others', () => {
   const pod = one('StatefulSet');
   for (const right of [
     '"hostUsers":false',
@@ -65,7 +65,7 @@ test('pods with browsers have the rights that were tried in a container, and no 
   assert.ok(!pod.includes('"add"'), 'a capability is added');
 });
 
-test('a pod waits for its sessions before it ends, and a minute more', async () => {
+test('a pod waits for its sessions, and for another minute, before it ends', async () => {
   const pod = JSON.stringify(
     (await rendered('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
   );
@@ -73,7 +73,7 @@ test('a pod waits for its sessions before it ends, and a minute more', async () 
   assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
 });
 
-test('its settings are settings of Berth, and its metrics are metrics of Berth', () => {
+test('its settings and metrics exist in Berth', () => {
   const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
   const names = new Set(JSON.stringify(everything).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
   assert.ok(names.size > 5, [...names].join());
@@ -82,7 +82,7 @@ test('its settings are settings of Berth, and its metrics are metrics of Berth',
   for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
 });
 
-test('values that do not fit are refused by name', async () => {
+test('refuses values that do not fit, and names them', async () => {
   const bad = [
     'publicUrl=browsers.example',
     'browsers.slots=0',

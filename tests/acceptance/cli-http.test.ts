@@ -127,7 +127,7 @@ test('logs in, creates a session that a client uses, releases it and logs out', 
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('logs in when a person approves, and out for good', async () => {
+test('logs in when a person approves, and logs out for good', async () => {
   const ada = await Person.owner(server);
   const machine = new Machine();
   const { userCode, ended } = await machine.deviceLogin('--json');
@@ -168,7 +168,7 @@ test('a login that a person denies fails, and leaves no profile', async () => {
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
 });
 
-test('a key of the option or of the environment needs no login', async () => {
+test('a key from the option or from the environment needs no login', async () => {
   const machine = new Machine();
   const created = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
   assert.equal(created.code, EXIT.done, created.stderr);

@@ -89,7 +89,7 @@ test('a start with invalid settings names each of them and exits with the usage 
   assert.match(stderr, /BERTH_WARM is "x"/);
 });
 
-test('status says what the service does, and its exit code whether it is ready', async () => {
+test('status reports the state of the service, and its exit code says whether the service is ready', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('status', '--json');
   assert.equal(code, EXIT.done, stderr);

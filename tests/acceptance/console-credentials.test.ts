@@ -1,4 +1,5 @@
-// Credentials in the console, in a real browser: added, rotated, restored and deleted, with their values in no place of the page.
+// Credentials in the console, in a real browser: added, rotated, restored and deleted, without their values anywhere in
+// the page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -32,7 +33,10 @@ const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3]): 
     await work(page, watched);
   });
 
-/** Everything that the page holds: what it shows, its fields, its storage, and every string of its scripts after a collection. */
+/**
+ * Everything that the page holds: what it shows, its fields, its storage, and every string of its scripts after a
+ * garbage collection.
+ */
 async function heldBy(page: Page): Promise<string> {
   const shown = await page.evaluate<string>(
     `document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map(it => it.value).join() + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)`,
@@ -47,7 +51,7 @@ async function heldBy(page: Page): Promise<string> {
   return shown + chunks.join('');
 }
 
-test('adds a credential after the API has said what was wrong, and its value stays nowhere in the page', () =>
+test('adds a credential after the API has reported an error, and leaves its value nowhere in the page', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
     await watched.assertSound();
@@ -107,7 +111,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
   assert.equal(await sent(), `Bearer ${SECRET}`);
 });
 
-test('a change since the page was loaded refuses the rotation, with the reason', () =>
+test('refuses the rotation if the credential has changed since the page was loaded, and shows the reason', () =>
   visitAs(OWNER, DESK, async page => {
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
     const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
@@ -142,7 +146,7 @@ test('a sign-in for a website has origins instead of hosts', () =>
     await page.getByText('May be typed at').waitFor();
   }));
 
-test('deleting a credential in use is refused with the operation that uses it, until it is forced', () =>
+test('refuses to delete a credential in use, names the operation that uses it, and deletes it when forced', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Delete shop-api' }).click();
     const dialog = page.getByRole('dialog');

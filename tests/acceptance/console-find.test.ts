@@ -27,7 +27,7 @@ async function visit(session: CreatedSession, ...urls: readonly string[]): Promi
   for (const [at, url] of urls.entries()) {
     const page = at === 0 ? context?.pages()[0] : await context?.newPage();
     await page?.goto(url, { waitUntil: 'networkidle' });
-    // Each is in front for a second of the recording.
+    // Each page is in front for a second of the recording.
     await page?.waitForTimeout(1_000);
   }
   await browser.close();
@@ -39,7 +39,7 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
   for (const [at, url] of urls.entries()) {
     const page = at === 0 ? (await browser.pages())[0] : await browser.newPage();
     await page?.goto(url, { waitUntil: 'networkidle0' });
-    // Each is in front for a second of the recording.
+    // Each page is in front for a second of the recording.
     await new Promise(resolve => setTimeout(resolve, 1_000));
   }
   await browser.disconnect();
@@ -116,7 +116,7 @@ test('on a phone the palette opens from the top of the page', () =>
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
   }));
 
-test('selected sessions are released together, and the others run on', () =>
+test('selected sessions are released together, and the others keep running', () =>
   signedIn(server, link, DESK_DARK, async watched => {
     const { page } = watched;
     const options = { keepAlive: true };
@@ -221,7 +221,7 @@ test('one timeline leads through the replays of all pages, and a copied link ope
       'the first page at the beginning',
       async () => (await first.getAttribute('aria-pressed')) === 'true',
     );
-    // Each press counts from the one before, also where it changes the page and the player of that page is still loading.
+    // Each press continues from the one before, even when it switches to another page whose player is still loading.
     const isSecond = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
     for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
     const switched = await value();
@@ -234,7 +234,7 @@ test('one timeline leads through the replays of all pages, and a copied link ope
     await eventually('the beginning again', value, seconds => seconds < STEP);
   }));
 
-test('the logs are filtered by level, status and page, and saved as files', () =>
+test('the logs can be filtered by level, status and page, and saved as files', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });

@@ -1,4 +1,5 @@
-// What waits for a person: counted and mailed to who may decide or claim it, and worked through in the console.
+// The inbox: what waits for a person is counted, e-mailed to those who may decide or claim it, and worked through in
+// the console.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -70,7 +71,7 @@ async function inboxOf(person: Person, query = ''): Promise<Inbox> {
   return answer.body;
 }
 
-/** Approvals and hand-offs in the first application. */
+/** Number of approvals and hand-offs in the inbox for the first application. */
 async function countsOf(person: Person): Promise<readonly [number, number]> {
   const own = (await inboxOf(person)).applications.find(({ applicationId }) => applicationId === server.applicationId);
   return [own?.approvals ?? 0, own?.handoffs ?? 0];
@@ -82,14 +83,14 @@ interface Mail {
   readonly text: string;
 }
 
-/** Mails about what waits, oldest first. */
+/** E-mails about what waits, oldest first. */
 async function mails(): Promise<readonly Mail[]> {
   const { stdout } = await server.operate('outbox', '--json');
   const all: readonly Mail[] = JSON.parse(stdout);
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }
 
-/** Runs the tasks that are due, twice: an advance ends when the clock has moved. */
+/** Advances the clock, then runs the due tasks twice: an advance returns as soon as the clock has moved. */
 async function pass(ms: number): Promise<void> {
   await server.advance(ms);
   await server.advance(6_000);
@@ -109,7 +110,7 @@ const mailsAre = (count: number) =>
 const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
   agent.prepared(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
 
-test('the inbox counts what each role may decide or claim, and tells of a change at once', async () => {
+test('the inbox counts what each role may decide or claim, and reports changes at once', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   assert.deepEqual((await inboxOf(owner)).applications, []);
   const [cancel, refund] = [await prepared('orders.cancel', 'A-1'), await prepared('orders.refund', 'A-1')];
@@ -140,7 +141,7 @@ test('the inbox counts what each role may decide or claim, and tells of a change
   await server.release(session.id);
 });
 
-test('who may decide or claim gets a mail, with the words of the application and none of the agent', async () => {
+test('people who may decide or claim get an e-mail with the words of the application and none of the agent', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
@@ -159,7 +160,7 @@ test('who may decide or claim gets a mail, with the words of the application and
   assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('To approve: Refund an order'), text);
   assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
-  // The hand-off expires, and the mails that told of it alone are gone.
+  // The hand-off expires, and the e-mails about nothing else are withdrawn.
   await server.advance(10 * MINUTE_MS);
   await mailsAre(before + 1);
   await decide(server, owner, refund, { decision: 'refuse' });
@@ -167,7 +168,7 @@ test('who may decide or claim gets a mail, with the words of the application and
   await server.release(session.id);
 });
 
-test('thirty things are one mail, and what comes soon after it is told five minutes later', async () => {
+test('thirty items are reported in one e-mail, and an item that follows soon is reported five minutes later', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const many: Action[] = [];
@@ -193,7 +194,7 @@ test('thirty things are one mail, and what comes soon after it is told five minu
   for (const { jobId } of [...many, late]) await agent.cancel(jobId);
 });
 
-test('mails can be turned off, for all applications or for one, and only for applications of your own', async () => {
+test('e-mails can be turned off for all applications or for one, but only for applications of the person', async () => {
   const path = '/v1/account/notifications';
   const initial = await admin.get<Notifications>(path);
   assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
@@ -218,12 +219,12 @@ test('mails can be turned off, for all applications or for one, and only for app
   assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
   await stepUp(admin);
   assert.equal((await decide(server, admin, first)).status, 200);
-  // Nobody is told, and the unread mail is gone.
+  // Nobody gets an e-mail about it, and the unread one is withdrawn.
   await pass(10_000);
   await mailsAre(before);
 });
 
-test('a mail that was not sent is withdrawn from who leaves the application, or turns off mails about it', async () => {
+test('an unsent e-mail is withdrawn when its recipient leaves the application or turns off e-mails about it', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
   const { person, accountId } = await join(server, owner, 'leaver@example.com', 'admin');
@@ -256,11 +257,11 @@ test('a mail that was not sent is withdrawn from who leaves the application, or 
   await agent.cancel(action.jobId);
 });
 
-/** Pages for people move to this name of loopback, which passkeys can belong to. */
+/** Pages for people redirect to this loopback host name, because passkeys need a host name. */
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const path = (rest = ''): string => `/console/a/${server.applicationId}${rest}`;
 
-/** Opens a page of the console as the person with this address. */
+/** Signs in as the person with this e-mail address and opens a page of the console. */
 function opened(
   look: Look,
   email: string,
@@ -280,7 +281,7 @@ function opened(
 
 const nothingWaits = (page: Watched['page']) => page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
 
-test('the count and a notice follow what happens, and an approval needs a fresh proof and ends in a receipt', () =>
+test('the count and a notice follow changes, and an approval needs a fresh proof and ends with a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
@@ -308,7 +309,7 @@ test('the count and a notice follow what happens, and an approval needs a fresh 
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('a developer is shown what waits for others without a button, and refuses nothing', () =>
+test('a developer sees what waits for others, without a button to decide it', () =>
   opened(DESK, 'dev@example.com', path('/inbox'), async page => {
     await nothingWaits(page);
     const action = await prepared('orders.cancel', 'U-2');
@@ -327,7 +328,7 @@ test('a developer is shown what waits for others without a button, and refuses n
     assert.equal((await agent.read(action.jobId)).body.status, 'refused');
   }));
 
-test('a hand-off is opened from the inbox, done in the live view, and listed with who did it', async () => {
+test('a hand-off is opened from the inbox, completed in the live view, and listed with the person who did it', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.url}/code`);
@@ -336,7 +337,7 @@ test('a hand-off is opened from the inbox, done in the live view, and listed wit
     instructions: 'Type the\u202e code.',
     reason: 'otp',
   });
-  // Who has signed in at the address of this machine stays there.
+  // The person is already signed in at the address of this machine, and stays signed in there.
   const work = async (page: Watched['page']): Promise<void> => {
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));
@@ -366,7 +367,7 @@ test('a hand-off is opened from the inbox, done in the live view, and listed wit
   await server.release(session.id);
 });
 
-test('a hand-off that names an end user waits for no member, and a payment needs a fresh proof', async () => {
+test('a hand-off that names an end user is not in the inbox of members, and a payment needs a fresh proof', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
@@ -389,7 +390,7 @@ test('a hand-off that names an end user waits for no member, and a payment needs
   await server.release(session.id);
 });
 
-test('mails are turned off in the account', () =>
+test('e-mails can be turned off on the account page', () =>
   opened(DESK, 'admin@example.com', '/console/account', async (page, watched) => {
     const box = page.getByRole('checkbox', { name: 'Tell me by mail when an agent waits for me' });
     await box.click();
@@ -407,7 +408,7 @@ test('mails are turned off in the account', () =>
     );
   }));
 
-test('the inbox is sound in three widths and both colours, and everything in it is reached by keyboard', async () => {
+test('the inbox has no accessibility findings or overflow in three widths and both themes, and works by keyboard', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   await requestHandoff(server, key, session.id, { reason: 'login', ttlSeconds: 3_600 });
   for (const [operation, order] of [

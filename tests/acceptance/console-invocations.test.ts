@@ -55,7 +55,7 @@ const agent = await keyWith(server, { name: 'nightly shop' });
 const KEPT = { input: 'full', output: 'full', days: 3 };
 const made: Record<string, Invocation> = {};
 
-test('a member finds an invocation by its filters', async () => {
+test('a member finds an invocation with the filters', async () => {
   await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
   for (const [name, operationId, input] of [
     ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
@@ -111,7 +111,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await watched.assertSound();
     }));
 
-test('downloads the receipt as the file that is verified elsewhere', () =>
+test('downloads the receipt as a file that can be verified elsewhere', () =>
   visitAs(VIEWER, DESK, pathOf('order'), async page => {
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
@@ -122,7 +122,7 @@ test('downloads the receipt as the file that is verified elsewhere', () =>
     assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${of('order').id}`);
   }));
 
-/** The page gets the invocation, or the keys, as changed on their way. */
+/** Changes the response that the page gets at this URL, which is the invocation or the key set. */
 async function changed(page: Page, url: string, change: (body: Record<string, unknown>) => object): Promise<void> {
   await page.route(url, async route => {
     const response = await route.fetch();
@@ -130,7 +130,7 @@ async function changed(page: Page, url: string, change: (body: Record<string, un
   });
 }
 
-/** One bit of the character in the middle of the part. */
+/** Flips one bit of the character in the middle of this part. */
 function flipped(receipt: string, part: number): string {
   const parts = receipt.split('.');
   const bytes = Buffer.from(parts[part] ?? '');
@@ -141,7 +141,7 @@ function flipped(receipt: string, part: number): string {
 }
 
 for (const [part, name] of ['header', 'payload', 'signature'].entries())
-  test(`says that a receipt is not valid of which one byte of the ${name} was changed, and shows nothing of it`, () =>
+  test(`reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
     visit(server.url, DESK, pathOf('order'), async (page, watched) => {
       await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, ({ receipt, ...rest }) => ({
         ...{ ...rest, receipt: flipped(String(receipt), part) },
@@ -154,7 +154,7 @@ for (const [part, name] of ['header', 'payload', 'signature'].entries())
       await watched.assertSound();
     }));
 
-test('says what differs when the page shows other facts than the receipt has', () =>
+test('says what differs when the page shows other facts than the receipt', () =>
   visit(server.url, PHONE, pathOf('order'), async page => {
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({
       ...{ ...body, output: { state: 'other' } },
@@ -167,7 +167,7 @@ test('says what differs when the page shows other facts than the receipt has', (
     await page.getByText('It says of the state succeeded, and this page failed.').waitFor();
   }));
 
-test('says that a key is missing, and that it could not ask for the keys', () =>
+test('says that a key is missing, or that the keys could not be fetched', () =>
   visit(server.url, DESK, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER, PASSWORD);
@@ -184,7 +184,7 @@ test('says that a key is missing, and that it could not ask for the keys', () =>
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('does not judge a receipt where the browser offers no cryptography', () =>
+test('does not judge a receipt if the browser has no Web Crypto API', () =>
   visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
     await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
     await page.reload();
@@ -194,7 +194,7 @@ test('does not judge a receipt where the browser offers no cryptography', () =>
     await watched.assertSound();
   }));
 
-test('leads to the session, its recording and the file of a screenshot', () =>
+test('links to the session, its replay and the file of a screenshot', () =>
   visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await watched.assertSound();
@@ -207,17 +207,17 @@ test('leads to the session, its recording and the file of a screenshot', () =>
     assert.match(page.url(), new RegExp(`/sessions/${of('screenshot').sessionId}\\?tab=replay$`));
   }));
 
-test('shows why an invocation failed, when, and that its receipt says so', () =>
+test('shows why and when an invocation failed, and that its receipt says so', () =>
   visitAs(OWNER, PHONE, pathOf('failure'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();
     await page.getByText(/The page could not be loaded/).waitFor();
-    // A read has no effect that could have happened.
+    // A read has no effect, so the page does not say that one may have happened.
     assert.equal(await page.getByText('The effect may have happened.').count(), 0);
     await watched.assertSound();
   }));
 
-test('a viewer verifies the receipt, and sees neither input nor output', () =>
+test('a viewer can verify the receipt, but sees neither input nor output', () =>
   visitAs(VIEWER, DESK, pathOf('order'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('The input is kept, and shown to developers, admins and owners.').waitFor();
@@ -225,7 +225,7 @@ test('a viewer verifies the receipt, and sees neither input nor output', () =>
     await watched.assertSound();
   }));
 
-test('an id of nothing says so, and everything is reached by keyboard', async () => {
+test('an unknown id is reported, and everything can be reached by keyboard', async () => {
   await visitAs(OWNER, DESK, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')

@@ -88,7 +88,7 @@ const OTHERS: readonly Place[] = [
 
 const NARROW: Look = { ...DESK, width: 1024 };
 const NARROW_DARK: Look = { ...NARROW, colours: 'dark' };
-/** A page is loaded once for each device, and looked at in each window of it, in one theme after the other. */
+/** Each page is loaded once per device and checked in each window size, in one theme after the other. */
 const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Look]>]> = [
   [
     'at a desk',
@@ -121,15 +121,15 @@ for (const [name, windows] of DEVICES)
       }
     }));
 
-/** What appears during a walk by keyboard would change its order. */
+/** Waits until the page is loaded. Elements that appear during a walk by keyboard would change its order. */
 async function settled(page: Page): Promise<void> {
   const loading = (): Promise<number> => page.getByText('Loading').count();
   await eventually('the page to be loaded', loading, count => count === 0);
-  // The navigation shows it once it knows that this is the operator.
+  // The link appears once the console has found out that the person is the operator.
   await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
 }
 
-test('the walk by keyboard finds what cannot be reached, and what shows no focus', () =>
+test('the walk by keyboard finds elements that cannot be reached and elements that show no focus', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await settled(page);
     await page.evaluate(`(() => {
@@ -141,7 +141,7 @@ test('the walk by keyboard finds what cannot be reached, and what shows no focus
     assert.deepEqual([unreachable.length, unmarked.length], [1, 1]);
   }));
 
-test('everything that can be used by mouse is reached by Tab, and shows its focus', () =>
+test('everything that can be used by mouse can be reached by Tab and shows its focus', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     for (const [address, title] of [...MAIN, ...OTHERS]) {
@@ -162,7 +162,7 @@ test('on a small screen, the menu opens the navigation and closes again', () =>
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 
-test('a chosen colour theme is kept', () =>
+test('the chosen colour theme is kept', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await paper();
@@ -178,7 +178,7 @@ test('a chosen colour theme is kept', () =>
   }));
 
 for (const width of [800, 1024, 1200, 1300, 1440])
-  test(`no column of the list of sessions overlaps another at ${width} pixels`, () =>
+  test(`no columns of the list of sessions overlap at ${width} pixels`, () =>
     signedIn(server, link, { ...DESK, width }, async ({ page }) => {
       await page.goto(`${server.url}${path('/sessions')}`);
       const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');
@@ -190,7 +190,7 @@ for (const width of [800, 1024, 1200, 1300, 1440])
       for (const [at, box] of boxes.entries()) {
         if (width >= 1024) assert.ok(box.width >= 60, `cell ${at} has ${box.width} pixels`);
         const next = boxes[at + 1];
-        // In a narrow container a row has two lines.
+        // In a narrow container a row takes two lines.
         if (next && next.y < box.y + box.height && next.x > box.x)
           assert.ok(box.x + box.width <= next.x, `cell ${at} reaches into the next`);
       }

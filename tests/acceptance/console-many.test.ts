@@ -8,7 +8,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SESSIONS = 10_000;
-/** Fewer steps than in a usual window. */
+/** Needs fewer steps than a window of the usual height. */
 const TALL = { ...DESK, height: 4_800 };
 const STEPS_MAX = 2_000;
 
@@ -46,7 +46,7 @@ const drawn = (page: Page): Promise<Drawn> =>
     };
   });
 
-test('the list scrolls from the newest to the oldest session without a gap', () =>
+test('the list scrolls from the newest to the oldest session without gaps', () =>
   signedIn(server, link, TALL, async ({ page }) => {
     const list = page.getByRole('list', { name: 'Sessions' });
     await list.waitFor();
@@ -66,7 +66,7 @@ test('the list scrolls from the newest to the oldest session without a gap', () 
     await page.getByRole('link', { name: `Order ${SESSIONS} ` }).waitFor();
   }));
 
-test('an old session is found among them from the first page by the keyboard alone', () =>
+test('an old session is found by keyboard alone, starting at the first page', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();

@@ -1,5 +1,6 @@
-// Members in the console, in a real browser: an owner invites a person, who makes an account with the link, verifies the address
-// and accepts; the owner changes the role and removes the member; the audit log tells it all.
+// Members in the console, in a real browser. An owner invites a person, who follows the link, creates an account,
+// verifies the address and accepts. The owner then changes the role and removes the member. The audit log records each
+// step.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -14,7 +15,7 @@ const INVITED = 'bob@example.com';
 
 const signIn = (page: Page, email: string): Promise<void> => signInByHand(page, email, PASSWORD);
 
-test('a person is invited, accepts, gets another role, and is removed', async () => {
+test('a person is invited, accepts, gets another role and is removed', async () => {
   await Person.owner(server, OWNER);
   let link = '';
   const members = `/console/a/${server.applicationId}/members`;
@@ -77,7 +78,7 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
   });
 });
 
-test('the operator reads what was not sent in the outbox, and hands on the link', async () => {
+test('the operator reads unsent e-mails in the outbox and copies the link', async () => {
   const outbox = '/console/outbox';
   for (const look of [DESK_DARK, PHONE])
     await visit(server.url, look, outbox, async (page, watched) => {
@@ -97,7 +98,7 @@ test('the operator reads what was not sent in the outbox, and hands on the link'
   });
 });
 
-test('invitations that have ended say why and when, and further members are shown when asked for', async () => {
+test('invitations that have ended say why and when, and older ones are shown on request', async () => {
   const members = `/console/a/${server.applicationId}/members`;
   await visit(server.url, DESK, members, async (page, watched) => {
     await page.route('**/invitations?*', async route => {

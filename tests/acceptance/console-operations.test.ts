@@ -1,5 +1,5 @@
-// Operations in the console, in a real browser: written from an example, corrected at the place of the error, tried, published,
-// changed, withdrawn and deleted.
+// Operations in the console, in a real browser: written from an example, corrected where the error is, tried,
+// published, changed, withdrawn and deleted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentKey } from '../../contract/agent-keys.ts';
@@ -38,7 +38,7 @@ const standing = async (id: string): Promise<ConfiguredOperation> => {
   return body;
 };
 
-test('writes an operation from an example, is told what is wrong at its place, publishes it, and calls it', () =>
+test('writes an operation from an example, shows errors in place, publishes it, and calls it', () =>
   visitAs(DEVELOPER, DESK, '', async (page, watched) => {
     await page.getByText('No operations of your own').waitFor();
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
@@ -85,7 +85,7 @@ test('writes an operation from an example, is told what is wrong at its place, p
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('the key of a trial could call this operation once, and is revoked', async () => {
+test('the key of a trial allows one call of this operation, and is revoked', async () => {
   const { body } = await owner.send<{ data: AgentKey[] }>('GET', 'agent-keys?limit=100');
   const used = body.data.filter(({ grants }) => grants.some(({ operationId }) => operationId === 'orders.read'));
   assert.deepEqual(
@@ -100,7 +100,7 @@ test('the key of a trial could call this operation once, and is revoked', async 
   );
 });
 
-test('a trial whose input is refused says why, and sends nothing', () =>
+test('a trial with invalid input says why and sends nothing', () =>
   visitAs(OWNER, PHONE, '/orders.read', async (page, watched) => {
     await page.getByLabel('Input to try').fill('{"orderId": 7}');
     await page.getByRole('button', { name: 'Call it' }).click();
@@ -115,7 +115,7 @@ test('a trial whose input is refused says why, and sends nothing', () =>
     assert.equal(upstream.received('/orders').length, 1);
   }));
 
-test('a change is a draft beside the published revision, and says what differs', async () => {
+test('a change is a draft beside the published revision and shows what differs', async () => {
   const { key } = await keyWith(server);
   await visitAs(OWNER, DESK_DARK, '/orders.read', async (page, watched) => {
     assert.equal(await page.getByRole('button', { name: 'Save as draft' }).count(), 0);
@@ -136,7 +136,7 @@ test('a change is a draft beside the published revision, and says what differs',
   assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
 });
 
-test('a change since the form was loaded refuses the save, with the reason, and keeps what was typed', () =>
+test('refuses to save if the operation changed since the form was loaded, says why, and keeps what was typed', () =>
   visitAs(OWNER, DESK, '/orders.read', async page => {
     await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
     const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
@@ -147,7 +147,7 @@ test('a change since the form was loaded refuses the save, with the reason, and 
     assert.equal(await page.getByLabel('Title', { exact: true }).inputValue(), 'Read the state of an order');
   }));
 
-test('steps in a browser are refused at their line', () =>
+test('invalid browser steps are reported at their line', () =>
   visitAs(OWNER, PHONE, '/new', async (page, watched) => {
     await page.getByRole('button', { name: /^Fill in a form/ }).click();
     const steps = page.getByLabel('Steps');
@@ -161,7 +161,7 @@ test('steps in a browser are refused at their line', () =>
     await page.getByText('Published r1').waitFor();
   }));
 
-test('a viewer reads an operation, and sees no buttons', () =>
+test('a viewer can read an operation, but sees no buttons', () =>
   visitAs(VIEWER, DESK, '', async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByText('It needs the role developer, because it is a real call.').waitFor();
@@ -173,7 +173,7 @@ test('a viewer reads an operation, and sees no buttons', () =>
     await page.getByText('You can look at operations, not create them').waitFor();
   }));
 
-test('a built-in operation is switched off, and an admin sets its price', () =>
+test('a developer switches off a built-in operation, and only an admin sets its price', () =>
   visitAs(DEVELOPER, DESK, '/browser.pdf', async (page, watched) => {
     await page.getByLabel('Price of a call in credits').fill('1');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -187,7 +187,7 @@ test('a built-in operation is switched off, and an admin sets its price', () =>
     assert.equal((await standing('browser.pdf')).enabled, false);
   }));
 
-test('an operation is withdrawn, then deleted by an admin', () =>
+test('an operation is withdrawn, then deleted', () =>
   visitAs(OWNER, DESK, '/tickets.open', async page => {
     await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();

@@ -1,4 +1,4 @@
-// The overview in a browser: the past of an application in charts, the same as tables, and by agent key.
+// The overview in a browser: the history of an application as charts, as tables, and by agent key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boxOf, kill } from '../faults/victims.ts';
@@ -27,7 +27,7 @@ const overview = `${server.url}/console/a/${server.applicationId}`;
 const NARROW: Look = { ...DESK, width: 1024 };
 const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
-test('without any session, the overview says how to begin', () =>
+test('without any sessions, the overview says how to begin', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.goto(overview);
@@ -35,7 +35,7 @@ test('without any session, the overview says how to begin', () =>
     await watched.assertSound();
   }));
 
-test('answers what the application used this week, from the first page and by the keyboard alone', async () => {
+test('shows what the application used this week, from the first page and by keyboard alone', async () => {
   await inventPast(server);
   await signedIn(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
@@ -59,7 +59,7 @@ test('answers what the application used this week, from the first page and by th
   });
 });
 
-test('a session that failed is counted with its reason, which leads to the session', () =>
+test('a failed session is counted under its reason, which links to the session', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
     kill(boxOf(server, id).browser);

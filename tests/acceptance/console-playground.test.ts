@@ -1,4 +1,4 @@
-// The playground in a browser: a snippet drives a session from there, and can reach nothing else.
+// The playground in a browser: a snippet there drives a session and can reach nothing else.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
@@ -32,7 +32,7 @@ const playground = (look: Look, work: (watched: Watched) => Promise<void>): Prom
 const running = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
 
-test('the first snippet works at the first press, by the keyboard alone, beside the live view of its session', () =>
+test('the first snippet works on the first run, by keyboard alone, beside the live view of its session', () =>
   playground(DESK, async watched => {
     const { page } = watched;
     const run = page.getByRole('button', { name: 'Run' });
@@ -44,7 +44,7 @@ test('the first snippet works at the first press, by the keyboard alone, beside 
     const live = page.frameLocator('iframe[title="Live view of the session"]');
     await live.getByRole('button', { name: 'Take control' }).waitFor();
     await watched.assertSound();
-    // The same session is used again.
+    // The next run uses the same session.
     assert.equal((await running()).length, 1);
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('The snippet is done.').waitFor();
@@ -54,7 +54,7 @@ test('the first snippet works at the first press, by the keyboard alone, beside 
     assert.equal((await running()).length, 0);
   }));
 
-test('creates the session from JSON, and keeps snippets in this browser', () =>
+test('creates the session from JSON, and keeps snippets in the browser', () =>
   playground(DESK, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
     const body = page.getByLabel('Body of the create, as JSON');
@@ -76,7 +76,7 @@ test('creates the session from JSON, and keeps snippets in this browser', () =>
     assert.equal(await page.getByLabel('Snippets').getByText('my title').count(), 0);
   }));
 
-test('a snippet that fails says why, and one that does not end is stopped', () =>
+test('a snippet that fails says why, and one that does not end can be stopped', () =>
   playground(DESK, async ({ page }) => {
     const code = page.getByLabel('Code of the snippet');
     await code.fill("await page.click('#nothing');");
@@ -118,13 +118,13 @@ test('a snippet reaches neither the console around it nor any other address', ()
       name => `${name}: refused`,
     );
     assert.deepEqual(lines, ['origin: null', ...refused]);
-    // The browser wrote each refusal to its console.
+    // The browser logged each refusal to its console.
     assert.ok(watched.faults.splice(0).every(fault => /^(wrote|asked|threw)/.test(fault)));
     await page.getByRole('button', { name: 'Release' }).click();
     await page.getByText('The session has ended').waitFor();
   }));
 
-test('only the runner may evaluate text, and it has no origin of its own', async () => {
+test('only the runner may evaluate code, and it has an opaque origin', async () => {
   const policyOf = async (path: string): Promise<string> =>
     (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
   const runner = await policyOf('/console/runner/index.html');
@@ -136,7 +136,7 @@ test('only the runner may evaluate text, and it has no origin of its own', async
 });
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the playground is sound at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the playground has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
     playground(look, async watched => {
       await watched.assertSound();
       await watched.page.getByRole('tab', { name: 'As JSON' }).click();

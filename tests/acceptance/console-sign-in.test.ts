@@ -1,5 +1,6 @@
-// People in the console, in a real browser: the link of the first start, a passkey of a virtual authenticator, an authenticator
-// app, the account page, and signing in and out. The page is at localhost, because passkeys need a host name.
+// Accounts in the console, in a real browser: the link of the first start, a passkey of a virtual authenticator, an
+// authenticator app, the account page, and signing in and out. The page is at localhost, because passkeys need a host
+// name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
@@ -16,7 +17,7 @@ const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 
 const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
-test('the link of the first start makes an account, adds a passkey, and the passkey signs in alone', async () => {
+test('the link of the first start creates an account, a passkey is added, and the passkey alone signs in', async () => {
   await visit(base, DESK, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
@@ -40,14 +41,14 @@ test('the link of the first start makes an account, adds a passkey, and the pass
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Account' }).waitFor();
 
-    // Sensitive actions ask for the passkey again if the last proof is too old; here it is recent.
+    // Sensitive actions ask for the passkey again if the last proof is too old. Here it is recent.
     await page.getByRole('button', { name: 'Remove First passkey' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();
   });
 });
 
-test('a password signs in, a wrong one is told in words of the API, and the page survives a reload', async () => {
+test('a password signs in, a wrong one is reported with the message of the API, and a reload keeps the sign-in', async () => {
   await visit(base, PHONE, '/console/', async (page, watched) => {
     await signIn(page, 'not the password');
     await page.getByRole('alert').getByText('is wrong').waitFor();
@@ -71,7 +72,7 @@ test('a code by e-mail signs in and verifies the address', async () => {
   });
 });
 
-test('an authenticator app is added, asked for at the next sign-in, and a recovery code replaces it', async () => {
+test('an authenticator app is added and asked for at the next sign-in, where a recovery code can replace it', async () => {
   await visit(base, TABLET, '/console/account', async (page, watched) => {
     await signIn(page);
     await page.getByRole('button', { name: 'Add an authenticator app' }).click();
@@ -102,7 +103,7 @@ test('an authenticator app is added, asked for at the next sign-in, and a recove
   });
 });
 
-test('a change that needs a recent proof asks for it in a dialog, and is then made', async () => {
+test('a change that needs a recent proof asks for it in a dialog and is then made', async () => {
   const phone = new Person(server);
   await phone.signIn(EMAIL);
   await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {
@@ -113,7 +114,7 @@ test('a change that needs a recent proof asks for it in a dialog, and is then ma
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Phone', { exact: true }).waitFor();
     await watched.assertSound();
-    // The password alone is weaker than the passkey that the account has now.
+    // The password alone is weaker than the passkey that was just added.
     await page.evaluate(() => fetch('/v1/account/sign-out', { method: 'POST' }));
     await page.reload();
     await signIn(page);
@@ -126,7 +127,7 @@ test('a change that needs a recent proof asks for it in a dialog, and is then ma
   });
 });
 
-test('the sign-in page goes on only to pages of this service', async () => {
+test('the sign-in page redirects only to pages of this service', async () => {
   for (const next of ['https://evil.example/', '//evil.example', '/console/../evil', 'javascript:alert(1)'])
     await visit(base, DESK, `/signin?next=${encodeURIComponent(next)}`, async page => {
       await signIn(page);

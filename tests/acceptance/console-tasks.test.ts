@@ -1,5 +1,5 @@
-// Tasks of a first-time user, each from the start page and with its number of steps: a click, a choice, or a text with Enter.
-// A task that needs more steps than here fails.
+// Tasks of a first-time user, each started at the first page and with its maximum number of steps. A step is a click, a
+// choice, or a text with Enter.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -31,7 +31,7 @@ const pages = await openPages({
 });
 const upstream = await openUpstream();
 upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
-// The pages of the sessions stay reachable.
+// The pages that the sessions open must stay reachable.
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
 await inventSessions(server, 2_000);
@@ -39,7 +39,7 @@ await inventPast(server);
 const link = consoleLink(server);
 await Person.owner(server);
 
-/** Counts what the user does. Waiting and reading are no steps. */
+/** Counts the steps of the user. Waiting and reading are not steps. */
 class User {
   readonly page: Page;
   steps = 0;
@@ -73,7 +73,7 @@ class User {
     await this.page.keyboard.press('Enter');
   }
 
-  /** Clicks into the page of a live view, whose size is in CSS pixels. */
+  /** Clicks inside the page that a live view shows. `size` is the size of the page in CSS pixels. */
   async clickInside(view: FrameLocator, x: number, y: number, size = { width: 1280, height: 720 }): Promise<void> {
     const canvas = view.locator('#canvas');
     const box = (await canvas.boundingBox()) ?? assert.fail('there is no picture');
@@ -89,7 +89,7 @@ interface SignIn {
 
 const WITH_TOKEN: SignIn = { origin: server.url, by: page => page.goto(link) };
 
-/** Approvals and hand-offs are for people, not for tokens. Their pages move to this name of loopback. */
+/** Approvals and hand-offs are for people, not for tokens. Their pages redirect to this loopback host name. */
 const AS_PERSON: SignIn = {
   origin: server.url.replace('127.0.0.1', 'localhost'),
   by: async page => {

@@ -17,7 +17,7 @@ const owner = await Person.owner(server, OWNER);
 await join(server, owner, VIEWER, 'viewer');
 const webhooks = `/console/a/${server.applicationId}/webhooks`;
 
-test('creates a webhook, sends a test and shows its delivery, and sends it again', async () => {
+test('creates a webhook, sends a test, shows its delivery, and sends it again', async () => {
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByText('No webhooks').waitFor();
@@ -47,7 +47,7 @@ test('creates a webhook, sends a test and shows its delivery, and sends it again
   });
 });
 
-test('a failed delivery says why, and a disabled webhook too', async () => {
+test('the page says why a delivery failed and that a webhook is disabled', async () => {
   receiver.answer('/console', response => void response.writeHead(503).end());
   await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
@@ -63,7 +63,7 @@ test('a failed delivery says why, and a disabled webhook too', async () => {
   });
 });
 
-test('a viewer sees webhooks and deliveries, and no buttons to change them', async () => {
+test('a viewer sees webhooks and deliveries, but no buttons to change them', async () => {
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, VIEWER, PASSWORD);
     await page.getByRole('button', { name: 'Deliveries of billing' }).click();

@@ -20,7 +20,7 @@ const BUNDLE_BYTES_MAX = 350 * 1024;
 
 // ---- static files --------------------------------------------------------------------------------------------------
 
-test('files with a digest in their name may be cached forever, the page may not, and both are compressed', async () => {
+test('files with a digest in their name may be cached forever, the page may not, and all are compressed', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -48,7 +48,7 @@ test("the content security policy allows only the console's own origin", async (
   assert.doesNotMatch(policy.replaceAll(server.url, ''), /unsafe|\*|https?:/);
 });
 
-test('no path leads out of the folder', async () => {
+test('no path leads outside the folder', async () => {
   for (const path of [
     '/console/../package.json',
     '/console/%2e%2e/%2e%2e/package.json',
@@ -147,7 +147,7 @@ test('creates a session with the form, shows it live, and releases it', () =>
     assert.equal((await server.read(id)).endReason, 'released');
   }));
 
-test('the list of sessions is updated live and can be searched by metadata', () =>
+test('the list of sessions updates live and can be searched by metadata', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByText('Live', { exact: true }).waitFor();
     const session = await server.createSession({ keepAlive: true, userMetadata: { team: { name: 'blue' } } });
@@ -166,7 +166,7 @@ test('the list of sessions is updated live and can be searched by metadata', () 
     await page.getByText('Released by a caller').waitFor();
   }));
 
-test('finds sessions by plain words and filters, without the mouse, and the address is a link to the result', () =>
+test('finds sessions by plain words and filters, by keyboard alone, and the address links to the result', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
     const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
@@ -199,7 +199,7 @@ test('finds sessions by plain words and filters, without the mouse, and the addr
     assert.equal(await page.getByRole('alert').count(), 0);
   }));
 
-test('at 1024 pixels the live view has the width of the page, with DevTools and Connect in sight', () =>
+test('at 1024 pixels the live view is as wide as the page, with DevTools and Connect visible', () =>
   signedIn(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
@@ -279,7 +279,7 @@ test('the tabs of a session show its log, network, files, and the replay with it
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
-test('a session that did not end well says why, and shows its settings, its key and its last picture', () =>
+test('a session that did not end well shows the reason, its settings, its key and its last picture', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -306,7 +306,7 @@ test('a session that did not end well says why, and shows its settings, its key 
     assert.match(page.url(), /key=/);
   }));
 
-test('creates a context, uses it for a session, and deletes it', () =>
+test('creates a context, uses it in a session, and deletes it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
@@ -369,7 +369,7 @@ test('changes the addresses and grants of an agent key, and says why a grant is 
     assert.deepEqual(body.grants, [grant]);
   }));
 
-test('issues a key for operations with a grant that names credentials, and a later change keeps them', () =>
+test('issues a key for operations with a grant that names credentials, and keeps them when the key is changed', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -432,7 +432,7 @@ test('lists an active key even if many keys are inactive', () =>
 
 test('the list stays live across a service restart, and shows why the service refused it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
-    // The answer of a stopping service to a new stream.
+    // A service that is stopping answers a new stream like this.
     let answered = 0;
     await page.route('**/v1/browsers/events*', route => {
       answered += 1;
@@ -459,7 +459,7 @@ test('copies the complete connect address while its key is hidden', () =>
       await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
       return page.evaluate<string>('navigator.clipboard.readText()');
     };
-    // The key in the address is the one of this tab, so it opens the same session with another signature.
+    // The address has the key of this tab, so it opens the same session with another signature.
     const address = await copied('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);
     assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));

@@ -1,4 +1,5 @@
-// Story 3.2: an agent prepares an Action for an end user, who approves its digest with a passkey on a phone; it runs once.
+// Story 3.2: an agent prepares an Action for an end user, who approves its digest with a passkey on a phone. The Action
+// runs once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
@@ -37,7 +38,7 @@ const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/
 const prepare = (orderId: string, subject = kim.consumer.subject, more: object = {}) =>
   agent.prepared('orders.cancel', { input: { orderId }, endUser: { providerId: 'hosted', subject }, ...more });
 
-test('a consumer signs the digest with a passkey on a phone, and the agent executes once', async () => {
+test('a consumer approves the digest with a passkey on a phone, and the agent executes once', async () => {
   const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
   assert.equal(action.approvalUrl, `${server.url}/consumer/${lab.appId}/approve/${action.jobId}`);
   await visit(base, SMALL, `/consumer/${lab.appId}`, async (page, watched) => {
@@ -69,7 +70,7 @@ test('a consumer signs the digest with a passkey on a phone, and the agent execu
   assert.deepEqual([read.body.decision?.by.kind, read.body.decision?.method], ['end_user', 'passkey'], read.text);
 });
 
-test('a consumer sees the own Actions only, and refuses with a word to the agent', async () => {
+test('a consumer sees only their own Actions, and can refuse one with a message to the agent', async () => {
   const { body: other } = await lab.owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const elsewhere = await ConsumerLab.of(server, lab.owner, other.id);
   const stranger = await elsewhere.signIn('lee@example.com');
@@ -108,7 +109,7 @@ test('a consumer sees the own Actions only, and refuses with a word to the agent
   assert.equal((await agent.execute(action)).status, 410);
 });
 
-test('an end user who does not exist, or has gone, decides nothing', async () => {
+test('an end user who does not exist or was deleted cannot decide', async () => {
   const unknown = await agent.prepare('orders.cancel', {
     ...{ input: { orderId: 'A-4' }, endUser: { providerId: 'hosted', subject: 'u_nobody' } },
   });

@@ -1,5 +1,5 @@
-// What agents may remember about a consumer: items with versions, consents that open them and are withdrawn, sealed at rest; the export
-// of everything, linking, and deletion.
+// What agents may remember about a consumer: versioned items sealed at rest, consents that open them and can be
+// withdrawn, the export of everything, linking, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import yauzl from 'yauzl';
@@ -82,7 +82,7 @@ test('an item is written, read, listed by prefix in pages, and deleted', async (
   assert.deepEqual(refusal(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
 });
 
-test('a write names the version that it has read, and another one is refused', async () => {
+test('a write names the version that was read, and is refused for any other version', async () => {
   const first = await put(kim, 'plan', 1, { ifVersion: 0 });
   assert.equal(first.status, 200, first.text);
   assert.deepEqual(refusal(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
@@ -90,7 +90,7 @@ test('a write names the version that it has read, and another one is refused', a
   assert.deepEqual(late.body.details, { version: first.body.version });
   const both = await Promise.all([2, 3].map(value => put(kim, 'plan', value, { ifVersion: first.body.version })));
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
-  // A version is not used again after the item is deleted, so a writer who read the old one cannot hit the new one.
+  // A deleted item's version is not used again, so a writer that read the old item cannot overwrite a new one.
   await send(kim, 'memory.delete', { key: 'plan' });
   const again = await put(kim, 'plan', 4);
   assert.ok(again.body.version > first.body.version, again.text);
@@ -134,7 +134,7 @@ test('a memory has at most 4 MiB and 1,000 items', async () => {
   assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
 });
 
-test('an agent reads and writes only what the consumer allowed it, and says where to ask', async () => {
+test('an agent reads and writes only what the consumer allowed, and a refusal says where to ask for consent', async () => {
   await put(kim, 'address.home', 'Ring 1');
   const denied = await agentGets(kim, 'address.home');
   assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
@@ -158,7 +158,7 @@ test('an agent reads and writes only what the consumer allowed it, and says wher
   assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
 });
 
-test('an agent that may write is named at what it wrote, and has versions as well', async () => {
+test('an agent with write consent is named in the items it wrote, and can use versions as well', async () => {
   await consent(kim, ['notes'], { access: 'write' });
   const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
@@ -172,7 +172,7 @@ test('an agent that may write is named at what it wrote, and has versions as wel
   assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
 });
 
-test('what an agent read is not kept with its call', async () => {
+test('what an agent read is not stored with its call', async () => {
   const read = await agentGets(kim, 'notes');
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
     key: agent.key,
@@ -180,7 +180,7 @@ test('what an agent read is not kept with its call', async () => {
   assert.deepEqual([body.status, body.output, body.outputDigest], ['succeeded', undefined, undefined]);
 });
 
-test('a consent ends by itself, and for all agents it is for all agents', async () => {
+test('a consent expires, and a consent for all agents applies to all of them', async () => {
   const jo = await lab.signIn('jo@example.com');
   await put(jo, 'name', 'Jo');
   await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
@@ -197,7 +197,7 @@ test('a consent ends by itself, and for all agents it is for all agents', async 
   assert.deepEqual(refusal(unknown), [404, 'not_found']);
 });
 
-test('once a withdrawal has answered, no read or write of then is answered with success', async () => {
+test('no read or write that starts after a withdrawal was answered succeeds', async () => {
   const ann = await lab.signIn('ann@example.com');
   for (let round = 0; round < 3; round += 1) {
     await put(ann, 'secret', round);
@@ -217,13 +217,13 @@ test('once a withdrawal has answered, no read or write of then is answered with 
     const after = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
     await Promise.all(busy);
     assert.deepEqual([status, late], [200, []]);
-    // Nothing was written under it after the withdrawal had answered.
+    // Nothing was written with this consent after the withdrawal was answered.
     assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, after.body);
     assert.equal((await agentGets(ann, 'secret')).status, 403);
   }
 });
 
-test('values and names of consents are sealed or absent in the database, and a row of another consumer does not open', async () => {
+test('values and names in consents are sealed or absent in the database, and the row of another consumer cannot be opened', async () => {
   const text = 'The quick brown secret';
   await put(kim, 'sealed', text);
   await put(lee, 'sealed', 'of lee');
@@ -238,7 +238,7 @@ test('values and names of consents are sealed or absent in the database, and a r
   await put(lee, 'sealed', 'again');
 });
 
-test('receipts that name the consumer are listed for the consumer alone', async () => {
+test('receipts that name the consumer are listed only for that consumer', async () => {
   const { body } = await send<ConsumerReceiptPage>(kim, 'receipts.list', { limit: 100 });
   assert.ok(body.data.length > 3);
   assert.deepEqual([...new Set(body.data.map(({ operationId }) => operationId))].sort(), ['memory.get', 'memory.put']);
@@ -253,7 +253,7 @@ test('receipts that name the consumer are listed for the consumer alone', async 
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('sessions are listed with the own one marked, and another one is ended at once', async () => {
+test('sessions are listed with the current one marked, and another one can be ended at once', async () => {
   const other = await lab.signIn('kim@example.com');
   const listed = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -282,7 +282,7 @@ async function exported(who: Kim): Promise<Map<string, string>> {
   return files;
 }
 
-test('the export has everything of the consumer, and nothing of others; it needs a recent proof', async () => {
+test('the export has everything of the consumer and nothing of others, and needs a recent proof', async () => {
   const max = await lab.signIn('max@example.com');
   for (let n = 0; n < 120; n += 1)
     await sql(
@@ -313,7 +313,7 @@ test('the export has everything of the consumer, and nothing of others; it needs
   assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('two consumers of one person become one by two fresh sessions, with memory, receipts and names', async () => {
+test('two consumers of one person are linked with two fresh sessions, including memory, receipts and names', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');
@@ -337,7 +337,7 @@ test('two consumers of one person become one by two fresh sessions, with memory,
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
     [read.body.id],
   );
-  // The consent was given for another memory. Given anew, agents may use either name.
+  // The consent was given for another memory. Once it is given again, agents may use either name.
   assert.equal((await agentGets(second, 'only.second')).status, 403);
   await consent(main, ['*']);
   assert.equal((await agentGets(second, 'both')).body.status, 'succeeded');
@@ -351,7 +351,7 @@ test('two consumers of one person become one by two fresh sessions, with memory,
   assert.notEqual(anew.consumer.id, main.consumer.id);
 });
 
-test('what is under way for a consumer who is linked leaves no session, item or consent of it', async () => {
+test('requests in progress for a consumer who is being linked leave no session, item or consent of that consumer', async () => {
   const [main, second] = [await lab.signIn('pat@example.com'), await lab.signIn('pat@work.example')];
   await put(second, 'first', 1);
   const begun = await lab.begin();
@@ -375,7 +375,7 @@ test('what is under way for a consumer who is linked leaves no session, item or 
   assert.equal((await send<MemoryItem>(main, 'memory.get', { key: 'first' })).body.value, 1);
 });
 
-test('a consumer who is deleted leaves no memory, no key, no consent and no personal data', async () => {
+test('a deleted consumer leaves no memory, key, consent or personal data', async () => {
   const gone = await lab.signIn('gone@example.com');
   await send(gone, 'profile.update', { displayName: 'Gone Person' });
   await put(gone, 'private', 'text');
@@ -395,7 +395,7 @@ test('a consumer who is deleted leaves no memory, no key, no consent and no pers
     [gone.consumer.id],
   );
   assert.deepEqual(left, []);
-  // The receipt stays for the agent, and names nobody.
+  // The receipt is kept for the agent, and names nobody.
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
     key: agent.key,
   });
@@ -403,7 +403,7 @@ test('a consumer who is deleted leaves no memory, no key, no consent and no pers
   assert.ok(!JSON.stringify(body).includes(gone.consumer.subject));
 });
 
-test('writes at the moment of the deletion leave nothing behind', async () => {
+test('writes that are concurrent with the deletion leave nothing behind', async () => {
   for (let round = 0; round < 3; round += 1) {
     const gone = await lab.signIn(`race${round}@example.com`);
     await put(gone, 'first', 1);
@@ -420,7 +420,7 @@ test('writes at the moment of the deletion leave nothing behind', async () => {
   }
 });
 
-test('the audit log has who did what with memory and consents, and no key or value', async () => {
+test('the audit log records who did what with memory and consents, without keys or values', async () => {
   for (const action of [
     'memory.written',
     'memory.deleted',
@@ -440,7 +440,7 @@ test('the audit log has who did what with memory and consents, and no key or val
   assert.ok(byAgent.body.data.length > 0);
 });
 
-test('programs are told of it by ids', async () => {
+test('events name memory, consents and consumers only by id', async () => {
   const { body, text } = await server.api<{ data: ReadonlyArray<{ type: string; detail: object }> }>(
     'GET',
     '/v1/browsers/events?type=memory.written,memory.consented,memory.consent_revoked,consumer.linked&limit=1000',
@@ -453,7 +453,7 @@ test('programs are told of it by ids', async () => {
   for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
 });
 
-test('a refreshed session of another provider or application sees nothing of these', async () => {
+test('a consumer of another application sees none of these', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const elsewhere = await ConsumerLab.of(server, owner, body.id);
   const there = await elsewhere.signIn('kim@example.com');

@@ -1,5 +1,5 @@
-// A consumer on a phone: signs in on our page with a code by e-mail, adds a passkey of a virtual authenticator, and signs in
-// with it alone.
+// A consumer on a phone: signs in on our page with a code by e-mail, adds a passkey of a virtual authenticator, and
+// signs in with the passkey alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleIsBuilt, type Look, PHONE_DARK, visit } from '../harness/console.ts';
@@ -7,7 +7,7 @@ import { ConsumerLab } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-/** The narrowest phones. */
+/** The width of the narrowest phones. */
 const SMALL: Look = { width: 360, height: 740, colours: 'light' };
 
 await consoleIsBuilt();
@@ -16,7 +16,7 @@ const base = server.url.replace('127.0.0.1', 'localhost');
 const lab = await ConsumerLab.of(server, await Person.owner(server));
 const home = `/consumer/${lab.appId}/account`;
 
-test('a consumer signs in with a code, adds a passkey, and the passkey signs in alone', async () => {
+test('a consumer signs in with a code, adds a passkey, and then signs in with the passkey alone', async () => {
   await lab.configure({ colour: '#7a1f5c' });
   await visit(base, SMALL, home, async (page, watched) => {
     await watched.addAuthenticator();
@@ -53,7 +53,7 @@ test('a consumer signs in with a code, adds a passkey, and the passkey signs in 
   });
 });
 
-test('a password is set with a code, a wrong one is told, and the right one signs in', async () => {
+test('a password is set with a code, a wrong password is reported, and the right one signs in', async () => {
   await visit(base, PHONE_DARK, home, async (page, watched) => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'New here, or password forgotten' }).click();
@@ -78,7 +78,7 @@ test('a password is set with a code, a wrong one is told, and the right one sign
   });
 });
 
-test('a sign-in that is complete or never began says so', async () => {
+test('an unknown sign-in is reported as expired', async () => {
   await visit(
     base,
     SMALL,

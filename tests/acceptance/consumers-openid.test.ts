@@ -30,7 +30,7 @@ async function signIn(login: string, more: object = {}): Promise<ConsumerTokens>
   return body;
 }
 
-test('a provider is added with what its discovery document says, and its secret is never returned', async () => {
+test('a provider is added with the data of its discovery document, and its secret is never returned', async () => {
   const { body, status, text, headers } = await owner.get<ConsumerProvider>(path);
   assert.equal(status, 200, text);
   assert.deepEqual(
@@ -50,7 +50,7 @@ test('a provider is added with what its discovery document says, and its secret 
   ]);
 });
 
-test('a consumer signs in there, refreshes, and is signed out there too', async () => {
+test('a consumer signs in at the provider, refreshes, and gets a logout URL to sign out there too', async () => {
   const tokens = await signIn('kim');
   assert.equal(tokens.consumer.providerId, 'acme');
   assert.notEqual(tokens.consumer.subject, 'kim');
@@ -73,18 +73,18 @@ test('a consumer signs in there, refreshes, and is signed out there too', async 
   assert.match(await page.text(), /session\/end\/confirm/);
 });
 
-test('the same person is the same consumer, another person another one, and the subject differs by application', async () => {
+test('the same person is the same consumer, and another person is another consumer', async () => {
   const [one, again, other] = [await signIn('kim'), await signIn('kim'), await signIn('lee')];
   assert.equal(again.consumer.id, one.consumer.id);
   assert.notEqual(other.consumer.id, one.consumer.id);
 });
 
-test('a maximum age is asked of the provider, and its answer has the time of the proof', async () => {
+test('a maximum age is requested from the provider, and the response has the time of the proof', async () => {
   const { authTime } = await signIn('kim', { maxAge: 0, prompt: 'login' });
   assert.ok(Math.abs(authTime - Date.now() / 1000) < 300, String(authTime));
 });
 
-test('who declines comes back with an error and the state', async () => {
+test('a consumer who declines is sent back with an error and the state', async () => {
   const begun = await lab.begin({}, 'acme');
   const url = new URL(begun.started.authorizationUrl);
   const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
@@ -96,7 +96,7 @@ test('who declines comes back with an error and the state', async () => {
   );
 });
 
-test('a provider that is switched off or removed signs nobody in', async () => {
+test('nobody can sign in with a provider that is switched off or removed', async () => {
   const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });
   assert.equal(off.status, 200, off.text);
   const refused = await lab.send<ErrorBody>(

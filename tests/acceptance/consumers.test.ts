@@ -1,4 +1,4 @@
-// End users of an application sign in on our page, get a session for the application, refresh and end it.
+// End users of an application sign in on our page, get a session for the application, refresh it and end it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -21,7 +21,7 @@ const server = await startServer({ clock: 'test' });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
 
-test('without a configuration nobody can sign in, and the public configuration says nothing', async () => {
+test('without a configuration nobody can sign in, and the public configuration does not mention consumers', async () => {
   const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
   const { body, headers } = await owner.get<ApplicationIdentity>(`/v1/applications/${id}/identity`);
   assert.deepEqual([body.hosted.methods, body.revision, headers.etag], [[], 0, '"0"']);
@@ -36,7 +36,7 @@ test('without a configuration nobody can sign in, and the public configuration s
   assert.deepEqual(asked.body, plain.body);
 });
 
-test('the configuration of an application lists how its consumers sign in', async () => {
+test('the public configuration of an application lists how its consumers sign in', async () => {
   const { body } = await server.api<{ consumer: object }>('GET', `/v1/config?application=${server.applicationId}`, {
     key: null,
   });
@@ -68,7 +68,7 @@ test('a consumer signs in with a code by e-mail, and the application exchanges t
   assert.deepEqual(session.body.consumer, body.consumer);
 });
 
-test('the same address is the same consumer, in another application it is another one', async () => {
+test('the same address is the same consumer in one application, and another consumer in another', async () => {
   const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(again.consumer.id, first.consumer.id);
   const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
@@ -89,7 +89,7 @@ test('a refresh replaces both tokens', async () => {
   assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
 });
 
-test('a consumer who signs out has no session any more, and everywhere means everywhere', async () => {
+test('a consumer who signs out has no session, and signing out everywhere ends all sessions', async () => {
   const [one, other] = [await lab.signIn('out@example.com'), await lab.signIn('out@example.com')];
   assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
@@ -101,7 +101,7 @@ test('a consumer who signs out has no session any more, and everywhere means eve
   assert.deepEqual([refreshed.status, refreshed.body.code], [400, 'invalid_grant']);
 });
 
-test('a password is set by a code to the address, signs in, and ends what was signed in before', async () => {
+test('a password is set with a code sent to the address, signs in, and ends earlier sessions', async () => {
   const before = await lab.signIn('pass@example.com');
   const begun = await lab.begin();
   const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
@@ -117,7 +117,7 @@ test('a password is set by a code to the address, signs in, and ends what was si
   assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
 });
 
-test('on a page of ours the session is a cookie, a passkey can be added there, and signs in', async () => {
+test('on a page of ours the session is a cookie, and a passkey can be added and used to sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const redirectUri = `${origin}/consumer/${lab.appId}`;
   const headers = { origin };
@@ -178,7 +178,7 @@ test('on a page of ours the session is a cookie, a passkey can be added there, a
   assert.equal((await own('passkeys.options')).status, 200);
 });
 
-test('a profile is changed field by field, and its bounds are checked', async () => {
+test('a profile is changed field by field, and its limits are checked', async () => {
   const { accessToken } = await lab.signIn('profile@example.com');
   const first = await lab.send<ConsumerProfile>(
     'profile.update',
@@ -197,7 +197,7 @@ test('a profile is changed field by field, and its bounds are checked', async ()
   }
 });
 
-test('a consumer who is deleted is gone at once, and is another one later', async () => {
+test('a deleted consumer is gone at once, and is another consumer after a new sign-in', async () => {
   const { accessToken, consumer } = await lab.signIn('gone@example.com');
   const deleted = await lab.send('profile.delete', {}, accessToken);
   assert.equal(deleted.status, 202, deleted.text);
@@ -207,7 +207,7 @@ test('a consumer who is deleted is gone at once, and is another one later', asyn
   assert.notEqual(again.consumer.subject, consumer.subject);
 });
 
-test('pages of registered origins may send commands, with preflight', async () => {
+test('pages of registered origins may send commands, with a preflight', async () => {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   const preflight = await server.api('OPTIONS', path, {
     key: null,
@@ -223,7 +223,7 @@ test('pages of registered origins may send commands, with preflight', async () =
   assert.deepEqual([unauthorised.status, unauthorised.headers['access-control-allow-origin']], [401, ORIGIN]);
 });
 
-test('the audit log has the sign-in, with the consumer as its actor', async () => {
+test('the audit log records the sign-in, with the consumer as its actor', async () => {
   const { consumer } = await lab.signIn('audit@example.com');
   const path = `/v1/applications/${lab.appId}/audit?action=consumer.session.started&actor=${consumer.id}`;
   const { body } = await owner.get<{ data: ReadonlyArray<{ actor: object; details: object }> }>(path);
@@ -231,7 +231,7 @@ test('the audit log has the sign-in, with the consumer as its actor', async () =
   assert.deepEqual(body.data[0]?.details, { provider: 'hosted', acr: 'berth:1' });
 });
 
-test('sign-in, sign-out and deletion are events, which name the consumer by id and by nothing else', async () => {
+test('sign-in, sign-out and deletion are events that name the consumer by id only', async () => {
   const { accessToken, consumer } = await lab.signIn('told@example.com');
   assert.equal((await lab.send('session.end', {}, accessToken)).status, 204);
   const again = await lab.signIn('told@example.com');

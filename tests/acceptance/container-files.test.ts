@@ -1,5 +1,5 @@
-// The files of deploy/ for containers: compose.yaml against the schema of Compose, and the filter of system calls. The image itself is
-// built and attacked by tests/attacks/container.slow.test.ts.
+// The files in deploy/ for containers: compose.yaml is checked against the Compose schema, and the system call filter
+// by name. The image itself is built and attacked by tests/attacks/container.slow.test.ts.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const SCHEMA = npmPackage(
 );
 
 function complaints(compose: unknown): string[] {
-  // Its ids are those of an older draft; its references are pointers.
+  // The schema has ids in the style of an older draft. Its references are JSON pointers, so the ids are not needed.
   const withoutIds = (key: string, value: unknown): unknown =>
     (key === 'id' && typeof value === 'string') || key === '$schema' ? undefined : value;
   const schema = JSON.parse(readFileSync(join(SCHEMA, 'lib/schema.json'), 'utf8'), withoutIds);
@@ -34,12 +34,12 @@ function complaints(compose: unknown): string[] {
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-test('compose.yaml is what Compose takes', () => {
+test('compose.yaml matches the Compose schema', () => {
   assert.deepEqual(complaints(parse(read('compose.yaml'))), []);
   assert.notDeepEqual(complaints({ services: { berth: { imag: 'berth' } } }), []);
 });
 
-test('compose.yaml gives the server the rights of the guide, and every service without a default a secret', () => {
+test('compose.yaml gives the server the rights in the guide, and requires each secret that has no default', () => {
   const { services } = parse(read('compose.yaml'));
   const { user, read_only, cap_drop, security_opt } = services.berth;
   assert.deepEqual({ user, read_only, cap_drop }, { user: '1000:1000', read_only: true, cap_drop: ['ALL'] });
@@ -54,7 +54,7 @@ test('compose.yaml gives the server the rights of the guide, and every service w
     assert.match(services[name].environment[secret], /^\$\{\w+:\?/, secret);
 });
 
-test('the filter allows what jails are made with, by name, and refuses what is not on it', () => {
+test('the filter allows the system calls that create jails, by name, and refuses all that are not listed', () => {
   const filter = JSON.parse(read('seccomp.json'));
   assert.equal(filter.defaultAction, 'SCMP_ACT_ERRNO');
   const allowed = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));

@@ -1,5 +1,5 @@
-// Twenty logins on two sites, each in its own session; and ten sessions whose browser is killed at a random moment, which may
-// lose only what docs/contexts.md says.
+// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random moment,
+// which may lose only what docs/contexts.md says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext, persistent, reachesVersion, tellsOf } from '../harness/contexts.ts';
@@ -8,7 +8,7 @@ import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWork
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-/** Cookies are copied every five seconds. On a busy machine this may take up to two more intervals. */
+/** Cookies are copied every five seconds. On a busy machine a copy may take up to two more intervals. */
 const COPIED_MS = 15_000;
 const KILLED_WITHIN_MS = 18_000;
 

@@ -23,11 +23,11 @@ const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 
 const pages = await openPages(LOGIN_PAGES);
 const store = await chosenStore();
-// More slots than are used at once, because boxes of ended sessions are removed with a delay.
+// More slots than are used at the same time, because boxes of ended sessions are removed with a delay.
 const server = await startServer({ pages, env: { BERTH_SLOTS: '12', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
 
-/** A session that sets the mark on both sites, and ends with its client. */
+/** Runs a session that leaves the mark on both sites and ends when its client disconnects. Returns its id. */
 async function leave(id: string, mark: string): Promise<string> {
   const session = await server.createSession(persistent(id));
   await onPage(session.connectUrl, async page => {
@@ -47,7 +47,7 @@ async function finds(id: string, mark: string): Promise<void> {
   await server.release(session.id);
 }
 
-test('the next session finds all kinds of storage of the previous one', async () => {
+test('a session finds all kinds of storage of the previous one', async () => {
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
   const first = await leave(id, 'one');
@@ -77,7 +77,7 @@ test('the next session finds all kinds of storage of the previous one', async ()
   );
 });
 
-test('saves nothing without persist', async () => {
+test('saves nothing without `persist`', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ browserSettings: { context: { id } } });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
@@ -86,7 +86,7 @@ test('saves nothing without persist', async () => {
   assert.deepEqual(await contextEvents(server, session.id), []);
 });
 
-test('a release is answered before the save is done, and a session that times out is saved too', async () => {
+test('a release is answered before the save is done', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistent(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
@@ -96,7 +96,7 @@ test('a release is answered before the save is done, and a session that times ou
   assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
 });
 
-test('if two sessions persist at once, the last to end is kept, and an event reports the overtaken one', async () => {
+test('if two sessions persist at the same time, the last to end wins, and an event reports the overtaken one', async () => {
   const { id } = await createContext(server);
   const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
   await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
@@ -272,6 +272,6 @@ test('refuses requests without a key, and answers 404 to keys of other applicati
   assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
 });
 
-test('leaves nothing of a session after its context was saved', async () => {
+test('leaves nothing of a session behind once its context is saved', async () => {
   await server.settles();
 });

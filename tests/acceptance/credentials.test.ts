@@ -72,7 +72,7 @@ test('refuses a value that does not fit its type, and never repeats it', async (
   assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
 });
 
-test('stores each type, and tells equal values by their fingerprints, only within the application', async () => {
+test('stores each type, and equal values have equal fingerprints only within an application', async () => {
   const pem = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIA'.repeat(3)}\n-----END PRIVATE KEY-----\n`;
   const all = {
     one: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
@@ -102,7 +102,7 @@ test('stores each type, and tells equal values by their fingerprints, only withi
   assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'nothing is learned about another application');
 });
 
-test('operations send it in the form that they name, only to its hosts', async () => {
+test('operations send it in the form that they name, and only to its hosts', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
   assert.equal(sentWith('bearer')?.authorization, 'Bearer first-key-of-the-shop');
@@ -125,7 +125,7 @@ test('operations send it in the form that they name, only to its hosts', async (
     const refused = await owner.configure('orders.cancel', bound(auth), '*');
     assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
   }
-  // A use is counted while the call is under way.
+  // Use is counted while the call is still running.
   const used = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/three'),
@@ -134,7 +134,7 @@ test('operations send it in the form that they name, only to its hosts', async (
   assert.deepEqual(used.body.usedBy, ['orders.cancel']);
 });
 
-test('rotates while a call runs: that call ends with the old value, the next one has the new', async () => {
+test('a rotation during a call leaves that call with the old value, and the next one uses the new value', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   const held: Array<() => void> = [];
   upstream.answer('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
@@ -156,7 +156,7 @@ test('rotates while a call runs: that call ends with the old value, the next one
   assert.equal(sentWith('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
 
-test('restores the previous value for a day, and destroys it then', async () => {
+test('the previous value can be restored for a day, and is then destroyed', async () => {
   const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
   assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
   await call('back');
@@ -170,7 +170,7 @@ test('restores the previous value for a day, and destroys it then', async () => 
   assert.deepEqual([none.status, none.body.code], [410, 'gone']);
 });
 
-test('the audit log says what was done and how often it was used, without a value', async () => {
+test('the audit log records what was done and how often a credential was used, but no value', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
   const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
   const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
@@ -183,7 +183,7 @@ test('the audit log says what was done and how often it was used, without a valu
   assert.doesNotMatch(text, /key-of-the-shop|p4ssw0rd|s3cret/);
 });
 
-test('is not deleted while a published operation needs it, unless forced; its calls are then refused', async () => {
+test('cannot be deleted while a published operation needs it, unless forced, and calls are then refused', async () => {
   assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
   const inUse = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
   assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready']);

@@ -1,4 +1,5 @@
-// Credit of invocations: what a call holds, what its end captures, its receipt, the limit of its cost, and refusals.
+// Credit of invocations: what a call holds, what is captured when it ends, its receipt, the limit on its cost, and
+// refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
@@ -12,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
-/** 90 seconds: the time limit of 30 and the start of the browser. */
+/** 90 seconds: the time limit of 30 seconds, and the start of the browser. */
 const HOLD = 90 * RATE;
 const SLOW_MS = 30_000;
 
@@ -72,7 +73,7 @@ test('of six concurrent calls with credit for three, three are admitted', async 
   await grant(1_000_000);
 });
 
-test('a success captures the started seconds of its session, and the receipt says so', async () => {
+test('a success captures the seconds of its session, rounded up, and the receipt says so', async () => {
   const before = await credits();
   const { body } = await invoke(server, key, 'browser.content', input);
   const { cost, receipt = '' } = body;
@@ -87,14 +88,14 @@ test('a success captures the started seconds of its session, and the receipt say
   assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged besides');
 });
 
-test('a failure after the start captures the meters', async () => {
+test('a failure after the start captures the metered use', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
   assert.ok(body.cost.captured > 0);
 });
 
-test('a call in a session that the caller names holds nothing, because the session pays for itself', async () => {
+test('a call in a session that the caller names holds nothing, because the session is charged itself', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const held = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
@@ -104,7 +105,7 @@ test('a call in a session that the caller names holds nothing, because the sessi
   await server.release(id);
 });
 
-test('maxCost bounds what is held, and a call that reaches it fails with cost_limit and costs no more', async () => {
+test('maxCost limits what is held, and a call that reaches it fails with cost_limit and costs no more', async () => {
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE } });
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
@@ -125,7 +126,7 @@ for (const [maxCost, status] of [
     assert.deepEqual([answer.status, answer.body.code], [status, 'invalid_request'], answer.text);
   });
 
-test('a call that is refused after its admission gives back what it held', async () => {
+test('a call that is refused after admission releases what it held', async () => {
   const before = await credits();
   const { status } = await invoke(server, key, 'browser.content', {
     ...{ url: input.url, contextId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' },
@@ -140,7 +141,7 @@ test('a call that is refused after its admission gives back what it held', async
   );
 });
 
-test('a killed server runs the call again with what it held, and nothing stays held', async () => {
+test('after the server is killed, the call runs again with its hold, and nothing stays held', async () => {
   await grant(1_000_000);
   const before = await credits();
   const hits = pages.hits('/slow');
@@ -160,7 +161,7 @@ test('a killed server runs the call again with what it held, and nothing stays h
   assert.equal(before.available - after.available, ended.cost.captured);
 });
 
-test('usage by operation and by key names calls, seconds and cost', async () => {
+test('usage by operation and by key has calls, seconds and cost', async () => {
   const read = async (by: string): Promise<CreditUsage['data']> =>
     (await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token })).body.data;
   const [operation] = await read('operation');

@@ -1,4 +1,5 @@
-// Prices of operations: held by the admission, captured by a success in the transaction of its end, given back or kept otherwise.
+// Prices of operations: held at admission, and captured in the transaction that ends a successful call. Otherwise the
+// price is released, or stays held.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
@@ -14,7 +15,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const RATE = 1000;
 const PRICE = 700;
-/** 90 seconds: the time limit of 30 and the start of the browser. */
+/** 90 seconds: the time limit of 30 seconds, and the start of the browser. */
 const HOLD = 90 * RATE;
 
 const SLOW_MS = 30_000;
@@ -69,7 +70,7 @@ for (const path of ['/orders/refused', '/orders/broken'])
 
 const released = () => eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
 
-test('a success of a built-in operation captures its price and its meters', async () => {
+test('a success of a built-in operation captures its price and its metered use', async () => {
   const before = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', input);
   assert.equal(body.status, 'succeeded', text);
@@ -79,14 +80,14 @@ test('a success of a built-in operation captures its price and its meters', asyn
   assert.equal(before.balance - after.balance, body.cost.captured);
 });
 
-test('a failure of a built-in operation captures its meters, and not its price', async () => {
+test('a failure of a built-in operation captures its metered use, but not its price', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.ok(body.cost.captured > 0);
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
 });
 
-test('in a session that the caller names a call holds and captures its price alone', async () => {
+test('a call in a session that the caller names holds and captures only its price', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
@@ -95,7 +96,7 @@ test('in a session that the caller names a call holds and captures its price alo
   await released();
 });
 
-test('maxCost bounds price and meters, and a call is stopped before its price could not be paid', async () => {
+test('maxCost limits price and metered use, and a call is stopped while its price can still be paid', async () => {
   const slow = { url: `${pages.url}/slow` };
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
   assert.equal(body.error?.code, 'cost_limit', text);
@@ -106,7 +107,7 @@ test('maxCost bounds price and meters, and a call is stopped before its price co
   await released();
 });
 
-test('the cost of a day bounds the calls of a key, also concurrent ones, by what they hold and then by what they cost', async () => {
+test('the cost limit per day applies to concurrent calls of a key too, by their holds and then by their cost', async () => {
   const limited = await keyWith(server, {
     grants: [
       { operationId: 'orders.read', maxCostPerDay: 3 * PRICE - 1 },
@@ -137,7 +138,7 @@ test('the cost of a day bounds the calls of a key, also concurrent ones, by what
   await released();
 });
 
-test('the price of a call is that of its admission', async () => {
+test('a call costs the price at its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
   const running = invoke(server, key, 'browser.content', slow);
   await eventually('it to be held', credits, ({ reserved }) => reserved > 0);
@@ -156,7 +157,7 @@ for (const [what, id, orderId, status, captured] of [
   ['a write that the service refuses costs nothing', 'orders.cancel', 'refused', 'failed', 0],
   ['a write that was not sent costs nothing', 'orders.gone', 'A-1', 'failed', 0],
 ] as const)
-  test(`of an HTTP operation, ${what}`, async () => {
+  test(`HTTP operation: ${what}`, async () => {
     const before = await credits();
     const { body, text } = await order(id, orderId);
     assert.equal(body.status, status, text);
@@ -170,7 +171,7 @@ for (const [what, id, orderId, status, captured] of [
     );
   });
 
-test('usage by key names a key that had no session, and only if it exists', async () => {
+test('usage by key names a key without sessions, and only if it has calls', async () => {
   const { id } = await keyWith(server, { name: 'unused', grants: [{ operationId: 'orders.read' }] });
   const one = await keyWith(server, { name: 'reads only', grants: [{ operationId: 'orders.read' }] });
   await invoke(server, one.key, 'orders.read', { orderId: 'A-1' });

@@ -1,5 +1,5 @@
-// Credit of sessions with rates above 0: holds at the create, metering while a session runs, the end without credit, what a
-// killed server leaves, and what callers read of it. The clock is the test's.
+// Credit of sessions with rates above 0: holds at the create, metering while a session is running, the end without
+// credit, what a killed server leaves behind, and what callers can read. The clock is the test clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -17,7 +17,7 @@ import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
 const RATE_MEGABYTE = 100;
-/** What a create holds: 300 seconds and 10 megabytes. */
+/** What a create holds: the cost of 300 seconds and 10 megabytes. */
 const HOLD = 300 * RATE + 10 * RATE_MEGABYTE;
 const MINUTE_MS = 60_000;
 const RATES = { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_RATE_EGRESS_MEGABYTE: String(RATE_MEGABYTE) };
@@ -43,11 +43,11 @@ async function grant(microCredits: number, to = server): Promise<void> {
   assert.equal(code, 0, stderr);
 }
 
-/** Use that an ended session was charged for. */
+/** Seconds that an ended session was charged for. */
 const secondsOf = ({ startedAt, endedAt }: Session): number =>
   Math.ceil((Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000);
 
-/** The cost of the traffic that Chromium may cause by itself. */
+/** The cost of the traffic that Chromium itself may cause. */
 const TRAFFIC_MAX = 5 * RATE_MEGABYTE;
 
 test('a create without credit is refused with 402, and holds and counts nothing', async () => {
@@ -64,7 +64,7 @@ test('a create without credit is refused with 402, and holds and counts nothing'
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
 
-test('a session holds five minutes at its create, and is charged for its life to the second', async () => {
+test('a session holds five minutes at its create, and is charged to the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
   const held = await credits();
@@ -88,7 +88,7 @@ test('a session with a shorter time limit holds no more than that', async () => 
   await server.release(id);
 });
 
-test('use is captured each minute and the hold is extended, while network bytes are charged too', async () => {
+test('use is captured each minute and the hold is extended, and network bytes are charged too', async () => {
   const before = (await credits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -112,7 +112,7 @@ test('use is captured each minute and the hold is extended, while network bytes 
   assert.equal(before - (await credits()).balance, seconds * RATE + traffic);
 });
 
-test('a session whose hold cannot be extended gets a minute of notice, and then ends as credit_exhausted', async () => {
+test('a session whose hold cannot be extended gets a minute of notice, and then ends with credit_exhausted', async () => {
   const poor = await startServer({
     clock: 'test',
     env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
@@ -145,7 +145,7 @@ test('a session whose hold cannot be extended gets a minute of notice, and then 
   assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
 });
 
-test('a session that a killed server left goes on being metered', async () => {
+test('a session of a killed server continues to be metered', async () => {
   await grant(5_000_000);
   const before = (await credits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
@@ -160,7 +160,7 @@ test('a session that a killed server left goes on being metered', async () => {
   assert.equal((await credits()).reserved, 0);
 });
 
-test('a restart settles a session that was lost with its server, up to its last metering', async () => {
+test('a restart settles a session that was lost with its server, up to the last metering', async () => {
   const before = (await credits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
   await server.advance(MINUTE_MS + 6_000);
@@ -179,7 +179,7 @@ test('a restart settles a session that was lost with its server, up to its last 
   assert.ok(used >= captured && used <= captured + TRAFFIC_MAX, `${used} of ${captured}`);
 });
 
-test('entries, usage and the command line say the same', async () => {
+test('entries, usage and the command line agree', async () => {
   const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=100`, { key: token });
   for (const { legs } of entries.data) {
     const sum = Object.values(legs).reduce((all, leg) => all + leg, 0);
@@ -212,7 +212,7 @@ test('entries, usage and the command line say the same', async () => {
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
 });
 
-test('credit is read with a token of a member and with the scope only', async () => {
+test('credit can be read only with the token of a member and with the scope', async () => {
   for (const [path, key, status] of [
     [CREDITS, null, 401],
     [CREDITS, server.key, 401],

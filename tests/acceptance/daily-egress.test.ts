@@ -1,4 +1,4 @@
-// The daily bytes: counted for all sessions of an application, shown with its limits, and kept when the server is
+// The daily bytes of an application: counted for all sessions, shown with the limits, and kept when the server is
 // killed. When they are used up, sessions end and creates are refused until midnight UTC.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -38,7 +38,7 @@ async function download(session: CreatedSession): Promise<void> {
     .catch(() => {});
 }
 
-test('bytes are counted of every session, and a server that is killed has kept them', async () => {
+test('the bytes of every session are counted, and are kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
   const before = await counted(BIG_BYTES);

@@ -52,7 +52,7 @@ test('openid-client discovers the service, waits for the approval, and revokes i
   assert.equal(await statusWith(tokens.access_token), 401);
 });
 
-test('openid-client is told of a denial', async () => {
+test('openid-client is told when the request is denied', async () => {
   const configuration = await discovered();
   const started = await client.initiateDeviceAuthorization(configuration, {});
   const polling = client.pollDeviceAuthorizationGrant(configuration, started);
@@ -66,7 +66,7 @@ test('openid-client is told of a denial', async () => {
 // ---- raw requests, as JSON and as forms
 // ------------------------------------------------------------------------------
 
-test('a form is answered with 200 and JSON with 201, and both may be collected with the other', async () => {
+test('a form gets 200 and JSON gets 201, and the token can be collected in the other format', async () => {
   const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
   assert.equal(asForm.status, 200, asForm.text);
   assert.equal(asForm.headers['cache-control'], 'no-store');
@@ -88,7 +88,7 @@ test('a form is answered with 200 and JSON with 201, and both may be collected w
   assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
 });
 
-test('the person reads which program asks for what, and from where', async () => {
+test('the person sees which program asks for what, and from where', async () => {
   const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
   const typed = started.user_code.toLowerCase().replace('-', '%20-');
   const { status, body, text } = await devices.read(devices.owner, typed);
@@ -106,7 +106,7 @@ test('the person reads which program asks for what, and from where', async () =>
   assert.equal(Date.parse(body.expiresAt) - Date.parse(body.startedAt), 600_000);
 });
 
-test('the token is a developer token of eight hours, with the scopes and applications that were ticked', async () => {
+test('the token is a developer token for eight hours, with the scopes and applications that were ticked', async () => {
   const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
   const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collected(started);
@@ -123,7 +123,7 @@ test('the token is a developer token of eight hours, with the scopes and applica
   assert.equal(await statusWith(token), 401);
 });
 
-test('the request for the token is answered as pending, then too soon, then with the token', async () => {
+test('requests for the token are answered as pending, then as too soon, then with the token', async () => {
   const started = await devices.start();
   const first = await devices.collect(started);
   assert.deepEqual(
@@ -152,7 +152,7 @@ test('codes expire after ten minutes, whatever was decided', async () => {
   assert.equal((await devices.read(person, pending.user_code)).status, 404);
 });
 
-test('with a code challenge the token needs the verifier', async () => {
+test('with a code challenge, the verifier is needed to get the token', async () => {
   const verifier = client.randomPKCECodeVerifier();
   const challenge = await client.calculatePKCECodeChallenge(verifier);
   const started = await devices.start({
@@ -165,7 +165,7 @@ test('with a code challenge the token needs the verifier', async () => {
   await devices.collected(started, { code_verifier: verifier });
 });
 
-test('OAuth errors have the fields of RFC 6749 and ours', async () => {
+test('OAuth errors have the fields of RFC 6749 and our own', async () => {
   const started = await devices.start();
   const asked: ReadonlyArray<readonly [string, string, object]> = [
     [START, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
@@ -210,7 +210,7 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
 const stateOf = (started: StartedDevice, query = '') =>
   server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
 
-test('the program may wait for a change of the state', async () => {
+test('the program can wait for a change of the state', async () => {
   const started = await devices.start();
   const state = await stateOf(started);
   assert.equal(state.status, 200, state.text);
@@ -231,7 +231,7 @@ test('the program may wait for a change of the state', async () => {
   assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
 });
 
-test('rows are removed a day after their codes have expired', async () => {
+test('rows are removed a day after their codes expired', async () => {
   const started = await devices.start();
   await server.advance(24 * HOUR_MS + 660_000);
   const statusOf = async (): Promise<number> => (await stateOf(started)).status;
@@ -268,7 +268,7 @@ test('each step is in the audit log', async () => {
   assert.equal(entry.outcome, 'success');
 });
 
-test('a token without applications, but with applications:write, creates the one that it may use', async () => {
+test('a token without applications but with applications:write can create one application, which it may then use', async () => {
   const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
   await devices.approve(started, { applicationIds: [] });
   const { access_token: key, application_ids: ids } = await devices.collected(started);

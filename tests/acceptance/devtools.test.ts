@@ -1,5 +1,5 @@
-// DevTools on a page of a session: Chromium's own front end, in a second browser, on a jailed page that the agent keeps using.
-// Also what its socket must refuse.
+// DevTools on a page of a session. Chromium's own front end is running in a second browser, on a jailed page that the
+// agent keeps using. Also tests what the socket of DevTools must refuse.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -109,7 +109,7 @@ test('the live view links to DevTools for viewers who may take control', async (
   await end();
 });
 
-test('the console opens DevTools from the live tab with one click', () =>
+test('the live tab of the console opens DevTools with one click', () =>
   signedIn(server, consoleLink(server), DESK, async ({ page: desk }) => {
     const { session, end } = await openDesk();
     await desk.getByRole('link', { name: session.id }).click();
@@ -140,7 +140,7 @@ test('the files come from Chromium, may be cached forever, and can access only t
   await end();
 });
 
-test('a view-only address cannot open DevTools, nor can an altered or revoked one', async () => {
+test('a view-only address cannot open DevTools, and neither can an altered or revoked one', async () => {
   const { session, link, end } = await openDesk();
   const watching = await linksOf(session.id, '?readOnly=true');
   const view = watching.pages[0];
@@ -212,7 +212,7 @@ test('the socket gives access to the page and its frames only', async () => {
   await end();
 });
 
-test('overrides of the agent are kept, and a page that was paused continues', async () => {
+test('overrides by the agent are kept, and a paused page continues', async () => {
   const { page, link, end } = await openDesk();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
@@ -269,11 +269,11 @@ test('DevTools cannot send input while a viewer has control, and is told when th
   const onOther = await CdpClient.connect(socketOf(of));
   await onOther.send('Runtime.enable');
   await other.close();
-  // Chromium reports it too, with another message.
+  // Chromium also reports the close, with another message.
   await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
   assert.equal((await onOther.closed()).code, 1000);
 
-  // An address for every page opens the page that is named.
+  // An address that is valid for every page opens the page that it names.
   const all = new URL(link);
   all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
   const again = await CdpClient.connect(socketOf(all.href));

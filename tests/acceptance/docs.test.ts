@@ -15,7 +15,7 @@ for (const [document, blocks] of examples())
     for (const { line, run } of blocks) assert.notEqual(await run(server), '', `line ${line} prints something`);
     const open = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
     for (const { id } of open.body) {
-      // A session whose client has disconnected may have ended meanwhile.
+      // A session whose client has disconnected may already have ended.
       const released = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
       if (released.status !== 200) await server.ended(id);
     }
@@ -66,7 +66,7 @@ test('the API reference lists every operation with its path', async () => {
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a page that does not exist answers 404: programs get the error body, browsers a page with a way on', async () => {
+test('a page that does not exist gets 404: programs get the error body, browsers a page with a link to the start', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });

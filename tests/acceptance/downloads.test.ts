@@ -1,5 +1,5 @@
-// Downloads as callers see them, from any origin: the first tab, popups, browser contexts of clients, by header, from blob:
-// and data: URLs.
+// Downloads as callers see them, from any origin: the first tab, popups, browser contexts of clients, downloads by
+// header, and blob: and data: URLs.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
-/** Delays in milliseconds, so that one of them makes the answer arrive while the client disconnects. */
+/** Number of delays tried, in milliseconds. With one of them the answer arrives while the client is disconnecting. */
 const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -79,7 +79,7 @@ const list = async (session: string, query = ''): Promise<DownloadPage> => {
   assert.equal(answer.status, 200, answer.text);
   return answer.body;
 };
-/** Waits for this many downloads, which must be listed within two seconds of the browser's last event. */
+/** Waits for this many downloads. They must be listed within two seconds of the browser's last event. */
 const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
   (
     await eventually(
@@ -109,7 +109,7 @@ async function withPage(
 }
 
 describe('downloads', () => {
-  it('are listed with name, size, type and checksum while the session runs', () =>
+  it('are listed with name, size, type and checksum while the session is running', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#report');
       const [download] = await listed(id, 1);
@@ -124,7 +124,7 @@ describe('downloads', () => {
       assert.equal((await server.read(id)).status, 'RUNNING');
     }));
 
-  it('have the type that the site sent, or else the type detected from their bytes', () =>
+  it('have the type that the site sent, or otherwise the type detected from their bytes', () =>
     withPage({}, async (page, { id }) => {
       for (const [path, filename, mimeType] of [
         ['/told', 'told', 'text/calendar'],
@@ -170,9 +170,9 @@ describe('downloads', () => {
       assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
     }));
 
-  it('are recorded whatever download path a client sets, and its events stay correct', () =>
+  it('are recorded whatever download path a client sets, and the client gets correct events', () =>
     withPage({}, async (page, { id }, browser) => {
-      // Playwright has set a folder of its own machine when it connected.
+      // Playwright set a folder on its own machine when it connected.
       const begun = page.waitForEvent('download');
       await page.click('#report');
       const download = await begun;
@@ -270,7 +270,7 @@ describe('downloads', () => {
     }
   });
 
-  it('over the limit of the session are cancelled, with an event', () =>
+  it('that exceed the limit of the session are cancelled, with an event', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#named');
       await listed(id, 1);
@@ -288,7 +288,7 @@ describe('downloads', () => {
     }));
 });
 
-it('count against the storage limit of the application, and those exceeding it are refused', () =>
+it('count against the storage limit of the application, and are refused if they exceed it', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
     const token = await ownerToken(server);
     const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
@@ -346,7 +346,7 @@ describe('a download', () => {
     await server.release(session.id);
   });
 
-  it('is found by each of the filters, also after the end of the session', async () => {
+  it('is found with each of the filters, also after the session ended', async () => {
     const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
     const csv = 'Grüße ☂.csv';
     assert.deepEqual(await names(''), [csv, 'report.pdf']);
@@ -442,14 +442,14 @@ describe('a download', () => {
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
-  it('deletes the row together with bytes and links', async () => {
+  it('is deleted with its row, bytes and links', async () => {
     assert.equal((await server.api('DELETE', path())).status, 204);
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);
     assert.equal((await server.api('DELETE', path())).status, 404);
     const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
     assert.equal(resent.status, 204);
-    // With a bucket, the link was checked above.
+    // With a bucket, the check of the link above is enough.
     const objects = join(server.dataDir, 'artifacts/objects');
     const kept = store ? [] : filesUnder(objects);
     assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');

@@ -13,7 +13,9 @@ import { startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-/** Settings of a create by name. No chromium session is created either, because nothing has this id. */
+/**
+ * Bodies of creates, by the name of the setting. No session is created on chromium either, because nothing has this id.
+ */
 const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),
   'PDF files in the tab (`enablePdfViewer`)': engine => ({
@@ -29,7 +31,7 @@ const looks = lookPages();
 const pages = await openPages({ ...LOGIN_PAGES, ...looks.pages });
 const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 
-test('the tables in docs/engines.md are what the engines do', { timeout: 300_000 }, async () => {
+test('the tables in docs/engines.md match what the engines do', { timeout: 300_000 }, async () => {
   const tables = engineTables(await probeFeatures(), {
     chromium: await look('chromium'),
     'headless-shell': await look('headless-shell'),

@@ -1,4 +1,4 @@
-// Events about server restarts, and about a browser that does not start.
+// Events about server restarts, and about a browser that fails to start.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
@@ -26,7 +26,7 @@ async function decisionOf(id: string): Promise<unknown> {
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
 
-test('a reader continues with the next server, which reports the adoption', async () => {
+test('a reader continues with the restarted server, which reports the adoption', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const before = await streamOf(id);
   const { id: last } = await before.event('session.started');
@@ -66,7 +66,7 @@ test('reports sessions that the operator drained', async () => {
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
 });
 
-test('a session whose browser does not start has an end event', async () => {
+test('a session whose browser fails to start has an end event', async () => {
   chromium.mood('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);

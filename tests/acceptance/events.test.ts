@@ -17,7 +17,7 @@ const server = await startServer({
 
 const EVENTS = '/v1/browsers/events';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-/** Not a warm browser, so that the box has the session's id. */
+/** Settings that no warm browser has, so that the box has the id of the session. */
 const COLD = { browserSettings: { locale: 'de-DE' } };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -31,7 +31,10 @@ const streamOf = (id: string, headers: Record<string, string> = {}): Promise<Eve
 const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ type }) => type);
 const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
 
-/** The last two events of the session itself: the decision to end it, and the end. Without events of clients. */
+/**
+ * Checks the last two events of the session itself, the decision to end it and the end, and returns the decision.
+ * Events of clients are ignored.
+ */
 async function endOf(id: string): Promise<SessionEvent> {
   await server.ended(id);
   const [decided, ended] = (await listed(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
@@ -104,7 +107,7 @@ test('records the events of a session from create to release, with times, actors
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test('lists events in pages and by type', async () => {
+test('lists events in list pages and by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -127,7 +130,7 @@ test('lists events in pages and by type', async () => {
   );
 });
 
-test('refuses invalid queries, and names what was expected', async () => {
+test('refuses invalid queries, and names what is expected', async () => {
   const { id } = await server.createSession();
   const refusals = [
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
@@ -165,7 +168,7 @@ test('a key of another application gets 404', async () => {
   await server.release(id);
 });
 
-test('a stream of a session sends past events, then new ones, and ends after the session', async () => {
+test('a stream of a session sends past events, then new ones, and closes after the end of the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stream = await streamOf(session.id);
   assert.equal(stream.headers['cache-control'], 'no-store');
@@ -198,7 +201,7 @@ test('a reconnecting reader continues after its last event, and gets 204 after t
   assert.deepEqual([again.status, again.text], [204, '']);
 });
 
-test('a stream filtered by type ends with the session too', async () => {
+test('a stream filtered by type also closes with the session', async () => {
   const { id } = await server.createSession();
   const stream = await streamAt(`/v1/browsers/sessions/${id}/events?type=session.started`);
   await server.release(id);
@@ -234,9 +237,9 @@ test('a stream without events sends heartbeats', async () => {
   stream.cut();
 });
 
-test('an application may have twenty streams, and closing one allows another', async () => {
+test('an application may have twenty streams, and closing one makes room for another', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
-  // The server may not yet know that the earlier streams were closed.
+  // The server may not have noticed yet that the earlier streams were closed.
   const open = () => eventually('a place to be free', place, stream => stream !== undefined);
   const streams = await Promise.all(Array.from({ length: 20 }, open));
   const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
@@ -266,7 +269,7 @@ test('a stream ends when its key is revoked', async () => {
   assert.equal(await stream.ended(), 'cut');
 });
 
-test('HEAD of a stream is answered at once', async () => {
+test('a HEAD request for a stream is answered at once', async () => {
   const { status, text } = await server.api('HEAD', EVENTS, { headers: { accept: 'text/event-stream' } });
   assert.deepEqual([status, text], [200, '']);
 });

@@ -1,5 +1,5 @@
-// Deletion of unused extensions and their files, and of uploads that a killed server was receiving. Also the official SDK's
-// uploads.
+// Deletion of unused extensions and their files, and of uploads that a killed server was receiving. Also uploads with
+// the official SDK.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -32,7 +32,7 @@ const isStored = ({ checksum }: Extension): boolean => storedFiles().some(path =
 const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
 
 for (const path of ['', '/v1/browsers'])
-  test(`the official SDK uploads, reads and deletes at ${path || 'the origin'}`, async () => {
+  test(`the official SDK uploads, reads and deletes extensions at ${path || 'the origin'}`, async () => {
     const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
     const extension = await sdk.extensions.create({ file: await toFile(speaking('sdk'), 'sdk.zip') });
     assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);
@@ -84,7 +84,7 @@ test('deletes an extension with its file after the configured number of days wit
   assert.ok(isStored(used));
 });
 
-test('removes partial uploads and unpacked files of a killed server at the next start', async () => {
+test('the next start removes partial uploads and unpacked files of a killed server', async () => {
   await server.kill();
   const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
   for (const path of left) {
@@ -95,7 +95,7 @@ test('removes partial uploads and unpacked files of a killed server at the next 
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('refuses uploads over the limit of an application, and accepts the next one', async () => {
+test('refuses uploads over the limit of an application, and accepts one after another has ended', async () => {
   const ask = await upload('e.zip', speaking('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
@@ -108,7 +108,7 @@ test('refuses uploads over the limit of an application, and accepts the next one
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
 });
 
-/** An upload whose last byte is sent later. */
+/** Starts an upload whose last byte is sent when `finish` is called. */
 function slowUpload({ body, headers }: ApiOptions): { finish: () => void; answered: Promise<number | undefined> } {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
   const sent = request(`${server.url}${EXTENSIONS}`, {

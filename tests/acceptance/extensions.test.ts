@@ -96,7 +96,7 @@ test('a session loads its extensions into a warm browser before the first client
     const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
     return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
   };
-  // The create waits a limited time for the service workers.
+  // The create waits for the service workers only for a limited time.
   await eventually('their workers', workers, seen => String(seen) === String(wanted));
 });
 
@@ -133,7 +133,7 @@ test('a client may use the Extensions domain with the extensions of its session'
   assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
-test('the same content has the same id in the next session, and is stored once', async () => {
+test('the same content has the same id in the next session and is stored once', async () => {
   const again = await uploaded(speaking('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
@@ -147,7 +147,7 @@ test('the same content has the same id in the next session, and is stored once',
   await server.release(other.id);
 });
 
-test('a .crx file has the id of its key', async () => {
+test('a .crx file has the id that belongs to its key', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const signed = await uploaded(crx3(speaking('gamma'), key), 'gamma.crx');
   const newer = await uploaded(crx3(speaking('gamma', { version: '2' }), key), 'gamma.crx');
@@ -229,7 +229,7 @@ test('extensions work after a server restart, and a client can load them again',
   await again.close();
 });
 
-test('a running session keeps a deleted extension, and the next create is refused', async () => {
+test('a running session keeps a deleted extension, and the next create with it is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });

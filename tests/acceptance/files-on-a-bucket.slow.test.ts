@@ -10,7 +10,7 @@ import { CHECKOUT } from '../harness/server.ts';
 for (const name of ['uploads', 'downloads', 'contexts'])
   test(`${name} passes with a bucket`, { timeout: 600_000 }, async t => {
     const file = join(CHECKOUT, `tests/acceptance/${name}.test.ts`);
-    // Without this variable, node --test treats the run as a child of this test.
+    // With this variable, node --test would treat the run as a child of this test.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const child = spawn(process.execPath, ['--test', '--test-reporter=tap', file], {
       env: { ...env, BERTH_TEST_STORE: 's3' },

@@ -33,7 +33,7 @@ const listed = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
 describe('with a bucket', () => {
-  it('an upload is read by the page, and a download is served by the store until it is deleted', async () => {
+  it('an upload can be read by the page, and a download is served by the store until it is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
     const sent = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
@@ -60,7 +60,7 @@ describe('with a bucket', () => {
     assert.equal((await fetch(link)).status, 404);
   });
 
-  it('a context is saved, loaded, restored and forked', async () => {
+  it('a context can be saved, loaded, restored and forked', async () => {
     const { id } = await createContext(server);
     for (const [version, mark] of [
       [1, 'one'],

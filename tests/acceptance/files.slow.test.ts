@@ -1,4 +1,4 @@
-// Large files: 1 GiB uploaded and attached, 2 GiB downloaded and served, while the memory of the server stays small.
+// Large files: 1 GiB uploaded and attached, 2 GiB downloaded and served, while the server uses little memory.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ const checksumOf = (count: number): string => {
 const residentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
 
-/** How much the memory of the server grew at most during the work. */
+/** Runs the work and returns the largest growth of the server's memory during it. */
 async function growthOf(work: () => Promise<void>): Promise<number> {
   const before = residentBytes();
   let peak = before;

@@ -1,5 +1,6 @@
-// The guide docs/guides/first-steps.md, from an empty data folder: the printed link in a real browser (password, then a passkey of
-// a virtual authenticator), `berth login` approved in the console, an application, a key, a session that Playwright drives.
+// The guide docs/guides/first-steps.md, from an empty data folder: the printed link in a real browser (password, then a
+// passkey of a virtual authenticator), `berth login` approved in the console, an application, a key, and a session that
+// Playwright drives.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -24,7 +25,7 @@ after(() => {
   for (const folder of [dataDir, home]) rmSync(folder, { recursive: true });
 });
 
-/** The commands of the guide, as one script. `berth` is the program of this checkout. */
+/** The commands of the guide as one script. `berth` is the program of this checkout. */
 const SCRIPT = [
   `berth() { '${process.execPath}' '${join(CHECKOUT, 'cli/berth.ts')}' "$@"; }`,
   ...[...GUIDE.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)].map(([, block = '']) =>
@@ -66,7 +67,7 @@ test('from the link of the first start to a browser', async () => {
   await visited.goto('data:text/html,<title>Here</title>');
   assert.equal(await visited.title(), 'Here');
   await browser.close();
-  // The address that the command prints goes on to localhost, where the passkey is.
+  // The address that the command prints redirects to localhost, where the passkey is valid.
   assert.deepEqual(watched.faults, [`asked ${server.url}/device`]);
   await watched.close();
 });

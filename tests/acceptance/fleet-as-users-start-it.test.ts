@@ -1,5 +1,5 @@
-// `npm run fleet` as a user starts it: what sessions are and can do through its address, whose connections go to the three hosts in turn, and
-// that nothing is left of it after Ctrl-C. Needs root.
+// `npm run fleet` as a user starts it: what sessions are and can do through its address, whose connections go to the
+// three hosts in turn, and that Ctrl-C leaves nothing behind. Needs root.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -24,10 +24,10 @@ import { upload } from '../harness/upload.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const STARTED_MS = 240_000;
 const ENDED_MS = 120_000;
-/** A busy machine records and stores late. */
+/** Recording and storing take long on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
-/** Every host has answered one of so many requests, since connections go to them in turn. */
+/** After this many requests every host has answered at least one, because connections go to the hosts in turn. */
 const ROUND = 2 * HOSTS;
 const SESSIONS = '/v1/browsers/sessions';
 const BYTES = { accept: 'application/octet-stream' };
@@ -37,7 +37,7 @@ interface Fleet {
   readonly program: ChildProcess;
   readonly url: string;
   readonly key: string;
-  /** Of the link to the console, whose pages send it. */
+  /** The token in the link to the console. The pages of the console send it. */
   readonly token: string;
 }
 
@@ -62,7 +62,7 @@ async function startFleet(): Promise<Fleet> {
   return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
 
-/** As Ctrl-C in a terminal, which signals npm and the tool. npm does not wait for the tool. */
+/** Like Ctrl-C in a terminal: signals npm and the tool. npm does not wait for the tool. */
 function interrupt({ program: { pid, exitCode, signalCode } }: Fleet): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
 }
@@ -124,7 +124,7 @@ async function onPage<T>(
   }
 }
 
-test('a session is read, connected to and released through every host', async () => {
+test('a session can be read, connected to and released through every host', async () => {
   const session = await create();
   for (let turn = 0; turn < ROUND; turn += 1) {
     assert.equal((await read(session.id)).status, 'RUNNING');
@@ -133,7 +133,7 @@ test('a session is read, connected to and released through every host', async ()
   await release(session.id);
 });
 
-test('a create that is repeated with its key is one session, whichever hosts are asked', async () => {
+test('a create that is repeated with its key gives one session, whichever hosts get it', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
@@ -141,7 +141,7 @@ test('a create that is repeated with its key is one session, whichever hosts are
   await release(body.id);
 });
 
-test('a full fleet refuses a create, and takes one when a session has ended', async () => {
+test('a full fleet refuses a create, and accepts one when a session has ended', async () => {
   const all = await Promise.all(Array.from({ length: HOSTS }, () => create()));
   const refused = await api<{ code: string }>('POST', SESSIONS, { body: {} });
   assert.deepEqual([refused.status, refused.body.code], [503, 'capacity'], refused.text);
@@ -174,7 +174,7 @@ async function limitsOfApplication(): Promise<{
   };
 }
 
-test('a limit of the application that its owner sets with the printed link holds over all hosts', async () => {
+test('a limit of the application that its owner sets with the printed link applies across all hosts', async () => {
   const limits = await limitsOfApplication();
   await limits.replace({ maxConcurrent: 2 });
   const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
@@ -184,7 +184,7 @@ test('a limit of the application that its owner sets with the printed link holds
     assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['2', '0']);
   };
   const [first, second] = [await create(), await create()]; // on two hosts, which have a slot each; the third has one left
-  // One kind of request after the other: every host is asked each of them.
+  // Each kind of request has its own loop, so that every host gets each kind.
   for (let turn = 0; turn < ROUND; turn += 1) await refused();
   for (let turn = 0; turn < ROUND; turn += 1) {
     const { configured, effective, usage, ceiling } = await limits.read();
@@ -202,7 +202,7 @@ test('a limit of the application that its owner sets with the printed link holds
   for (const { id } of [second, next]) await release(id);
 });
 
-test('a context that one host saved is loaded by the next', async () => {
+test('a context that one host saved can be loaded by the next', async () => {
   const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
@@ -220,7 +220,7 @@ test('a context that one host saved is loaded by the next', async () => {
   await release(loading.id);
 });
 
-test('a file is uploaded to a session, and what its page downloads and its pages showed are served by every host', async () => {
+test('a file can be uploaded to a session, and downloads and recordings of its page are served by every host', async () => {
   const session = await create({ browserSettings: { recordSession: true } });
   const sent = await upload('order.txt', 'twelve');
   for (let turn = 0; turn < HOSTS; turn += 1)
@@ -261,7 +261,7 @@ test('a live view shows the session through every host', async () => {
   await release(session.id);
 });
 
-/** What a fleet makes on the machine: processes with its environment, namespaces and a folder. */
+/** What the fleet has left on the machine: processes with its environment, namespaces and a folder. */
 function leftOf({ url }: Fleet): string[] {
   const mark = `BERTH_PUBLIC_URL=${url}\0`;
   const processes = readdirSync('/proc').filter(name => {
@@ -275,13 +275,13 @@ function leftOf({ url }: Fleet): string[] {
 }
 
 const namespacesAndFolders = (): string[] => [
-  // Its folder is made with the first namespace.
+  // `/run/netns` exists only after the first namespace was created.
   ...(existsSync('/run/netns') ? readdirSync('/run/netns') : []).filter(name => name.startsWith('fleet')),
   ...readdirSync(tmpdir()).filter(name => name.startsWith('berth-fleet-')),
 ];
 const standing = new Set(namespacesAndFolders());
 
-test('Ctrl-C ends it with a session running, and nothing is left', async () => {
+test('Ctrl-C ends the fleet while a session is running and leaves nothing behind', async () => {
   await create();
   assert.ok(leftOf(fleet).length > HOSTS, 'it is seen while it runs');
   interrupt(fleet);

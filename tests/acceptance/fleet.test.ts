@@ -1,4 +1,5 @@
-// Two hosts and a front over one PostgreSQL and one bucket: whichever host gets a request, the answer is the same.
+// Two hosts and a front that share one PostgreSQL database and one bucket: the answer is the same, whichever host gets
+// a request.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
@@ -54,9 +55,9 @@ const pages = await openPages({
 });
 const shop = await openUpstream();
 shop.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-/** What sessions and operations may reach. */
+/** Addresses that sessions and operations may reach. */
 const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
-/** The second host speaks TLS to the others, the first and the front do not. */
+/** The second host uses TLS between the hosts. The first host and the front do not. */
 const way = await openPeerWay();
 const fleet = await startFleet({
   ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed, ...way.shared } },
@@ -66,10 +67,10 @@ const [one, two, front] = fleet.hosts;
 assert.ok(front);
 const token = await ownerToken(one);
 
-/** Whether the browser of the session runs on this host, as its log says. */
+/** Whether the browser of the session is running on this host, according to the log of the host. */
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 
-/** A session that runs on this host. Others that were created on the way are released. */
+/** Creates a session that is running on this host, and releases the others that were created on the way. */
 async function sessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
   const created: CreatedSession[] = [];
   try {
@@ -87,7 +88,7 @@ async function sessionOn(host: TestServer, body: object = {}, key = one.key): Pr
 const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
 
 describe('a session is created through any host', () => {
-  it('on the host with the most room, also through a front without slots', async () => {
+  it('on the host with the most room, also through a front, which has no slots', async () => {
     const sessions: CreatedSession[] = [];
     for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
     assert.deepEqual(
@@ -114,9 +115,9 @@ describe('a session is created through any host', () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('once for an idempotency key, whichever hosts get it', async () => {
+  it('once per idempotency key, whichever hosts get it', async () => {
     const key = randomUUID();
-    // Without a body, which a front passes on as it came.
+    // Without a body: the front passes the request on as it came.
     const create = (host: TestServer) =>
       host.api<CreatedSession>('POST', SESSIONS, { headers: { 'idempotency-key': key } });
     const answers = await Promise.all([create(one), create(two), create(front)]);
@@ -127,12 +128,12 @@ describe('a session is created through any host', () => {
   });
 });
 
-describe('creates that wait', () => {
+describe('waiting creates', () => {
   const wait = (host: TestServer, seconds = 50) =>
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
   const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
-  it('are admitted in the order in which they came, whichever hosts they asked and whichever host has the slot', async () => {
+  it('are admitted in the order of arrival, whichever hosts got them and whichever host has the slot', async () => {
     const running: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
@@ -187,7 +188,7 @@ describe('creates that wait', () => {
   });
 });
 
-describe('what a host has is reached through the others', () => {
+describe('the sessions and data of one host can be reached through the others', () => {
   it('CDP, with the same connectUrl', async () => {
     const session = await sessionOnOne();
     for (const host of [two, front, one])
@@ -205,7 +206,7 @@ describe('what a host has is reached through the others', () => {
     assert.equal(ended.status, 410);
   });
 
-  it('uploads, downloads, logs, the live view and the film', async () => {
+  it('uploads, downloads, logs, the live view and the replay', async () => {
     const session = await sessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
     const sent = await two.api<UploadAnswer>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
@@ -317,7 +318,7 @@ describe('what a host has is reached through the others', () => {
     await two.release(session.id);
   });
 
-  it('a token of another host is refused from a client that makes one up', async () => {
+  it('a host token that a client made up is refused', async () => {
     for (const token of ['', 'x', 'e30.e30', `${Buffer.from('[]').toString('base64url')}.${'a'.repeat(43)}`]) {
       const headers = { 'x-berth-host-token': token };
       const refused = await one.api('GET', SESSIONS, { headers });
@@ -330,7 +331,7 @@ describe('what a host has is reached through the others', () => {
 });
 
 describe('TLS between hosts', () => {
-  it('hides what is passed on from somebody in between', async () => {
+  it('hides passed-on data from a machine in the middle', async () => {
     const session = await sessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
@@ -342,7 +343,7 @@ describe('TLS between hosts', () => {
     await two.release(session.id);
   });
 
-  it('sends nothing to somebody who answers in the place of a host, with any certificate but that of the host', async () => {
+  it('sends nothing to a machine that answers in place of a host with any certificate but that of the host', async () => {
     const session = await sessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
     const impostors = {
@@ -377,7 +378,7 @@ describe('consumers and Actions are the same at every host', async () => {
       body,
     });
 
-  it('prepared at one, followed and approved at others, executed once by all at a time', async () => {
+  it('an Action is prepared at one host, followed and approved at others, and executed once by all at the same time', async () => {
     const action = await new ActionAgent(one, agent.key).prepared('orders.cancel', {
       input: { orderId: 'F-1' },
       endUser,
@@ -401,7 +402,7 @@ describe('consumers and Actions are the same at every host', async () => {
     );
   });
 
-  it('memory that was written at one is read at another, until a third withdraws the consent', async () => {
+  it('memory written at one host can be read at another, until the consent is withdrawn at a third', async () => {
     assert.equal((await command(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
     const given = await command<Consent>(two, 'memory.consent', { keyId: agent.id, keys: ['size'], access: 'read' });
     const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
@@ -410,7 +411,7 @@ describe('consumers and Actions are the same at every host', async () => {
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
   });
 
-  it('a hand-off is claimed by its consumer at another host, and taken back when that session of the consumer ends', async () => {
+  it('a hand-off is claimed by its consumer at another host, and taken back when that consumer session ends', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
     const asked = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
@@ -436,7 +437,7 @@ describe('consumers and Actions are the same at every host', async () => {
     await front.release(session.id);
   });
 
-  it('an Action that names a session is executed by its host, and one that opens a browser where there is room', async () => {
+  it('an Action that names a session is executed by the host of the session, and one that opens a browser where there is room', async () => {
     const { key } = await keyWith(one, {
       scopes: [...AGENT_KEY_SCOPES],
       grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
@@ -477,7 +478,7 @@ describe('consumers and Actions are the same at every host', async () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('a session that was refreshed or ended at one is over at all', async () => {
+  it('a consumer session that was refreshed or ended at one host is over at all hosts', async () => {
     for (const host of fleet.hosts) assert.equal((await command(host, 'session.get', {})).status, 200);
     const fresh = await two.api<ConsumerTokens>(
       'POST',
@@ -495,14 +496,14 @@ describe('consumers and Actions are the same at every host', async () => {
   });
 });
 
-describe('attempts are counted over all hosts', () => {
+describe('attempts are counted across all hosts', () => {
   const statusesOf = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
     const hosts = Array.from({ length: count }, (_, turn) => fleet.hosts[turn % fleet.hosts.length] ?? one);
     const statuses = (await Promise.all(hosts.map(attempt))).map(({ status }) => status);
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
-  it('failed sign-ins of an account, of which ten are tried, and successful ones that do not count', async () => {
+  it('failed sign-ins of an account, of which ten are allowed, while successful ones do not count', async () => {
     const person = await Person.owner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(
@@ -522,13 +523,13 @@ describe('attempts are counted over all hosts', () => {
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 
-  it('requests of an address', async () => {
+  it('requests from an address', async () => {
     const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
     assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
 });
 
-test('the limit of an application counts its sessions on all hosts', async () => {
+test('creates through the front spread the sessions of an application over the hosts', async () => {
   const sessions = [await front.createSession({ keepAlive: true }), await front.createSession({ keepAlive: true })];
   assert.deepEqual(
     [one, two].map(host => sessions.filter(session => runsOn(host, session)).length),
@@ -537,7 +538,7 @@ test('the limit of an application counts its sessions on all hosts', async () =>
   for (const { id } of sessions) await front.release(id);
 });
 
-test('through a proxy that takes turns, create, read and release succeed each time', async () => {
+test('through a proxy that alternates between hosts, create, read and release succeed each time', async () => {
   const headers = { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json' };
   for (let round = 0; round < 4; round += 1) {
     const created = await ask<CreatedSession>(`${fleet.url}${SESSIONS}`, { method: 'POST', headers, body: '{}' });
@@ -565,7 +566,7 @@ describe('MCP through any host', () => {
     return text;
   };
 
-  it('works in one session, whose references and hand-off are known wherever a call arrives', async () => {
+  it('works in one session, whose references and hand-off are known to whichever host gets a call', async () => {
     const clients = [await clientAt(front), await clientAt(one), await clientAt(two)] as const;
     const [first, second, third] = clients;
     const opened = await called(first, 'browser_open', { url: `${pages.a}/files` });
@@ -592,10 +593,10 @@ describe('MCP through any host', () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('opens on another host if the one that was chosen has filled up meanwhile, and says so if no host has room', async () => {
+  it('opens on another host if the chosen one has filled up since, and says so if no host has room', async () => {
     const taken = await sessionOnOne();
     const clients = await Promise.all([front, one, two].map(clientAt));
-    // All three choose the empty host, which has two slots.
+    // All three choose the empty host, which has only two slots.
     const opened = await Promise.all(clients.map(client => called(client, 'browser_open')));
     const ids = opened.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
     assert.deepEqual(
@@ -616,7 +617,7 @@ describe('MCP through any host', () => {
   });
 });
 
-describe('a host that does not fit is refused at its start, with the cure', () => {
+describe('a host that does not fit the fleet is refused at its start, with a hint what to do', () => {
   interface Unfit {
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly aheadMs?: number;
@@ -653,7 +654,7 @@ describe('a host that does not fit is refused at its start, with the cure', () =
       await assert.rejects(start(unfit), expected);
     });
 
-  it('with a bucket of the same name at another store', async () => {
+  it('with a bucket of the same name in another store', async () => {
     const other = await startS3();
     try {
       const expected = /bucket of this server is not that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
@@ -663,7 +664,7 @@ describe('a host that does not fit is refused at its start, with the cure', () =
     }
   });
 
-  it('whose version is older than the schema of the database', async () => {
+  it('with a version older than the schema of the database', async () => {
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
     await statement(fleet, later);
     try {
@@ -675,7 +676,7 @@ describe('a host that does not fit is refused at its start, with the cure', () =
   });
 });
 
-test('the operator sees all hosts and what runs on each, and drains one, which then gets no session', async () => {
+test('the operator sees all hosts and their sessions, and drains one, which then gets no session', async () => {
   const operator = await Person.owner(one);
   const list = async (): Promise<HostList> => (await operator.get<HostList>(HOSTS)).body;
   const { isAlone, data } = await list();

@@ -1,4 +1,4 @@
-// What the CDP gateway passes, rewrites and refuses, tested with a raw client and with pages.
+// What the CDP gateway passes on, rewrites and refuses, tested with a raw client and with pages.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -32,14 +32,14 @@ async function visit(url: string): Promise<void> {
   await loaded;
 }
 
-/** The gateway's own error, whose message names the refused command. */
+/** Asserts that the gateway refuses the command with its own error, whose message names the command. */
 async function assertRefused(method: string, params: object = {}, sessionId?: string): Promise<void> {
   const { error, result } = await client.ask(method, params, sessionId);
   assert.ok(error, `${method} ${JSON.stringify(params)} answered ${JSON.stringify(result)}`);
   assert.match(error.message, /refused/, `${method} ${JSON.stringify(params)}`);
 }
 
-/** Asserts that the session still runs and that the client is still connected. */
+/** Asserts that the session is still running and that the client is still connected. */
 async function assertUnharmed(): Promise<void> {
   assert.match(String((await client.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
@@ -108,7 +108,7 @@ for (const [what, raw, expected] of [
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
 
-test('a page opened with a javascript: URL is empty and does not run it, as in Chromium', async () => {
+test('a page opened with a javascript: URL is empty and the URL is not run, as in Chromium', async () => {
   const { targetId } = await client.send('Target.createTarget', { url: "javascript:document.title = 'ran'" });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const shown = await client.evaluate('[location.href, document.title]', String(sessionId));
@@ -272,7 +272,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('saves a download for a client without settings, after other clients came and went', async () => {
+test('saves a download for a client without settings, after other clients have come and gone', async () => {
   const passing = await CdpClient.connect(session.connectUrl);
   await passing.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
@@ -285,7 +285,7 @@ test('saves a download for a client without settings, after other clients came a
   rmSync(await assertDownloaded());
 });
 
-test('a download through Playwright has its name and all its bytes', async () => {
+test('a download with Playwright has its name and all its bytes', async () => {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const own = await (await browser.newContext()).newPage();
   await own.goto(`${pages.a}/download-page`);

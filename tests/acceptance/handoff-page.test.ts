@@ -1,6 +1,6 @@
-// The page of a hand-off in a real browser: a person with the link reads who asks for what, takes control, works in the live view and
-// says how it went; on a phone and at a desk. The server is killed meanwhile, and the person keeps control. The guide
-// docs/guides/handed-over.md is run as it is written.
+// The hand-off page in a real browser. A person with the link reads who asks for what, takes control, works in the live
+// view and reports the outcome, on a phone and at a desk. The server is killed in between, and the person keeps
+// control. The guide docs/guides/handed-over.md is run as written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type FrameLocator, type Page } from 'playwright-core';
@@ -36,7 +36,7 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
   },
 });
-/** A site that shows the page of a hand-off in a frame, and hears how it ended. */
+/** A site that shows the hand-off page in a frame and is told the outcome by it. */
 pages.set('/frames', (request, response) => {
   const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
   response.setHeader('content-type', 'text/html');
@@ -52,14 +52,14 @@ const guide = new Guide('handed-over', {
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 const owner = await Person.owner(server);
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
-/** Passkeys bind to a host name, so the pages of people are at localhost. */
+/** Passkeys are bound to a host name, so the pages for people are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
-/** A folder for pictures of all sizes, to be looked at. */
+/** A folder for screenshots of all sizes, for a person to look at. */
 const shots = process.env.BERTH_SHOTS;
 const SIZES: readonly Look[] = shots
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
   : [PHONE, DESK_DARK];
-/** After the service is there again. Issue 19 asks for it. */
+/** Counted from when the service is up again. Required by issue 19. */
 const BACK_WITHIN_MS = 5_000;
 
 async function agentOnCode() {
@@ -73,7 +73,10 @@ async function agentOnCode() {
 const path = (url: string): string => url.slice(new URL(url).origin.length);
 const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
-/** Input before control, or before the first picture, has no effect. The first picture sets the width of the canvas. */
+/**
+ * Waits until the viewer has control and the first picture was drawn, because earlier input has no effect. The first
+ * picture sets the width of the canvas.
+ */
 async function inControl(view: FrameLocator): Promise<void> {
   await view.locator('#state').filter({ hasText: 'You are in control' }).waitFor();
   await view.locator('#canvas[width]').waitFor();
@@ -86,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('stuck, handed over, gone on, settled: the guide, with a member at a phone', async () => {
+test('a guide run to its end: the agent is stuck, hands over to a member on a phone, continues, and is charged', async () => {
   const running = guide.start(server);
   const watched = await openWatched(PHONE, base);
   const { page } = watched;
@@ -154,9 +157,9 @@ for (const look of SIZES)
     await server.release(id);
   });
 
-test('a member signs in, takes control, keeps it over a SIGKILL of the server, and gives it back', async () => {
+test('a member signs in, takes control, keeps it when the server is killed with SIGKILL, and gives it back', async () => {
   const { id, browser, connectUrl, page: agents } = await agentOnCode();
-  // The agent may read the page, so that the server is killed once the browser has what was typed.
+  // The agent may read the page, so that the test can kill the server once the browser has the typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
   const { id: handoff } = await requestHandoff(server, key, id, terms);
   const watched = await openWatched(DESK, base);
@@ -191,7 +194,7 @@ test('a member signs in, takes control, keeps it over a SIGKILL of the server, a
   await server.release(id);
 });
 
-test('a site that the application has registered shows the page in a frame, and no other does', async () => {
+test('a site registered by the application can show the page in a frame, and no other site can', async () => {
   const { id, browser, page: agents } = await agentOnCode();
   const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
   const address = `${base}${path(claimUrl)}`;
@@ -243,7 +246,7 @@ test('a site that the application has registered shows the page in a frame, and 
   await server.release(id);
 });
 
-/** Signs in on our page, with a code by e-mail. */
+/** Signs in on our page with a code by e-mail. */
 async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail address').fill(email);
@@ -253,14 +256,14 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a consumer finds what waits, takes control at a phone, keeps it over a reload, and is done', async () => {
+test('a consumer finds what waits, takes control on a phone, keeps it after a reload, and completes', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
   let isFirst = true;
   for (const look of SIZES) {
     const { id, browser, page: agents } = await agentOnCode();
-    // The agent may read the page, so that it is loaded again once the browser has what was typed.
+    // The agent may read the page, so that the test can reload it once the browser has the typed text.
     const asked = { reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
     const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);

@@ -1,4 +1,5 @@
-// A session is handed over to a person, who works in the live view and gives it back: with Playwright and Puppeteer as agents.
+// A session is handed over to a person, who works in the live view and gives it back. The agents use Playwright and
+// Puppeteer.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -42,7 +43,7 @@ const onCodePage = async (settings: object = {}) => {
   return { ...created, browser, page, cdp };
 };
 
-/** Moves the clock, while the client of the agent shows that it is there. */
+/** Advances the clock while the agent's client sends commands, so that it counts as connected. */
 async function pass(ms: number, cdp: { send(method: 'Page.getFrameTree'): Promise<unknown> }): Promise<void> {
   for (let leftMs = ms; leftMs > 0; leftMs -= 20_000) {
     await cdp.send('Page.getFrameTree');
@@ -55,14 +56,14 @@ const eventsOf = async (id: string): Promise<string[]> => {
   return body.data.map(({ type }) => type).filter(type => type.startsWith('handoff.'));
 };
 
-/** The person types into the field and waits until the page has it. */
+/** Waits until the person has control, then types into the field. */
 async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
   viewer.click(100, 40);
   viewer.drive({ type: 'text', text });
 }
 
-test('Playwright asks over CDP, waits while a member works, and goes on with the same handles', async () => {
+test('Playwright asks over CDP, waits while a member works, and continues with the same handles', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const field = (await page.$('#code')) ?? assert.fail();
   const told: Array<[string, Told]> = [];
@@ -109,7 +110,7 @@ test('Playwright asks over CDP, waits while a member works, and goes on with the
   await server.release(id);
 });
 
-test('Puppeteer asks over CDP, and its input goes on in order', async () => {
+test('Puppeteer asks over CDP, and its input continues in order', async () => {
   const { id, connectUrl } = await server.createSession({}, key);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   const [page = assert.fail()] = await browser.pages();
@@ -134,7 +135,7 @@ test('Puppeteer asks over CDP, and its input goes on in order', async () => {
   await server.release(id);
 });
 
-test('twenty claims at once have one winner, and a lease that was given back opens nothing more', async () => {
+test('one of twenty concurrent claims wins, and a lease that was given back gives no access', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
   const claims = await Promise.all(
@@ -164,7 +165,7 @@ test('twenty claims at once have one winner, and a lease that was given back ope
   await server.release(id);
 });
 
-test('a lease that nobody renews ends, and so does one whose live view is closed; then it expires', async () => {
+test('a lease ends if it is not renewed or if its live view is closed, and then the hand-off expires', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
   const first = await claimHandoff(server, person, handoff);
@@ -188,7 +189,7 @@ test('a lease that nobody renews ends, and so does one whose live view is closed
   await server.release(id);
 });
 
-test('the session waits for a person although the agent has left, and ends with its grace after the hand-off', async () => {
+test('a session waits for a person after the agent has left, and ends after its grace period once the hand-off is over', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 900 });
   await browser.close();
@@ -204,7 +205,7 @@ test('the session waits for a person although the agent has left, and ends with 
   });
 });
 
-test('waits no longer than the session, and prolongs it if asked', async () => {
+test('a hand-off waits no longer than its session, and extends the session on request', async () => {
   const { id, expiresAt } = await server.createSession({ keepAlive: true, timeout: 300 }, key);
   const cut = await requestHandoff(server, key, id, { ttlSeconds: 3600 });
   assert.equal(cut.expiresAt, expiresAt);
@@ -225,7 +226,7 @@ test('waits no longer than the session, and prolongs it if asked', async () => {
   assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
 });
 
-test('a viewer who takes control has a hand-off of its own, and none is opened beside it', async () => {
+test('a viewer who takes control has a hand-off, and no other one can be opened beside it', async () => {
   const { id, browser } = await onCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);

@@ -1,4 +1,4 @@
-// The host: its operator sees what the machine does and did, and what `berth doctor` says; nobody else does.
+// The host: only its operator sees what the machine does and did, and what `berth doctor` reports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -48,7 +48,7 @@ test('the operator sees what the machine and the server do, now and in the last 
   await server.release(id);
 });
 
-test('on one machine the list of hosts has this one, alone, with what runs on it, and it is not drained', async () => {
+test('on one machine, the list of hosts has only this one with its sessions, and it cannot be drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, body, text } = await server.api<HostList>('GET', HOSTS, { key: token });
   assert.equal(status, 200, text);
@@ -67,7 +67,7 @@ test('on one machine the list of hosts has this one, alone, with what runs on it
   await server.release(id);
 });
 
-test('requests at the same time get the same examination, and sessions go on', async () => {
+test('concurrent requests get the same examination, and sessions keep running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
   const [one, other] = await Promise.all([examine(), examine()]);
@@ -80,7 +80,7 @@ test('requests at the same time get the same examination, and sessions go on', a
   assert.equal((await server.release(id)).status, 'COMPLETED');
 });
 
-test('another account, and a token that is restricted to an application, are refused', async () => {
+test('another account and a token restricted to an application are refused', async () => {
   const other = await otherPerson(server, 'eve@example.com', 'owner');
   const restricted = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
@@ -102,7 +102,7 @@ test('another account, and a token that is restricted to an application, are ref
 });
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the page of the host examines by keyboard and is sound at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the host page can examine by keyboard, and has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
     signedIn(server, link, look, async watched => {
       const { page } = watched;
       await page.goto(`${server.url}/console/host`);
@@ -113,7 +113,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await watched.assertSound();
     }));
 
-test('the page of the hosts says that it is alone, and shows what runs on it', async () => {
+test('the hosts page says that this host is alone, and shows its sessions', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
     await signedIn(server, link, look, async watched => {

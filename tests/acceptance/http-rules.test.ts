@@ -28,7 +28,7 @@ const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 
-test('every error has the documented body, and its request id in the header', async () => {
+test('every error has the documented body, and its request id in a header', async () => {
   const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(status, 404);
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -87,7 +87,7 @@ test('answers 404 to an invalid id of any length', async () => {
     }
 });
 
-test('a refused write says whether it may be sent again, a refused read does not', async () => {
+test('a refused write says whether it may be sent again, and a refused read does not', async () => {
   const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
   assert.equal(write.headers['x-should-retry'], 'false');
   const read = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
@@ -149,7 +149,7 @@ test('the error for a large body names the limit and what to do', async () => {
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
 
-test('unknown fields of a new context and of an import give a warning, or are refused on request', async () => {
+test('unknown fields of a new context and of an import cause a warning, or are refused on request', async () => {
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
   assert.equal(made.status, 201);
   assert.deepEqual(
@@ -394,7 +394,7 @@ const CONSUMER_SIGN_IN = OPERATIONS.map(({ path }) => path)
   .sort()
   .filter(path => /^\/v1\/consumer\/.*\/(session\.(start|exchange|refresh)|hosted\.\w+)$/.test(path));
 
-test('the description states which operations require a credential', () => {
+test('the API description states which operations require a credential', () => {
   assert.ok(CONSUMER_SIGN_IN.length > 5);
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
@@ -411,7 +411,7 @@ test('the description states which operations require a credential', () => {
       // A signed link is its own credential.
       '/v1/browsers/files/{token}',
       '/v1/config',
-      // Before a consumer has signed in.
+      // A consumer who signs in has no credential yet.
       ...CONSUMER_SIGN_IN,
       ...['/v1/device/authorizations', '/v1/device/tokens'],
       '/v1/purchases/catalog',
@@ -446,7 +446,7 @@ const isForPeople = (one: { operation: Described }): boolean => takes(one, 'sign
 const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
 
 for (const { method, path } of OF_OTHERS.filter(isForPeople))
-  test(`answers 404 to a person with an id that is not theirs: ${method} ${path}`, async () => {
+  test(`answers 404 to a person for an id that is not theirs: ${method} ${path}`, async () => {
     const person = await signedIn();
     const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
@@ -454,7 +454,7 @@ for (const { method, path } of OF_OTHERS.filter(isForPeople))
   });
 
 let owner: Promise<Person> | undefined;
-/** The first account of the server, signed in. */
+/** The owner of the first account, signed in. */
 const signedIn = (): Promise<Person> => {
   owner ??= Person.owner(server);
   return owner;
@@ -462,12 +462,12 @@ const signedIn = (): Promise<Person> => {
 
 /** A device code is its own credential. */
 const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
-/** So are a lease token and the secret of a claim link. */
+/** Lease tokens and the secret of a claim link are their own credential, too. */
 const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'leaseToken' in one || 'claimSecret' in one) === true &&
   operation.security.every(one => !('accessToken' in one));
 
-/** A session of a consumer is for one application: attacks/consumers tries it at another one. */
+/** A consumer session belongs to one application. attacks/consumers tries it at another application. */
 const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'consumerSession' in one) === true;
 const OF_KEYS = OF_OTHERS.filter(
@@ -475,7 +475,7 @@ const OF_KEYS = OF_OTHERS.filter(
 );
 
 for (const { method, path } of OF_KEYS)
-  test(`answers 404 to an id of another application: ${method} ${path}`, async () => {
+  test(`answers 404 for an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
       .replace('/agent/applications/{appId}', `/agent/applications/${other.applicationId}`)
@@ -497,13 +497,13 @@ for (const { method, path } of OF_KEYS)
   });
 
 let agentKeyMade: Promise<string> | undefined;
-/** A key of the first application with every scope. */
+/** Returns a key of the first application with every scope. */
 function agentKey(): Promise<string> {
   agentKeyMade ??= keyWith(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
   return agentKeyMade;
 }
 
-/** A body that is valid, so that the id is checked. */
+/** Returns a valid body, so that the id is checked. */
 function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return path.includes('/hosts/') ? { draining: true } : { name: 'mine' };
   if (method !== 'POST') return undefined;
@@ -516,7 +516,7 @@ function validBody(method: string, path: string): object | undefined {
   return undefined;
 }
 
-/** A token that is restricted to one application. */
+/** Asserts that a token restricted to the other application gets 404 for the first application. */
 async function assertForeignApplication(method: string, path: string, other: Other): Promise<void> {
   const issued = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
@@ -554,7 +554,7 @@ interface Other {
   readonly sessionId: string;
 }
 let made: Promise<Other> | undefined;
-/** Another application with a key and a session, created once. */
+/** Returns another application with a key and a session, created once. */
 function otherApplication(): Promise<Other> {
   made ??= (async () => {
     const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -571,7 +571,7 @@ function otherApplication(): Promise<Other> {
 
 // ---- service --------------------------------------------------------------------------------------------------------
 
-test('the description is equal at its three addresses, and equals the contract', async () => {
+test('the API description is the same at its three addresses and matches the contract', async () => {
   const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
@@ -622,7 +622,7 @@ test("the operator's listener has readiness and metrics, and nothing else", asyn
   }
 });
 
-test('the root answers JSON to programs and a page to browsers', async () => {
+test('the root answers programs with JSON and browsers with a page', async () => {
   const words = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
   assert.equal(words.body.name, 'Berth');
   assert.equal(words.body.docs, '/docs');
@@ -645,7 +645,7 @@ test('the log has a line at the start and end of each operation, without secrets
   const { connectUrl, signingKey, id } = await server.createSession();
   await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
   await server.release(id);
-  // The end is logged after the answer was sent.
+  // The end is logged after the response was sent.
   for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
     await eventually(event, () => server.log().some(line => line.includes(`"event":"${event}"`)));
   const inLines = server

@@ -1,4 +1,4 @@
-// Repeated writes: with a key they are executed once, and resends of official clients are recognised.
+// Repeated writes: with a key they are executed once, and resends by official clients are recognised.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
@@ -39,7 +39,7 @@ const releaseAll = async (): Promise<void> => {
   await Promise.all((await sessions()).map(({ id }) => server.release(id)));
 };
 
-/** A request whose caller disconnects when told. */
+/** Sends a request whose caller can disconnect. */
 function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
@@ -70,7 +70,7 @@ test('fifty concurrent creates with one key give one session and fifty equal ans
   await server.release(body.id);
 });
 
-test('a replay shows the current session, and another key creates another session', async () => {
+test('a replay shows the session as it is now, and another key creates another session', async () => {
   const key = randomUUID();
   const first = await create(key);
   const second = await create(randomUUID());
@@ -82,7 +82,7 @@ test('a replay shows the current session, and another key creates another sessio
   assert.equal(again.body.connectUrl, undefined);
 });
 
-test('the same key with another body, path or operation is a conflict, while the order of fields does not matter', async () => {
+test('the same key with another body, path or operation is a conflict, but the order of fields does not matter', async () => {
   const key = randomUUID();
   const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
@@ -136,7 +136,7 @@ test('a refused request does not consume its key', async () => {
   await releaseAll();
 });
 
-test('a failed start is replayed for the same key, and another key may try again', async () => {
+test('a failed start is replayed for the same key, and another key can try again', async () => {
   const key = randomUUID();
   chromium.mood('fails');
   const first = await create(key);
@@ -176,7 +176,7 @@ test('a replay does not repeat a secret that was shown once', async () => {
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
 });
 
-test('a repeated release with a key is answered like the first', async () => {
+test('a repeated release with a key is answered like the first one', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const key = randomUUID();
   const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
@@ -187,7 +187,7 @@ test('a repeated release with a key is answered like the first', async () => {
   assert.equal(unkeyed.status, 409);
 });
 
-test('a caller that disconnected gets its session by repeating the request, even while the session starts', async () => {
+test('a caller that disconnected gets its session by repeating the request, even while the session is starting', async () => {
   chromium.mood('slow');
   const key = randomUUID();
   const first = cutOff({ 'idempotency-key': key });
@@ -223,7 +223,7 @@ const resend = (count: number, body: object = { keepAlive: true }, key = server.
 
 test("the official client's example creates one session, although it times out while the browser starts", async () => {
   chromium.mood('slow');
-  // By default it tries three times, which may not suffice on a busy machine.
+  // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
   const begun = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
   const before = begun();
@@ -240,7 +240,7 @@ test("the official client's example creates one session, although it times out w
   await releaseAll();
 });
 
-test('a resend gets the session whose answer was lost, once, and only with an equal key and body', async () => {
+test('a resend gets the session whose response was lost, once, and only with the same key and body', async () => {
   chromium.mood('slow');
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -266,7 +266,7 @@ test('a resend gets the session whose answer was lost, once, and only with an eq
   await releaseAll();
 });
 
-test('an answer that arrived, or is being sent, is not given to another request', async () => {
+test('a response that arrived or is being sent is not given to another request', async () => {
   chromium.mood('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -277,7 +277,7 @@ test('an answer that arrived, or is being sent, is not given to another request'
   await releaseAll();
 });
 
-test('an answer that was lost long ago is not given to a later request', async () => {
+test('a response that was lost long ago is not given to a later request', async () => {
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();

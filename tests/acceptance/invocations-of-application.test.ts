@@ -1,4 +1,5 @@
-// What members see of invocations: those of all agent keys, filtered and in pages, with receipts, and results by role and scope.
+// What members see of invocations: those of all agent keys, with filters, list pages and receipts, and results by role
+// and scope.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
@@ -67,7 +68,7 @@ test('filters by operation, state, agent key and time', async () => {
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
-test('goes through the pages with the cursor, and refuses a cursor of the list of an agent key', async () => {
+test('pages through the list with the cursor, and refuses a cursor from the list of an agent key', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
@@ -78,7 +79,7 @@ test('goes through the pages with the cursor, and refuses a cursor of the list o
   assert.deepEqual([status, body.code], [400, 'invalid_request']);
 });
 
-test('reads an invocation with input and output as they are kept, and a receipt that is valid', async () => {
+test('reads an invocation with its stored input and output, and a valid receipt', async () => {
   const { body } = await server.api<Invocation>('GET', path(`/${first.id}`), { key: token });
   assert.deepEqual([body.input, body.output, body.caller], [{ orderId: '0' }, first.output, { keyId: one.id }]);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
@@ -89,7 +90,7 @@ test('reads an invocation with input and output as they are kept, and a receipt 
   assert.equal(notKept.body.input, undefined);
 });
 
-test('shows a viewer and a token without applications:write the receipt, and no input or output', async () => {
+test('shows the receipt to a viewer and to a token without applications:write, but no input or output', async () => {
   const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
   const developer = await otherPerson(server, 'developer@example.com', 'developer');
   const person = await Person.owner(server);
@@ -110,7 +111,7 @@ test('shows a viewer and a token without applications:write the receipt, and no 
   }
 });
 
-test('does not find an invocation in another application, nor one that does not exist', async () => {
+test('finds no invocation of another application, and none that does not exist', async () => {
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
     const { status, body } = await server.api('GET', at, { key: token });

@@ -77,7 +77,7 @@ test('lists the granted operations with their schemas', async () => {
   }
 });
 
-test('lists and reads nothing that is not granted', async () => {
+test('does not list or read operations that are not granted', async () => {
   const one = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: one.key });
   assert.deepEqual(
@@ -107,7 +107,7 @@ test('takes a screenshot of an address in a session that is released afterwards'
   assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
 });
 
-test('takes a picture of the whole page, of one element, and as JPEG', async () => {
+test('takes a picture of the whole page, of one element, and as a JPEG', async () => {
   const whole = await done('browser.screenshot', {
     url: `${pages.url}/red`,
     fullPage: true,
@@ -160,7 +160,7 @@ test('extracts values by selector', async () => {
   assert.deepEqual(Object(output).fields, fields);
 });
 
-test('works on the page of a running session, which keeps running', async () => {
+test('works on the page of a running session, which continues', async () => {
   const drives = await keyWith(server, {
     scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
   });
@@ -222,14 +222,14 @@ test('reports an error page, an unreachable host and a page that is not ready as
   }
 });
 
-test('dismisses dialogs, which nobody would answer', async () => {
+test('dismisses dialogs, because nobody would answer them', async () => {
   assert.equal(
     Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',
   );
 });
 
-test('refuses an invalid input, one outside of the grant, and another revision, and starts nothing', async () => {
+test('refuses invalid input, input outside the grant, and another revision, and starts nothing', async () => {
   const cases: ReadonlyArray<readonly [input: object, status: number, code: string]> = [
     [{}, 400, 'invalid_request'],
     [{ url: 'ftp://example.com/' }, 400, 'invalid_request'],
@@ -262,7 +262,7 @@ test('refuses an invalid input, one outside of the grant, and another revision, 
 const invocationsOf = async (by: string): Promise<number> =>
   (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
 
-test('counts the calls of a day, also concurrent ones', async () => {
+test('counts calls per day, including concurrent ones', async () => {
   const limited = await keyWith(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
   const calls = Array.from({ length: 5 }, () =>
     invoke(server, limited.key, 'browser.content', { url: `${pages.url}/shop` }),
@@ -273,7 +273,7 @@ test('counts the calls of a day, also concurrent ones', async () => {
   assert.equal(body.data[0]?.grant.remainingCallsToday, 0);
 });
 
-test('calls with equal idempotency keys are one invocation, and other requests with the key are refused', async () => {
+test('calls with equal idempotency keys are one invocation, and different requests with the key are refused', async () => {
   const headers = { 'idempotency-key': 'order 1' };
   const url = `${pages.url}/shop`;
   const before = pages.hits('/shop');
@@ -293,7 +293,7 @@ test('calls with equal idempotency keys are one invocation, and other requests w
   assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
 });
 
-test('answers 202 when told not to wait, and a read waits for the end', async () => {
+test('answers 202 if the caller does not wait, and a read can wait for the end', async () => {
   const started = await invoke(
     server,
     key,
@@ -340,7 +340,7 @@ test('lists invocations newest first, by operation and status, and only those of
   assert.equal((await server.api('GET', foreign, { key })).status, 404);
 });
 
-test('removes the output after 31 days, and keeps the receipt', async () => {
+test('removes the output after 31 days and keeps the receipt', async () => {
   const clocked = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
   const own = await keyWith(clocked, { expiresAt: undefined });
   const {

@@ -11,7 +11,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
-// Expires later than the tokens that are issued here, because a token cannot outlive its issuer.
+// Expires later than the tokens issued here, because a token cannot outlive its issuer.
 const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
 
@@ -69,7 +69,7 @@ test('a revoked key is refused at once over HTTP and CDP, and its session keeps 
   await server.release(session.id);
 });
 
-test('the server refuses a key revoked on the command line at once', async () => {
+test('the server refuses a key at once after it was revoked on the command line', async () => {
   const { id, key } = await issueKey();
   assert.equal((await listWith(key)).status, 200);
   const { code, stderr } = await server.operate('keys', 'revoke', id);
@@ -181,7 +181,7 @@ for (const [what, fields, path] of [
     );
   });
 
-test('refuses an unknown field, because a key with a misspelt restriction would be too powerful', async () => {
+test('refuses an unknown field, because a key with a misspelt restriction would have too many rights', async () => {
   const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
@@ -216,7 +216,7 @@ test('a change of a key requires its revision, and takes effect at once', async 
   assert.equal(scopes.body.code, 'unknown_field');
 });
 
-test('a key has grants, which can be replaced and which a rotation keeps', async () => {
+test('a key has grants, which can be replaced and are kept by a rotation', async () => {
   const input = { properties: { url: { pattern: '^https://shop\\.example/' } } };
   const grants = [
     { operationId: 'browser.screenshot', input, maxCallsPerDay: 500, maxCostPerDay: 2_000_000 },
@@ -281,7 +281,7 @@ test('creates, reads and lists applications, and renames them with their revisio
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token cannot grant more than it has, nor the right to create tokens', async () => {
+test('a token cannot grant more than it has, nor create tokens that can create tokens', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const made = await issue({ scopes: ['applications:read'] });
@@ -297,7 +297,7 @@ test('a token cannot grant more than it has, nor the right to create tokens', as
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
 });
 
-test('a token reads itself, is listed without its secret, and is revoked at once', async () => {
+test('a token can read itself, is listed without its secret, and is revoked at once', async () => {
   const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: text } = made.body;
   const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });

@@ -1,5 +1,5 @@
-// The page that a session has shown last, in the list and its search, and the filter for how long sessions lasted. Titles
-// and addresses come from pages, so some are hostile.
+// The last page that a session showed, in the list and its search, and the filter by duration. Titles and addresses
+// come from pages, so some are hostile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,7 +31,7 @@ const list = async (query: string): Promise<readonly Session[]> => {
 
 const idsOf = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
 
-test('a running session shows its last page within seconds, and keeps it through a kill and its end', async () => {
+test('a running session shows its last page within seconds, and keeps it when the server is killed and when the session ends', async () => {
   const session = await server.createSession({ keepAlive: true });
   assert.equal((await list('')).find(({ id }) => id === session.id)?.lastPage, undefined);
   await visit(session, `${pages.a}/`, `${pages.a}/checkout?token=a-secret-9f31&item=7#pay`);
@@ -51,7 +51,7 @@ test('a running session shows its last page within seconds, and keeps it through
   assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/next`, title: 'Next' });
 });
 
-test('sessions are found by words of the title and the address of their last page', async () => {
+test('finds sessions by words in the title and address of their last page', async () => {
   const [first, second] = [await server.createSession(), await server.createSession()];
   await visit(first, `${pages.a}/checkout`);
   await visit(second, `${pages.b}/next`);
@@ -63,7 +63,7 @@ test('sessions are found by words of the title and the address of their last pag
   assert.deepEqual(await found('checkout b.test'), []);
 });
 
-test('a session whose browser has crashed keeps the address of its last page', async () => {
+test('a session whose browser crashed keeps the address of its last page', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.a}/checkout`);
@@ -72,7 +72,7 @@ test('a session whose browser has crashed keeps the address of its last page', a
   assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
 
-test('a hostile title is bounded text, and changes nothing else', async () => {
+test('a hostile title is stored as text of limited length and changes nothing else', async () => {
   const session = await server.createSession();
   await visit(session, `${pages.a}/hostile`);
   await server.release(session.id);
@@ -82,7 +82,7 @@ test('a hostile title is bounded text, and changes nothing else', async () => {
   assert.doesNotMatch(lastPage.title, /\0/);
 });
 
-test('sessions are filtered by how long they lasted, until now if they run', async () => {
+test('filters sessions by duration, counting a running session up to now', async () => {
   const [short, long] = [await server.createSession(), await server.createSession({ keepAlive: true })];
   await server.release(short.id);
   await server.advance(120_000);

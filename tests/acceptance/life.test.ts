@@ -28,7 +28,7 @@ const assertRuns = async (id: string): Promise<void> => assert.equal((await serv
 const told = async (id: string, types: string): Promise<SessionEventPage['data']> =>
   (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events?type=${types}`)).body.data;
 
-/** Waits until the server has noticed the disconnect, and advances the clock by the grace period. */
+/** Waits until the server has noticed the disconnect, then advances the clock by the grace period. */
 async function graceIsOver(id: string): Promise<void> {
   await eventually(
     'the last client to be gone',
@@ -52,7 +52,7 @@ test('a session ends at its time limit, with or without clients and keepAlive, a
   await server.advance(50 * SECOND);
   await assertRuns(kept.id);
   await assertRuns(alone.id);
-  // In steps, because a client that sends nothing for 65 seconds is considered gone.
+  // Advances in steps, because a client that sends nothing for 65 seconds is considered gone.
   await client.send('Browser.getVersion');
   await server.advance(35 * SECOND);
   await client.ask('Browser.getVersion');
@@ -86,7 +86,7 @@ test('a session without clients ends after 300 seconds, except with keepAlive', 
   await server.release(kept.id);
 });
 
-test('after the last client disconnected, a session waits for another during the grace period', async () => {
+test('after its last client disconnected, a session waits for another one during the grace period', async () => {
   const { id, connectUrl } = await server.createSession();
   const first = await CdpClient.connect(connectUrl);
   const second = await CdpClient.connect(connectUrl);
@@ -110,7 +110,7 @@ test('a client whose connection broke counts as disconnected', async () => {
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a session with keepAlive survives its clients, and the next one connects to the same address', async () => {
+test('a session with keepAlive outlives its clients, and the next one connects to the same address', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.close();
@@ -166,7 +166,7 @@ test('a browser that dies ends its session as crashed, and its clients are close
   await server.settles();
 });
 
-test('a client without commands for 600 seconds is closed with 4003, and counts as disconnected', async () => {
+test('a client that sends no commands for 600 seconds is closed with 4003 and counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const idle = await CdpClient.connect(connectUrl);
   const busy = await CdpClient.connect(connectUrl);
@@ -250,7 +250,7 @@ test('SIGTERM closes the clients with 1001 and leaves the session to the next se
   await server.release(id);
 });
 
-test('after a restart, a session waits for its client at least 30 seconds, and then ends', async () => {
+test('after a restart, a session waits at least 30 seconds for its client, and then ends', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   await eventually('the client to be noted', async () => (await told(id, 'client.connected')).length > 0);
@@ -273,7 +273,7 @@ test('SIGINT ends all sessions as drained before the server exits', async () => 
   await assertEnded(other.id, 'COMPLETED', 'drained');
 });
 
-test('a server that is stopping refuses creates, and allows to retry', async () => {
+test('a server that is stopping refuses creates and allows a retry', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');

@@ -54,7 +54,7 @@ const running = async (): Promise<Session[]> => {
 
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
-/** A caller that disconnects. Resolves when its request was sent. */
+/** Sends a create whose caller can disconnect. Resolves when the request was sent. */
 async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
@@ -93,12 +93,12 @@ test('of a hundred concurrent creates, ten start and ninety are refused with the
   const { usage } = await readLimits(server, token);
   const { maxCreatesPerMinute, egressBytesPerDay, ...others } = usage.browsers;
   assert.deepEqual(others, { maxConcurrent: SEATS, maxWaiting: 0, maxStoredBytes: 0 });
-  // If ten browsers took a minute to start, the first creates are outside of the window.
+  // If starting ten browsers took a minute, the first creates are outside the window.
   const leastCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
   assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });
 
-test('ten creates run, five wait and five are refused; a caller that disconnects leaves the queue, which is served in order', async () => {
+test('ten creates run, five wait and five are refused; a caller that disconnects leaves the queue, which keeps its order', async () => {
   const callers: Array<Promise<Created>> = [];
   for (const name of ['one', 'two']) {
     callers.push(create(name, 55));
@@ -120,7 +120,7 @@ test('ten creates run, five wait and five are refused; a caller that disconnects
   assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
   third.hangUp();
   await untilWaiting(4);
-  // A create may leave the queue before it is observed there; its answer contains its position.
+  // A create may leave the queue before it is observed there, but its response contains its position.
   const { status, headers, body } = await create('six', 1);
   assert.deepEqual(
     [status, body.code, body.details?.position, body.details?.waiting],
@@ -143,7 +143,7 @@ test('ten creates run, five wait and five are refused; a caller that disconnects
   await server.settles();
 });
 
-test('of a hundred concurrent creates and calls of operations, ten get a session between them', async () => {
+test('of a hundred concurrent creates and operation calls, ten get a session', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxCreatesPerMinute: 1000 });
   const { key } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
@@ -168,7 +168,7 @@ test('of a hundred concurrent creates and calls of operations, ten get a session
   await server.settles();
 });
 
-test('applications share free slots in turns, and a caller that disconnected starts no browser', async () => {
+test('applications take turns at free slots, and a caller that disconnected starts no browser', async () => {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
     key: token,
@@ -232,7 +232,7 @@ test('a stopping service refuses queued creates, and the next server counts runn
 
 const metrics = async (): Promise<string> => (await server.operator('/metrics')).text;
 
-/** Sessions of all applications, starting and running. */
+/** Number of sessions of all applications, starting and running. */
 async function berthSessions(): Promise<number> {
   const found = [...(await metrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
   return found.reduce((sum, [, count]) => sum + Number(count), 0);

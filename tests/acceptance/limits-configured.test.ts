@@ -21,7 +21,7 @@ const path = `/v1/applications/${server.applicationId}/limits`;
 const replace = (body: unknown, headers: Record<string, string> = {}) =>
   server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
 
-/** The current revision. */
+/** The header with the current revision. */
 const ifMatch = async (): Promise<{ 'if-match': string }> => ({
   'if-match': `"${(await readLimits(server, token)).revision}"`,
 });
@@ -77,11 +77,11 @@ test('refuses null, unknown fields and numbers out of range, and names them', as
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
-test('refuses to raise a limit over the ceiling of the operator, and keeps one that was there before', async () => {
+test('refuses to raise a limit above the ceiling of the operator, and keeps one that was above it before', async () => {
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
-  // The default, which was not raised.
+  // The default is above the ceiling, but it was not raised.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
   const kept = await replace({ browsers: { maxConcurrent } }, await ifMatch());
   assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);
@@ -106,7 +106,7 @@ test('requires a token with the scope and membership, and refuses agent keys', a
   assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
 });
 
-test('a session gets the default time limit of the application, and at most the maximum', async () => {
+test('a session gets the default time limit of the application, and at most its maximum', async () => {
   await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
   const session = await server.createSession();
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
@@ -125,7 +125,7 @@ test('a session gets the default time limit of the application, and at most the 
   assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
 });
 
-test('counts creates in any 60 seconds, and the refusal says when to retry', async () => {
+test('counts creates in any 60 seconds, and a refusal says when to retry', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
@@ -155,7 +155,7 @@ test('counts creates in any 60 seconds, and the refusal says when to retry', asy
   await server.release(third.body.id);
 });
 
-test('a limit below the current use ends no session and refuses creates; raising it admits queued ones', async () => {
+test('a limit below the current use ends no session and refuses creates, and raising it admits queued ones', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, {});
   const standing = await server.createSession();

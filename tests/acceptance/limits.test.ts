@@ -1,5 +1,5 @@
-// Every limit of a session and of the gateway, reached from outside: sizes, numbers, slots and authentication. The server has
-// one slot, so each test releases its session.
+// Every limit of a session and of the gateway, reached from outside: sizes, counts, slots and authentication. The
+// server has one slot, so each test releases its session.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -53,7 +53,7 @@ const evaluating = (id: number, sessionId: string, expression: string): string =
     sessionId,
   });
 
-test('passes 50 MB to the browser, and a larger message to the client, each in one message', () =>
+test('passes 50 MB to the browser and a larger message to the client, each in one message', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
@@ -109,7 +109,7 @@ test('refuses the twenty-first client before the upgrade, and accepts it after a
     await Promise.all([next, ...stayers].map(client => client.close()));
   }));
 
-test('of thirty clients that connect at once, twenty are accepted', () =>
+test('of thirty clients that connect at the same time, twenty are accepted', () =>
   withSession(async ({ connectUrl }) => {
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
     const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -130,7 +130,7 @@ test('refuses the fifty-first browser context, and accepts another after one was
     await client.close();
   }));
 
-test('refuses a create when all slots are in use, and accepts it after a release', async () => {
+test('refuses a create while all slots are in use, and accepts one after a release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, headers, body } = await server.api('POST', SESSIONS, { body: {} });
   assert.equal(status, 503);
@@ -221,7 +221,7 @@ test('a GET on the connect address answers 426', () =>
     assert.equal(body.code, 'upgrade_required');
   }));
 
-/** A key with all scopes, in its own application. */
+/** Returns a key with all scopes, in an application of its own. */
 async function foreignKey(): Promise<string> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);

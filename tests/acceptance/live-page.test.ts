@@ -1,4 +1,4 @@
-// The live view as viewers use it: the real page in a second browser, which controls a page of a session. What was typed,
+// The live view as viewers use it: the real page in a second browser, controlling a page of a session. What was typed,
 // clicked, dropped and chosen is read back from that page over CDP.
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
@@ -79,13 +79,13 @@ interface Desk {
   readonly id: string;
   /** The page in the session. */
   readonly page: Page;
-  /** Its live view, in a second browser. */
+  /** The live view of the page, in a second browser. */
   readonly view: Page;
   readonly watched: Watched;
   readonly end: () => Promise<void>;
 }
 
-/** `mac`: the viewer uses a Mac. */
+/** With `mac`, the viewer is on a Mac. */
 async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -107,7 +107,7 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   return { id, page, view, watched, end };
 }
 
-/** Converts a point of the session's page to a point in the live view. */
+/** Converts a point on the session's page to a point in the live view. */
 async function at(view: Page, x: number, y: number, size = { width: 1280, height: 720 }) {
   const box = await view.locator('#canvas').boundingBox();
   assert.ok(box);
@@ -123,7 +123,7 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Take control' }).click();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
-/** The notice disappears by itself, so waiting for it starts before the keys are pressed. */
+/** The notice disappears by itself, so the wait for it starts before the keys are pressed. */
 const copying = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };
@@ -161,7 +161,7 @@ test('a character typed with AltGr is not a shortcut', async () => {
   await takeControl(view);
   await click(view, 200, 60);
   const devtools = await view.context().newCDPSession(view);
-  // As on Windows, AltGr is Control and Alt together.
+  // Windows reports AltGr as Control and Alt together.
   const held = { modifiers: 1 | 2, location: 2 };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'AltGraph', code: 'AltRight', ...held });
   for (const [key, code] of [
@@ -176,7 +176,7 @@ test('a character typed with AltGr is not a shortcut', async () => {
   await end();
 });
 
-test('uses the shortcuts of a Mac for a viewer on a Mac', async () => {
+test('uses Mac shortcuts for a viewer on a Mac', async () => {
   const { page, view, end } = await openDesk({ mac: true });
   await takeControl(view);
   await click(view, 200, 60);
@@ -188,7 +188,7 @@ test('uses the shortcuts of a Mac for a viewer on a Mac', async () => {
   await view.keyboard.press('Meta+z');
   await eventually('the undo', async () => (await textOf(page)) === 'apple');
   await view.keyboard.press('ArrowRight');
-  // On a Mac the key triggers a paste event; in this test it is dispatched.
+  // On a Mac the key triggers a paste event. This test dispatches it.
   const devtools = await view.context().newCDPSession(view);
   const paste = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 4, commands: ['paste'] };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...paste });
@@ -228,7 +228,7 @@ test("pastes ten kilobytes of text, and copies to the viewer's clipboard", async
   await end();
 });
 
-test('drops what is dragged, even if the mouse moves quickly', async () => {
+test('drops a dragged element, even if the mouse moves quickly', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
@@ -239,10 +239,10 @@ test('drops what is dragged, even if the mouse moves quickly', async () => {
     });
   for (const [n, steps] of [[1], [0.2, 1], [0.01, 0.5, 1], [0.2, 0.5, 0.8, 1]].entries()) {
     await page.evaluate('heard.length = 0');
-    // Each time at another place: the second press of a double click starts no drag.
+    // At a different place each time, because the second press of a double click starts no drag.
     const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
-    // Without waiting, so that a busy machine sends all events at once.
+    // The events are sent without waiting, so that a busy machine sends them all at once.
     const press = mouse('mousePressed', from);
     const moves = steps.map(step => mouse('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
     await Promise.all([press, ...moves, mouse('mouseReleased', to)]);
@@ -283,7 +283,7 @@ test('scrolls, drags and drops, touches, and shows the cursor of the page', asyn
   await end();
 });
 
-test('a click after many moves is at the right place', async () => {
+test('a click after many moves hits the right place', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   for (let step = 0; step < 300; step++) {
@@ -297,7 +297,7 @@ test('a click after many moves is at the right place', async () => {
 
 test('shows dialogs, select lists and file choosers, and sends the answers', async () => {
   const { page, view, end } = await openDesk();
-  // Playwright dismisses dialogs without a listener; its answer is queued while a viewer has control.
+  // Playwright dismisses dialogs that have no listener. Its response is queued while a viewer has control.
   page.on('dialog', () => {});
   await takeControl(view);
   await click(view, 610, 215);
@@ -333,7 +333,7 @@ test('shows dialogs, select lists and file choosers, and sends the answers', asy
   await end();
 });
 
-test('shows select lists and copies text in frames of the same and of another site', async () => {
+test('shows select lists and copies text in frames of the same site and of another site', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.a}/framing`);
   await takeControl(view);
@@ -420,7 +420,7 @@ for (const [name, look] of [
     await end();
   });
 
-test('a viewer with control can use tabs, address and history; other viewers change nothing', async () => {
+test('a viewer with control can use tabs, address and history, and other viewers can change nothing', async () => {
   const { page, view, end } = await openDesk();
   const iconic = await page.context().newPage();
   await iconic.goto(`${pages.url}/iconic`);
@@ -461,7 +461,7 @@ test('a press on a tab is not lost when titles change before the release', async
   await end();
 });
 
-test('follows a popup that a click opens, offers the way back, and returns when it closes', async () => {
+test('follows a popup that a click opens, offers the way back, and returns when the popup closes', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
@@ -506,7 +506,7 @@ test('follows a popup that a click opens, offers the way back, and returns when 
   await end();
 });
 
-test('a page that the agent or another viewer opens does not change the shown page', async () => {
+test('a page opened by the agent or another viewer does not change which page is shown', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   const looking = await view.context().newPage();
@@ -539,7 +539,7 @@ test('Enter in the address bar opens the address and is not sent to the page', a
   await end();
 });
 
-test('Tab and Escape are sent to the page, F6 leaves it, and pressed keys are then released', async () => {
+test('Tab and Escape are sent to the page, and F6 moves the focus out of it and releases pressed keys', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);

@@ -1,4 +1,4 @@
-// The log of a session: it matches what the page did, whatever clients enable; as a list, a stream and a HAR file.
+// The log of a session, as a list, a stream and a HAR file. It matches what the page did, whatever clients enable.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -56,7 +56,7 @@ const pages = await openPages({
   '/service.js': scriptOf('first words of the service worker', '/from-service'),
   '/from-service': 'ok',
 });
-// A frame of another site has its own process; both workers belong to no page.
+// A frame of another site has its own process. The two workers belong to no page.
 pages.set('/apart', (_, response) => {
   response.writeHead(200, { 'content-type': 'text/html' });
   response.end(`<!doctype html><title>Apart</title><iframe src="${pages.b}/elsewhere"></iframe><script>
@@ -65,7 +65,7 @@ pages.set('/apart', (_, response) => {
   </script>`);
 });
 
-/** A script that logs a message and sends a request. */
+/** Returns a script that logs a message and sends a request. */
 function scriptOf(words: string, path: string): Page {
   return (_, response) => {
     response.writeHead(200, { 'content-type': 'text/javascript' });
@@ -85,7 +85,7 @@ async function listed(id: string, query = ''): Promise<SessionLog[]> {
   return body;
 }
 
-/** Waits until the log has an entry of this kind; earlier entries are then stored too. */
+/** Waits until the log has an entry of this kind. Earlier entries are then stored too. */
 const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
   eventually(
     what,
@@ -117,7 +117,7 @@ await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
 await logWith(world.session.id, 'the popup to be loaded', isPopup);
-// The worker, the frame and the socket need a moment.
+// The worker, the frame and the socket take a moment.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
   ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
   askedBy(entries, '/from-worker') !== undefined &&
@@ -138,7 +138,7 @@ test('records console messages of the page, its workers, frames and popups from 
   assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
 });
 
-test('records requests: redirects, cached and failed ones, a socket, and those of the worker', () => {
+test('records requests: redirects, cached and failed requests, a socket, and requests of the worker', () => {
   const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
   for (const path of [
     '/world',
@@ -217,7 +217,7 @@ test('lists a part of the log by kind, cursor and limit', async () => {
   assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
 });
 
-test('records commands of clients with their answers, and without typed text', async () => {
+test('records commands of clients with their results, without typed text', async () => {
   const { session, client, page } = await visited('/next');
   const typed = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
@@ -287,7 +287,7 @@ test('the HAR file of a running session can be imported by DevTools', async () =
   assertHar(JSON.parse(named.text));
 });
 
-test('streams the log until the session has ended, and continues after a given entry', async () => {
+test('streams the log until the session ends, and continues after a given entry', async () => {
   const { session, client, page } = await visited('/next');
   const headers = { authorization: `Bearer ${server.key}` };
   const stream = await EventStream.open(server.url + pathOf(session.id), headers);
@@ -321,7 +321,7 @@ test('streams the log until the session has ended, and continues after a given e
   assert.equal(over.status, 204);
 });
 
-test('official clients find the log at their address', async () => {
+test('official clients find the log at the address that they use', async () => {
   const answer = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
   assert.equal(answer.status, 200);
   assert.ok(answer.body.length >= log.length);
@@ -340,7 +340,7 @@ test('a session without a log has no entries, and says so', async () => {
   }
 });
 
-test('refuses invalid queries, and those of other applications', async () => {
+test('refuses invalid queries, unknown sessions and requests without a key', async () => {
   const refused = async (path: string, options = {}): Promise<[number, string]> => {
     const { status, body } = await server.api<ErrorBody>('GET', path, options);
     return [status, body.code];
@@ -354,7 +354,7 @@ test('refuses invalid queries, and those of other applications', async () => {
   assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
 });
 
-test('a month after the end the log is deleted, and the answer says why', async () => {
+test('a month after the end of the session the log is deleted, and the response says why', async () => {
   const { session, client } = await visited('/next');
   await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, world.session]) await server.release(id);

@@ -1,4 +1,4 @@
-// Mail: sent through the operator's mail server, retried while that server refuses, and readable by the operator.
+// E-mail: sent through the operator's mail server, retried while that server refuses it, and readable by the operator.
 import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -11,7 +11,7 @@ import { eventually } from '../harness/until.ts';
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** The retry intervals after the clock was advanced. */
+/** The first retry intervals. */
 const PAUSES_MS = [30, 60, 120].map(seconds => seconds * SECOND_MS);
 
 interface PrintedMail {
@@ -58,7 +58,7 @@ const received = (count: number) =>
     length => length === count,
   );
 
-test('a mail is sent at once, from and to the right address, and its text is then forgotten', async () => {
+test('an e-mail is sent at once, from and to the right address, and its text is then deleted', async () => {
   const { body } = await invite('grace@example.com');
   await received(1);
   const [mail] = smtp.mails;
@@ -76,7 +76,7 @@ test('a mail is sent at once, from and to the right address, and its text is the
   assert.equal(kept.text, '');
 });
 
-test('retries a mail that the server refuses for now, at growing intervals', async () => {
+test('retries an e-mail that the server refuses temporarily, at growing intervals', async () => {
   smtp.refusal = '451 4.3.0 try again later';
   const before = rcpts();
   await invite('later@example.com');
@@ -108,7 +108,7 @@ test('retries a mail that the server refuses for now, at growing intervals', asy
   );
 });
 
-test('a mail that cannot be sent is given up after a day, and the operator can read it', async () => {
+test('an e-mail that cannot be sent is given up after a day, and the operator can read it', async () => {
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
@@ -144,9 +144,9 @@ test('a mail that cannot be sent is given up after a day, and the operator can r
   assert.match(mail.text, /#biv_/);
 });
 
-test('one address gets at most 20 mails in an hour, and what could not be written is not invited', async () => {
+test('an address gets at most 20 e-mails in an hour, and an invitation that cannot be sent is revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
-    // An application for each mail, because applications have limits too.
+    // One application for each e-mail, because applications have limits too.
     const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
     const path = `/v1/applications/${made.body.id}/invitations`;
     const body = { email: 'often@example.com', role: 'viewer' };
@@ -158,7 +158,7 @@ test('one address gets at most 20 mails in an hour, and what could not be writte
   assert.deepEqual([body.data[0]?.email, body.data[0]?.status], ['often@example.com', 'revoked']);
 });
 
-test('a name with special characters stays one header', async () => {
+test('a name with special characters stays within one header', async () => {
   const name = 'Ünï "; Bcc: evil@example.com, <x>';
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
   const before = smtp.mails.length;
@@ -175,7 +175,7 @@ test('a name with special characters stays one header', async () => {
   assert.match(head, /^Subject: =\?UTF-8\?/m);
 });
 
-test('does not delay answers when the mail server does not respond', async () => {
+test('a mail server that does not respond does not delay responses', async () => {
   smtp.silent = true;
   assert.equal((await invite('silent@example.com')).status, 201);
   assert.equal((await printed('silent@example.com')).sentAt, undefined);

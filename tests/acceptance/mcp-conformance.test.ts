@@ -1,5 +1,6 @@
-// The MCP endpoint under the protocol's own tools: the inspector, which lists what discovery lists, and the conformance suite for
-// servers, in the revisions of 2025 and 2026. They run as they are published, and reach nothing but this machine.
+// The MCP endpoint, tested with the protocol's own tools: the inspector, which must list what discovery lists, and the
+// conformance suite for servers, for the 2025 and 2026 revisions. Both run as published and reach nothing but this
+// machine.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +30,7 @@ const upstream = await openUpstream();
 const server = await startServer({ env: upstream.settings });
 const owner = await Owner.of(server);
 
-/** The suite calls tools by names of its own. These two are operations here. */
+/** The suite calls tools by fixed names. Two of them are published as operations here. */
 const inputSchema = { type: 'object', additionalProperties: false };
 const said = { kind: 'http', effect: 'read', inputSchema, binding: { method: 'GET', url: `${upstream.url}/said` } };
 await owner.publish('test_simple_text', { title: 'Say a text', description: 'Says a text.', ...said });
@@ -45,7 +46,7 @@ const { key } = await keyWith(server, {
 const authorization = `Bearer ${key}`;
 const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
 
-/** Runs a tool to its end. Its home is a folder of this test. */
+/** Runs a tool until it exits. Its home is a folder of this test. */
 async function run(
   program: string,
   args: readonly string[],
@@ -59,7 +60,7 @@ async function run(
 }
 
 for (const era of ['legacy', 'modern'])
-  test(`the inspector, protocol era ${era}, lists what discovery lists, and finds no fault in the schemas`, async () => {
+  test(`the inspector, protocol era ${era}, lists what discovery lists and finds no errors in the schemas`, async () => {
     const asked = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
     const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
     const { code, output, errors } = await run(INSPECTOR, [
@@ -97,14 +98,14 @@ const NO_QUESTIONS = 'it needs tools of its own that ask the client for input';
 
 interface Exception {
   readonly why: string;
-  /** The checks that do not apply. Absent: none of the checks of the scenario applies. */
+  /** The checks that do not apply. If absent, no check of the scenario applies. */
   readonly checks?: readonly string[];
 }
 
 const except = (why: string, ...scenarios: readonly string[]): Record<string, Exception> =>
   Object.fromEntries(scenarios.map(scenario => [scenario, { why }]));
 
-/** A scenario that is listed and passes fails the test, as does one that fails and is not listed. */
+/** Scenarios that do not apply. The test fails if one of them passes, and if a scenario fails that is not listed. */
 const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
   ...except(TOOLS_ALONE, 'completion-complete', 'logging-set-level', 'tools-call-with-logging'),
   ...except(TOOLS_ALONE, 'prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-with-image'),
@@ -183,7 +184,7 @@ for (const [revision, expected] of Object.entries(REVISIONS))
 
 interface Ran {
   readonly scenario: string;
-  /** What the suite did not find as it expects. */
+  /** The checks that did not succeed. */
   readonly unmet: readonly Check[];
 }
 
@@ -193,7 +194,7 @@ function scenarioIn(folder: string, name: string): Ran {
   return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
 }
 
-/** Exceptions that some revision needed. What is left at the end is stale. */
+/** Exceptions that no revision has needed yet. An exception that is still here at the end is stale. */
 const unneeded = new Set<string>();
 for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
   if (checks.length === 0) unneeded.add(scenario);
@@ -205,4 +206,4 @@ function seen(scenario: string, checks: readonly string[], ran: readonly Ran[]):
   for (const { id } of unmet) unneeded.delete(`${scenario} ${id}`);
 }
 
-test('every exception above is one that some revision needs', () => assert.deepEqual([...unneeded], []));
+test('every exception above is needed by some revision', () => assert.deepEqual([...unneeded], []));

@@ -1,5 +1,5 @@
-// Agents that use MCP instead of CDP, with the official clients of the current protocol and of 2025: sessions are
-// opened, driven and closed by tools.
+// Agents that use MCP instead of CDP, with the official clients of the current protocol and of the 2025 protocol: tools
+// open, drive and close sessions.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -63,7 +63,7 @@ async function call(name: keyof typeof BROWSER_TOOLS, input: Record<string, unkn
   return { text, image, isError: isError === true, meta: _meta ?? {} };
 }
 
-/** Calls a tool that must succeed. */
+/** Calls a tool and asserts that it succeeds. */
 async function done(name: keyof typeof BROWSER_TOOLS, input: Record<string, unknown> = {}): Promise<Result> {
   const result = await call(name, input);
   assert.ok(!result.isError, result.text);
@@ -76,7 +76,7 @@ async function open(input: Record<string, unknown> = {}): Promise<{ sessionId: s
   return { sessionId: meta['berth/sessionId'], text };
 }
 
-/** The reference of the element whose line in the snapshot has this text. */
+/** Returns the reference of the element whose line in the snapshot contains this text. */
 function refOf(text: string, snapshot: string): string {
   const [, ref] = /\[ref=(\w+)\]/.exec(snapshot.split('\n').find(line => line.includes(text)) ?? '') ?? [];
   assert.ok(ref, `no ${text} in ${snapshot}`);
@@ -95,7 +95,7 @@ test('lists the tools, with a schema and hints for each', async () => {
   }
 });
 
-test('a page is read, filled in and clicked, also in a frame, and its effect is in the answer', async () => {
+test('a page can be read, filled in and clicked, also in a frame, and the response shows the effect', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   assert.match(text, /Title: Shop/);
   const typed = await done('browser_type', { sessionId, ref: refOf('textbox "Name"', text), text: 'Ada' });
@@ -121,7 +121,7 @@ test('a page is read, filled in and clicked, also in a frame, and its effect is 
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a click or a key that follows a link is answered with the page that it leads to, also if that is slow, and with the same page if it leads nowhere', async () => {
+test('a click or key that follows a link is answered with the page that it leads to, even if that page is slow, or with the same page if it leads nowhere', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/links` });
   const stayed = await done('browser_click', { sessionId, ref: refOf('link "Nothing"', text) });
   assert.match(stayed.text, /Title: Links/);
@@ -187,7 +187,7 @@ test('attaches files of the call and files that were uploaded to the session', a
   await done('browser_close', { sessionId });
 });
 
-test('tabs are listed, opened, selected and closed, and a popup is one of them', async () => {
+test('tabs can be listed, opened, selected and closed, and a popup is one of them', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   await done('browser_click', { sessionId, ref: refOf('button "Open"', text) });
   const tabs = await eventually(
@@ -208,7 +208,7 @@ test('tabs are listed, opened, selected and closed, and a popup is one of them',
   await done('browser_close', { sessionId });
 });
 
-test('a screenshot is a picture of the page, and code, console, requests and history can be asked for', async () => {
+test('a screenshot shows the page, and code, console, requests and history are available', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red`, width: 800, height: 600 });
   const { image } = await done('browser_take_screenshot', { sessionId });
   assert.ok(image);
@@ -238,7 +238,7 @@ test('a screenshot is a picture of the page, and code, console, requests and his
   await done('browser_close', { sessionId });
 });
 
-test('one connection drives three sessions with different contexts, and says which one a call must name', async () => {
+test('one connection drives three sessions with different contexts, and an ambiguous call gets the ids to choose from', async () => {
   const { body: context } = await server.api<{ id: string }>('POST', '/v1/browsers/contexts', { body: {} });
   const first = await open({ url: `${pages.url}/login`, contextId: context.id, persist: true });
   assert.match(first.text, /Title: nobody/);
@@ -259,7 +259,7 @@ test('one connection drives three sessions with different contexts, and says whi
   for (const { sessionId } of three) assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a lost session is reported as lost, and never replaced by an empty one', async () => {
+test('a lost session is reported as lost, and is never replaced by an empty one', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   await server.release(sessionId);
   for (const input of [{ sessionId }, {}]) {
@@ -298,7 +298,7 @@ test('the address of the live view is not part of the text for the model', async
 
 // ---- people ------------------------------------------------------------------------------------------------------------
 
-/** Opens a link as the person who got it: takes control, and says how it went. */
+/** Opens a link as the person who received it: takes control, then completes with this outcome. */
 async function claimed(link: string, outcome: 'completed' | 'declined', note: string): Promise<void> {
   const { pathname, searchParams, hash } = new URL(link);
   const path = `/v1/applications/${searchParams.get('app')}${pathname}`;
@@ -310,7 +310,7 @@ async function claimed(link: string, outcome: 'completed' | 'declined', note: st
 
 const linkIn = (text: string): string => /http\S+/.exec(text)?.[0] ?? assert.fail(`no link in ${text}`);
 
-/** A client that opens addresses, as `answer` does. */
+/** Creates a client that opens addresses with `answer`. */
 async function openingClient(key: string, answer: (url: string) => Promise<'accept' | 'decline'>): Promise<Client> {
   const capabilities = { elicitation: { url: {} } };
   const options = { capabilities, versionNegotiation: { mode: { pin: '2026-07-28' as const } } };
@@ -326,7 +326,7 @@ async function openingClient(key: string, answer: (url: string) => Promise<'acce
 
 const textOf = (result: object): string => JSON.stringify(Object(result).content);
 
-test('a client that opens no addresses gets the link as text, and waits for the person with another tool', async () => {
+test('a client that cannot open addresses gets the link as text, and waits for the person with another tool', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const early = await call('browser_hand_over_wait', { sessionId });
   assert.ok(early.isError, 'nobody was asked');
@@ -349,7 +349,7 @@ test('a client that opens no addresses gets the link as text, and waits for the 
   await done('browser_close', { sessionId });
 });
 
-test('a client that opens addresses is asked to, and the call returns when the person is done', async () => {
+test('a client that can open addresses is asked to open one, and the call returns when the person is done', async () => {
   const seen: string[] = [];
   let outcome: 'completed' | 'declined' = 'completed';
   const opening = await openingClient(server.key, async url => {
@@ -374,7 +374,7 @@ test('a client that opens addresses is asked to, and the call returns when the p
   await done('browser_close', { sessionId });
 });
 
-test('a state that was changed, or is of another key, is refused', async () => {
+test('a state that was changed or belongs to another key is refused', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -418,7 +418,7 @@ test('a state that was changed, or is of another key, is refused', async () => {
   await done('browser_close', { sessionId });
 });
 
-test('a client of 2025 that opens addresses gets the error that asks it to, and repeats the call', async () => {
+test('a 2025 client that can open addresses gets the error that asks it to, and repeats the call', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const old = new OldClient({ name: 'old', version: '1' }, { capabilities: { elicitation: { url: {} } } });
   const transport = new OldTransport(endpoint, { requestInit: { headers: authorization } });
@@ -437,7 +437,7 @@ test('a client of 2025 that opens addresses gets the error that asks it to, and 
   await done('browser_close', { sessionId });
 });
 
-test('a call that needs an approval is prepared, approved by a person, and made once, in each way of asking', async () => {
+test('a call that needs approval is prepared, approved by a person and executed once, in each way of asking', async () => {
   const owner = await Owner.of(server);
   await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'member' }));
   const granting = { grants: [{ operationId: 'orders.cancel' }] };
@@ -515,7 +515,7 @@ test('a call that needs an approval is prepared, approved by a person, and made 
   await unable.close();
 });
 
-test('an operation that asks a person tells the client, and its result is waited for', async () => {
+test('an operation that asks a person tells the client, and the call waits for its result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await keyWith(server, { scopes, grants });
@@ -545,7 +545,7 @@ test('an operation that asks a person tells the client, and its result is waited
   await server.release(sessionId);
 });
 
-test('an agent that speaks CDP works in the same browser', async () => {
+test('an agent that uses CDP works in the same browser', async () => {
   const { sessionId } = await open({ url: `${pages.url}/shop` });
   const { connectUrl } = await server.read(sessionId);
   const browser = await chromium.connectOverCDP(connectUrl ?? '');
@@ -555,7 +555,7 @@ test('an agent that speaks CDP works in the same browser', async () => {
   await done('browser_close', { sessionId });
 });
 
-test('wrong arguments and unknown tools are refused, with what was expected', async () => {
+test('wrong arguments and unknown tools are refused, saying what is expected', async () => {
   const wrong = await call('browser_navigate', { adress: 'http://a.test' });
   assert.ok(wrong.isError);
   assert.match(wrong.text, /url/);
@@ -567,7 +567,7 @@ test('wrong arguments and unknown tools are refused, with what was expected', as
   );
 });
 
-test('a client of the protocol of 2025 opens, reads and closes', async () => {
+test('a client of the 2025 protocol opens, reads and closes', async () => {
   const old = new OldClient({ name: 'old', version: '1' });
   await old.connect(
     new OldTransport(endpoint, { requestInit: { headers: authorization } }) as Parameters<OldClient['connect']>[0],
@@ -579,7 +579,7 @@ test('a client of the protocol of 2025 opens, reads and closes', async () => {
   await old.close();
 });
 
-test('a client that starts a program uses the tools through `berth mcp`', async () => {
+test('a client that starts a program can use the tools through `berth mcp`', async () => {
   const args = [join(CHECKOUT, 'cli/berth.ts'), 'mcp', '--server', server.url, '--app', server.applicationId];
   const env = { PATH: process.env.PATH ?? '', BERTH_KEY: server.key };
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' });
@@ -602,7 +602,7 @@ test('a client that starts a program uses the tools through `berth mcp`', async 
   await bridged.close();
 });
 
-test('`berth mcp` says at once that a key is wrong, or that the application is not known', async () => {
+test('`berth mcp` reports a wrong key or an unknown application at once', async () => {
   const wrong = await server.berth('mcp', '--server', server.url, '--app', server.applicationId, '--key', 'bak_wrong');
   assert.equal(wrong.code, 5, wrong.stderr);
   const unknown = await server.berth('mcp', '--server', server.url, '--key', server.key);
@@ -615,7 +615,7 @@ test('leaves nothing behind', async () => {
   await server.settles();
 });
 
-test('a key with grants has a tool for each operation, and without browsers:connect no browser tools', async () => {
+test('a key with grants has a tool for each operation, and no browser tools without browsers:connect', async () => {
   const { key } = await keyWith(server, { grants: [{ operationId: 'browser.screenshot' }] });
   const agent = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   const requestInit = { headers: { authorization: `Bearer ${key}` } };

@@ -1,4 +1,4 @@
-// Members of an application and invitations, over the API as the console uses it.
+// Members and invitations of an application, through the API as the console uses it.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -30,7 +30,7 @@ const listed = async (): Promise<readonly Invitation[]> =>
 
 const statusOf = async (id: string): Promise<string | undefined> => (await listed()).find(one => one.id === id)?.status;
 
-test('an invitation is mailed and shown once, and makes a member of who registers with it', async () => {
+test('an invitation is e-mailed and shown once, and the person who registers with it becomes a member', async () => {
   const email = 'grace@example.com';
   const issued = await ada.post<IssuedInvitation>(INVITATIONS, { email: ' Grace@Example.com ', role: 'developer' });
   assert.equal(issued.status, 201, issued.text);
@@ -63,7 +63,7 @@ test('an invitation is mailed and shown once, and makes a member of who register
   grace = { person, accountId: newest.accountId };
 });
 
-test('two tabs accept an invitation once', async () => {
+test('two tabs that accept an invitation accept it once', async () => {
   const email = 'tabs@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -96,7 +96,7 @@ test('a change of role takes effect at once, and only admins see addresses', asy
   assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 403);
 });
 
-test('a member who leaves or is removed has no access at once, also with a token', async () => {
+test('a member who leaves or is removed loses access at once, also with a token', async () => {
   const { person, accountId } = await join(server, ada, 'linus@example.com', 'developer');
   await stepUp(person);
   const request = { name: 'mine', scopes: ['applications:read'] };
@@ -116,7 +116,7 @@ test('a member who leaves or is removed has no access at once, also with a token
   assert.deepEqual(await statuses(), [404, 404]);
 });
 
-test('an owner makes another owner after a step-up, and may then leave', async () => {
+test('an owner can make another owner after a step-up, and may then leave', async () => {
   const { person, accountId } = await join(server, ada, 'second@example.com', 'admin');
   const path = `${MEMBERS}/${accountId}`;
   await server.advance(301_000);
@@ -158,9 +158,9 @@ interface Listed {
 
 const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
 
-test('members and invitations are listed in pages', async () => {
+test('members and invitations are listed in list pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
-    // The time of last use is written after the answer, so only ids are compared.
+    // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);
     const seen: unknown[] = [];
     let cursor = '';
@@ -174,7 +174,7 @@ test('members and invitations are listed in pages', async () => {
   }
 });
 
-test('the audit log has who invited, joined, changed and left', async () => {
+test('the audit log records who invited, joined, changed and left', async () => {
   const { body } = await ada.get<AuditPage>(`${APPLICATION}/audit?limit=100`);
   const actions = new Set(body.data.map(({ action }) => action));
   for (const action of ['created', 'accepted', 'refused', 'revoked'] as const)
@@ -185,7 +185,7 @@ test('the audit log has who invited, joined, changed and left', async () => {
   assert.ok(!JSON.stringify(body).includes('biv_'));
 });
 
-test('an application has at most 20 invitations in an hour and 50 that are pending', async () => {
+test('an application may send at most 20 invitations in an hour and have 50 pending', async () => {
   const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Many' });
   const key = await ownerToken(server);
   const path = `/v1/applications/${made.id}/invitations`;

@@ -1,4 +1,5 @@
-// The dashboard for Grafana and the alerts for Prometheus in deploy/: their shape, and that a running server has every metric they name.
+// The Grafana dashboard and the Prometheus alerts in deploy/: their shape, and that a running server has every metric
+// that they name.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +36,7 @@ const Panel = Type.Object(
   },
   strict,
 );
-/** What Grafana's model of a dashboard requires, and what ours uses of it. */
+/** What Grafana's dashboard model requires, and the parts of it that ours uses. */
 const Dashboard = Type.Object(
   {
     ...{ uid: Text, title: Text, description: Text, tags: Type.Array(Text), timezone: Type.String(), refresh: Text },
@@ -72,7 +73,7 @@ const Rules = Type.Object(
 const file = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
 const checked = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
   assert.deepEqual(Value.Errors(schema, value), []);
-  // Not Parse: the comparison of its type with Static takes the compiler two seconds.
+  // `Value.Parse` is not used: comparing its type with `Static` takes the compiler two seconds.
   if (!Value.Check(schema, value)) throw new Error('the value does not fit, yet has no errors');
   return value;
 };
@@ -98,7 +99,7 @@ test('every metric of a panel or an alert is in the metrics of a running server'
   }
 });
 
-test('panels and alerts have ids of their own, and alerts say what to do', () => {
+test('panels and alerts have unique ids, and alerts say what to do', () => {
   assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules) {

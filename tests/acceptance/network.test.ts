@@ -1,5 +1,5 @@
-// What a session may reach: host rules, ad blocking, a budget of bytes. All of them apply from the first byte, to warm and
-// new browsers, and after an adoption.
+// What a session may reach: host rules, ad blocking and a byte budget. All of them apply from the first byte, to warm
+// and new browsers, and after an adoption.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -34,7 +34,7 @@ const server = await startServer({
     BERTH_WARM: '1',
   },
 });
-/** Hosts that fail in different ways, and the requests that they received. */
+/** The requests received by hosts that fail in different ways. */
 const heard: string[] = [];
 async function failing(fail: (socket: Socket) => void): Promise<number> {
   const port = await freePort();
@@ -119,7 +119,7 @@ test('the rules still apply after another server has adopted the session', async
   await server.release(session.id);
 });
 
-test('blocks hosts of advertisements if blockAds is set', () =>
+test('blocks advertising hosts if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
@@ -127,11 +127,11 @@ test('blocks hosts of advertisements if blockAds is set', () =>
     await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
   }));
 
-test('a failed plain HTTP request gives a network error, as without a proxy, and is not repeated', () =>
+test('a failed plain HTTP request causes a network error, as without a proxy, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
     assert.equal(await status(page, at('a.test')), 200);
-    // Over a new connection to the proxy, and over a reused one, on which Chromium would repeat the request.
+    // Tests a new connection to the proxy, and a reused one, on which Chromium would repeat the request.
     for (const [port, error] of [
       [nobody, /net::ERR_CONNECTION_RESET/],
       [resetting, /net::ERR_CONNECTION_RESET/],
@@ -161,7 +161,7 @@ test('a failed plain HTTP request gives a network error, as without a proxy, and
       }
   }));
 
-test('a plain HTTP request has the headers of a browser without a proxy', () =>
+test('a plain HTTP request has the headers that a browser sends without a proxy', () =>
   withSession({}, async page => {
     const headers = await (await page.goto(at('a.test', '/echo')))?.request().allHeaders();
     assert.equal(headers?.connection, 'keep-alive');
@@ -177,7 +177,7 @@ test('refuses entries that are not host names, and names them', async () => {
   assert.match(body.message, /browserSettings\.networkPolicy\.allow\.1 is "https:\/\/a\.test"; expected a host name/);
 });
 
-test('a session that used up its budget of bytes ends with egress_limit', async () => {
+test('a session that has used up its byte budget ends with egress_limit', async () => {
   const budget = BIG_BYTES / 2;
   const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budget } });
   const browser = await chromium.connectOverCDP(session.connectUrl);

@@ -1,5 +1,5 @@
-// docs/not-offered.md is complete and true: every call of the official SDK is described by the OpenAPI document or listed there, and
-// what is listed there answers as it says.
+// docs/not-offered.md is complete and correct: every call of the official SDK is described in the OpenAPI document or
+// listed there, and what is listed there is answered as it says.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const DOCUMENT = readFileSync(join(CHECKOUT, 'docs/not-offered.md'), 'utf8');
 const ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-/** The rows of the first table: a method, a path, and whether it stands for all below it. */
+/** The rows of the first table: a method, a path, and whether it stands for all paths below it. */
 const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(
   ([, method = '', path = '', below]) => ({
     method,
@@ -23,14 +23,14 @@ const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)?
   }),
 );
 
-/** Method and path of each request that the SDK's code makes, with `{}` in place of ids. */
+/** Method and path of each request in the SDK's code, with `{}` in place of ids. */
 const CALLED = globSync('node_modules/@browserbasehq/sdk/resources/**/*.js', { cwd: CHECKOUT }).flatMap(file =>
   [
     ...readFileSync(join(CHECKOUT, file), 'utf8').matchAll(/_client\.(get|post|put|patch|delete)\([`'](\/[^`']+)[`']/g),
   ].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path.replaceAll(/\$\{[^}]+\}/g, '{}')}`),
 );
 
-test('every call of the official SDK is offered, or listed as not offered', () => {
+test('every call of the official SDK is offered, or is listed as not offered', () => {
   assert.ok(CALLED.length > 40);
   const offered = new Set(
     OPERATION_IDS.flatMap(id =>
@@ -59,7 +59,7 @@ for (const { method, path } of LISTED)
     else assert.deepEqual([answer.status, answer.body.code], [404, 'route_not_found']);
   });
 
-test('settings that are not offered are warned of or refused as the document says', async () => {
+test('settings that are not offered cause a warning or a refusal, as the document says', async () => {
   const asked = {
     solveCaptchas: true,
     captchaImageSelector: '#a',

@@ -1,5 +1,5 @@
-// The guide docs/guides/operation-receipt.md, run as it is written: a screenshot over MCP, its credit to the second, its receipt
-// where there is no network, and receipts of which one byte was flipped.
+// The guide docs/guides/operation-receipt.md, run as written: a screenshot over MCP, its credit to the second, its
+// receipt verified without a network, and receipts with one flipped byte.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 
 const WRITTEN = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
-/** The clocks that take the two ends of a session are read a little apart from the meter. */
+/** The start and end of a session are not read at exactly the same time as the meter. */
 const METER_SECONDS = 1;
 const RATE = 1000;
 
@@ -23,7 +23,7 @@ const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: Stri
 const guide = new Guide('operation-receipt', { [WRITTEN.url]: server.url, [WRITTEN.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
-test('a screenshot over MCP is charged to the second, and its receipt is verified without a network', async () => {
+test('a screenshot over MCP is charged to the second, and its receipt can be verified without a network', async () => {
   const { code, printed, said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');
@@ -34,7 +34,7 @@ test('a screenshot over MCP is charged to the second, and its receipt is verifie
   assert.equal(decodePng(readFileSync(join(guide.folder, 'page.png'))).colourAt(10, 10), '#ff0000');
 });
 
-test('what was captured is the life of the session in started seconds, and the ledger has the same amount', async () => {
+test('the captured amount is the duration of the session in started seconds, and the ledger has the same amount', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
   const { startedAt = '', endedAt = '' } = await server.ended(sessionId);
   const lived = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
@@ -49,7 +49,7 @@ test('what was captured is the life of the session in started seconds, and the l
   );
 });
 
-test('a receipt of which any one byte was flipped is refused', () => {
+test('a receipt with any one byte flipped is refused', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   assert.ok(verifyReceipt(receipt, { keys }));

@@ -1,4 +1,5 @@
-// Operations of the kind `browser`: configured, discovered, called with an input, and what is refused, kept and ambiguous.
+// Operations of the kind `browser`: configured, discovered and called with an input, and what is refused, kept and
+// ambiguous.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
@@ -78,7 +79,7 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
   ...more,
 });
 
-test('opens the address of the input, and returns fields and a picture', async () => {
+test('opens the address in the input, and returns fields and a picture', async () => {
   const published = await owner.publish('orders.look', look());
   assert.deepEqual([published.kind, published.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
@@ -99,7 +100,7 @@ test('opens the address of the input, and returns fields and a picture', async (
   await server.settles();
 });
 
-test('puts members of the input into fields, and into nothing else', async () => {
+test('puts members of the input into form fields and nowhere else', async () => {
   await owner.publish('orders.drop', drop());
   const reason = '"><script>document.title="x"</script>';
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
@@ -128,7 +129,7 @@ test('refuses an input that lacks what the steps need, and starts nothing', asyn
   assert.equal(pages.hits('/orders/'), before);
 });
 
-test('refuses steps that cannot work or are not safe, and names the field', async () => {
+test('refuses steps that cannot work or are unsafe, and names the field', async () => {
   const cases: ReadonlyArray<readonly [more: Parameters<typeof look>[0], path: string]> = [
     [{ binding: { url: 'https://{orderId}.example/' } }, 'binding.url'],
     [{ binding: { url: 'file:///etc/passwd' } }, 'binding.url'],
@@ -166,7 +167,7 @@ test('refuses steps that cannot work or are not safe, and names the field', asyn
   assert.deepEqual([other.status, other.body.code], [400, 'invalid_request'], other.text);
 });
 
-test('an output that does not match is a failure of a read, and is marked for a write', async () => {
+test('a read fails if its output does not match, and a write succeeds with the output marked invalid', async () => {
   const outputSchema = {
     type: 'object',
     required: ['fields'],
@@ -180,13 +181,13 @@ test('an output that does not match is a failure of a read, and is marked for a 
   assert.deepEqual([written.body.status, written.body.outputInvalid], ['succeeded', true], written.text);
 });
 
-test('an address that sessions may not reach is not reached by steps either', async () => {
+test('steps cannot reach an address that sessions may not reach', async () => {
   await owner.publish('orders.look', look({ binding: { url: `${server.url}/{orderId}` } }));
   const { body, text } = await call('orders.look', { orderId: 'A-1' });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
 });
 
-test('a killed server does not do the steps of a write again, and says that their effect is not known', async () => {
+test('after the server is killed, the steps of a write are not repeated, and their effect is reported as unknown', async () => {
   const { binding } = drop();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
   await owner.publish('orders.drop', drop({ binding: { steps } }));

@@ -1,4 +1,5 @@
-// Operations that an application configures: revisions, publishing, overlays of built-in ones, and HTTP calls by agents.
+// Operations that an application configures: revisions, publishing, overlays of built-in operations, and HTTP calls by
+// agents.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -99,7 +100,7 @@ test('writes an audit entry with the digest for every change', async () => {
   for (const { details } of entries) assert.match(String(details?.digest), /^sha256:/);
 });
 
-test('switches a built-in operation off, and sets its approval and price', async () => {
+test('switches off a built-in operation, and sets its approval and price', async () => {
   const before = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf');
   assert.deepEqual(
     [before.body.kind, before.body.status, before.body.enabled, before.headers.etag],
@@ -140,7 +141,7 @@ test('switches a built-in operation off, and sets its approval and price', async
     assert.equal((await owner.configure(id, cancelOrder(upstream))).status, 403, id);
 });
 
-test('refuses operations that cannot work or that are not safe, and names the field', async () => {
+test('refuses operations that cannot work or are unsafe, and names the field', async () => {
   const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
     const answer = await owner.configure('orders.wrong', body);
     assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text);
@@ -193,7 +194,7 @@ test('refuses operations that cannot work or that are not safe, and names the fi
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
-test('gives input to path, query, headers and body, and nothing else', async () => {
+test('passes the input to path, query, headers and body, and nowhere else', async () => {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -234,7 +235,7 @@ test('gives input to path, query, headers and body, and nothing else', async () 
   assert.equal(upstream.received().length, before);
 });
 
-test('a call that changes something needs an idempotency key, and a hundred equal calls are one', async () => {
+test('a call that changes something needs an idempotency key, and a hundred equal calls are one invocation', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream));
   const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
   assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
@@ -256,7 +257,7 @@ test('a call that changes something needs an idempotency key, and a hundred equa
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
 });
 
-test('says failed where nothing happened or the service refused, and ambiguous where the effect is unknown', async () => {
+test('reports failed if nothing happened or the service refused, and ambiguous if the effect is unknown', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
   await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
@@ -330,7 +331,7 @@ test('says failed where nothing happened or the service refused, and ambiguous w
   assert.deepEqual((await call('orders.read', { orderId: 'list' })).body.output, { value: [1] });
 });
 
-test('a service that cannot be reached means failed, also for a write, because nothing was sent', async () => {
+test('a call to an unreachable service is failed, also for a write, because nothing was sent', async () => {
   await owner.publish('orders.flaky', cancelOrder(closed));
   closed.close();
   const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
@@ -347,7 +348,7 @@ test('keeps an output only as long as the operation says', async () => {
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
 });
 
-test('keeps an input only if the operation says so, and shows it to the agent of the call alone', async () => {
+test('keeps an input only if the operation says so, and shows it only to the agent that made the call', async () => {
   const given = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
@@ -364,7 +365,7 @@ test('keeps an input only if the operation says so, and shows it to the agent of
   assert.equal(again.inputDigest, body.inputDigest);
 });
 
-test('with an output that is not kept, only the answer of the call has it, and no digest of it is written', async () => {
+test('an output that is not kept is only in the response of the call, and no digest of it is written', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
   upstream.answer('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
@@ -381,7 +382,7 @@ test('with an output that is not kept, only the answer of the call has it, and n
   assert.deepEqual([repeated.body.id, repeated.body.output], [body.id, undefined]);
 });
 
-test('another application sees nothing of it, and two operations cannot be the same tool', async () => {
+test('operations are hidden from other applications, and two operations cannot be the same tool', async () => {
   const stranger = await foreignKey(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
   assert.equal(status, 404);

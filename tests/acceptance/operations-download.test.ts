@@ -1,5 +1,5 @@
-// The operation `browser.download` and the step `download`: files arrive whole, by address and by click, several at once, with the names
-// that sites give them; and pages that send no file, half of one, or one without end.
+// The operation `browser.download` and the step `download`: files arrive complete, by address and by click, several at
+// once, with the names that sites give them. Also pages that send no file, half a file or an endless one.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -75,7 +75,7 @@ async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buf
   return bytes;
 }
 
-test('the address of a file is downloaded whole, and its link and receipt stay valid after the session', async () => {
+test('the file at an address is downloaded completely, and its link and receipt stay valid after the session', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/report` });
   assert.equal(body.status, 'succeeded', text);
   const [file, ...others] = downloadsOf(body);
@@ -93,7 +93,7 @@ test('the address of a file is downloaded whole, and its link and receipt stay v
   await assert.rejects(async () => verifyReceipt(String(again.receipt), { keys, output: changed }), /output/);
 });
 
-test('a click that begins several files returns all of them, with names that are safe to store', async () => {
+test('a click that starts several downloads returns all files, with names that are safe to store', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/files`, selector: '#all' });
   assert.equal(body.status, 'succeeded', text);
   const files = downloadsOf(body);
@@ -129,7 +129,7 @@ test('in a running session only the files of the call are returned', async () =>
   await server.release(session.id);
 });
 
-test('steps before and after a download are done, and each download has its own files', async () => {
+test('steps before and after a download are executed, and each download returns its own files', async () => {
   const steps = [
     { do: 'download', selector: '#report' },
     { do: 'screenshot' },
@@ -151,7 +151,7 @@ test('steps before and after a download are done, and each download has its own 
   assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
 });
 
-test('an operation of the kind browser downloads, and its output schema names the files', async () => {
+test('an operation of the kind browser can download, and its output schema names the files', async () => {
   await owner.publish('reports.fetch', {
     ...{ title: 'Fetch a report', description: 'Fetches it.', kind: 'browser', effect: 'read' },
     inputSchema: { type: 'object', additionalProperties: false },
@@ -184,7 +184,7 @@ for (const [what, input, code, message] of [
   ['a private address', { url: 'http://10.0.0.1/report' }, 'page_failed', /403/],
   ['an element that is not there', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
 ] as const)
-  test(`${what} is no success, and the session is released`, async () => {
+  test(`${what} is not a success, and the session is released`, async () => {
     const url = input.url.startsWith('/') ? `${pages.url}${input.url}` : input.url;
     const { body, text } = await call('browser.download', { ...input, url });
     assert.deepEqual([body.status, body.error?.code], ['failed', code], text);
@@ -193,13 +193,13 @@ for (const [what, input, code, message] of [
     await server.ended(String(body.sessionId));
   });
 
-test('a download that the network rules of the session block is no success', async () => {
+test('a download blocked by the network rules of the session is not a success', async () => {
   const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
   const { body, text } = await call('browser.download', given);
   assert.equal(body.status, 'failed', text);
 });
 
-test('discovery describes it as a read, which a grant for all reads includes', async () => {
+test('discovery describes the operation as a read, which a grant for all reads includes', async () => {
   assert.equal(MANAGED_OPERATIONS['browser.download'].effect, 'read');
   const { key: reader } = await keyWith(server);
   const { status } = await server.api('GET', agentPath(server, 'operations/browser.download'), { key: reader });

@@ -52,7 +52,7 @@ const ended = async ({ id }: Pick<Invocation, 'id'>): Promise<Invocation> => {
   return body;
 };
 
-/** The hand-off that waits for a person in a session. */
+/** Waits for a requested hand-off in the session, and returns it. */
 async function waiting(sessionId: string, by = key): Promise<Handoff> {
   const path = handoffsPath(server, `?sessionId=${sessionId}&status=requested`);
   const listed = async () => (await server.api<{ data: Handoff[] }>('GET', path, { key: by })).body.data;
@@ -62,7 +62,7 @@ async function waiting(sessionId: string, by = key): Promise<Handoff> {
 
 const claims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
 
-test('browser.handoff lasts until the person is done, and its receipt says who had control, masked, and when', async () => {
+test('browser.handoff lasts until the person is done, and its receipt says who had control, when, and that it was masked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
   const handoff = await waiting(sessionId);
@@ -109,7 +109,7 @@ test('browser.handoff lasts until the person is done, and its receipt says who h
   await server.release(sessionId);
 });
 
-/** What `berth receipts verify` says of a receipt, from files alone. */
+/** Asserts what `berth receipts verify` prints for a receipt, from files alone. */
 async function printed(receipt: string, expected: RegExp): Promise<void> {
   const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
   await writeFile(file, receipt);
@@ -144,7 +144,7 @@ for (const [how, end, expected] of [
     if (end !== 'release') await server.release(sessionId);
   });
 
-test('browser.handoff goes on after the server was killed, with the same hand-off and its holder', async () => {
+test('browser.handoff continues after the server was killed, with the same hand-off and holder', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in' });
   const { id } = await waiting(sessionId);
@@ -164,7 +164,7 @@ test('browser.handoff goes on after the server was killed, with the same hand-of
   await server.release(sessionId);
 });
 
-test('browser.handoff is refused before anybody is asked', async () => {
+test('browser.handoff is refused before a person is asked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
@@ -194,7 +194,7 @@ test('browser.handoff is refused before anybody is asked', async () => {
   assert.deepEqual([late.status, late.body.code], [409, 'session_not_running'], late.text);
 });
 
-test('steps wait for a person between them, whose time does not count, and go on in the same page', async () => {
+test('steps wait for a person in between, whose time does not count, and continue in the same page', async () => {
   const asked = await started('browser.steps', {
     url: `${pages.url}/code`,
     timeoutMs: 20_000,
@@ -228,7 +228,7 @@ test('steps wait for a person between them, whose time does not count, and go on
   await server.ended(sessionId);
 });
 
-test('steps end at a hand-off that is declined, in an operation of the kind browser too', async () => {
+test('steps end at a hand-off that is declined, also in an operation of the kind browser', async () => {
   const owner = await Owner.of(server);
   await owner.publish('codes.enter', {
     ...{ title: 'Enter a code', description: 'A person enters a code.', kind: 'browser', effect: 'write' },
@@ -255,7 +255,7 @@ test('steps end at a hand-off that is declined, in an operation of the kind brow
   await server.ended(asked.sessionId);
 });
 
-test('steps are refused that ask too often, or that also type credentials', async () => {
+test('steps that hand off too often or also type credentials are refused', async () => {
   const handoff = { do: 'handoff', instructions: 'x' };
   for (const [steps, message] of [
     [Array.from({ length: 6 }, () => handoff), /at most 5/],
@@ -269,7 +269,7 @@ test('steps are refused that ask too often, or that also type credentials', asyn
   }
 });
 
-test('calls on a session that a person controls wait for them, and are then refused, whatever they would do', async () => {
+test('calls on a session that a person controls wait for the person and are then refused, whatever they would do', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
@@ -285,7 +285,7 @@ test('calls on a session that a person controls wait for them, and are then refu
   void answers.finally(() => {
     isAnswered = true;
   });
-  // A call that arrives after the clock was advanced waits until it is advanced again. The lease lasts longer than all of this.
+  // A call that arrives after the clock was advanced waits until it is advanced again. The lease outlasts all of this.
   let advanced = 0;
   const refused = async (): Promise<boolean> => {
     if (advanced < 20) await server.advance(31_000);

@@ -1,4 +1,4 @@
-// The removal of inputs that an operation keeps for some days.
+// Removal of inputs that an operation keeps for some days.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
@@ -11,7 +11,7 @@ import { openUpstream } from '../harness/upstream.ts';
 const DAY_MS = 24 * 3_600_000;
 const TASK_MS = 600_000;
 
-test('removes a kept input when its days are over, and keeps its digest and the receipt', async () => {
+test('removes a kept input after its retention period, and keeps its digest and the receipt', async () => {
   const upstream = await openUpstream();
   const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '0', ...upstream.settings } });
   const owner = await Owner.of(server);
@@ -25,7 +25,7 @@ test('removes a kept input when its days are over, and keeps its digest and the 
   await server.advance(DAY_MS);
   assert.deepEqual((await read()).input, { orderId: 'A-1' });
   await server.advance(2 * DAY_MS);
-  // The task may have been under way during the advance, and then looks again ten minutes later.
+  // The task may have been running during the advance. It then runs again ten minutes later.
   const later = async () => {
     await server.advance(TASK_MS);
     return read();

@@ -1,4 +1,5 @@
-// Calls of operations with `sign`, verified as a receiver does that knows only RFC 9421, RFC 9530 and the published key set.
+// Calls of operations with `sign`, verified by a receiver that implements only RFC 9421 and RFC 9530 and uses the
+// published key set.
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -30,7 +31,9 @@ const keySet = async (): Promise<Keys> => (await server.api<Keys>('GET', '/.well
 
 const text = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '');
 
-/** The key that has signed the request. Throws if it is not signed so, or changed since. */
+/**
+ * Returns the id of the key that signed the request. Throws if the signature is missing, or if the request was changed.
+ */
 function signerOf(request: Received, { keys }: Keys): string {
   const [, list = '', parameters = ''] =
     /^berth=\(([^)]*)\)((?:;[a-z]+=(?:"[^"]*"|\d+))*)$/.exec(text(request.headers['signature-input'])) ?? [];
@@ -67,7 +70,7 @@ function signerOf(request: Received, { keys }: Keys): string {
 
 const last = (path: string): Received => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
 
-test('a signed write verifies against the published keys, and any change of it does not', async () => {
+test('a signed write verifies against the published keys, and no longer does after any change', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
@@ -94,7 +97,7 @@ test('a signed write verifies against the published keys, and any change of it d
     assert.throws(() => signerOf(changed, keys), assert.AssertionError);
 });
 
-test('a signed read without a body is signed with its query, beside the idempotency header of its binding', async () => {
+test('a signed read without a body is signed with its query, in addition to the idempotency header of its binding', async () => {
   await owner.publish('orders.read', {
     ...cancelOrder(upstream, { effect: 'read' }),
     binding: {
@@ -109,7 +112,7 @@ test('a signed read without a body is signed with its query, beside the idempote
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
 
-test('the idempotency header of a binding may be the one that is signed', async () => {
+test('the idempotency header of a binding may be the signed one', async () => {
   await owner.publish(
     'orders.cancel',
     cancelOrder(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
@@ -119,7 +122,7 @@ test('the idempotency header of a binding may be the one that is signed', async 
   signerOf(last('/orders/A-2'), await keySet());
 });
 
-test('after a rotation calls and receipts are signed with the new key, and earlier ones still verify', async () => {
+test('after a rotation, calls and receipts are signed with the new key, and earlier ones still verify', async () => {
   const earlier = last('/orders/A-2');
   const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
   const before = await receiptKeys();

@@ -1,5 +1,5 @@
-// Sends every operation every field with every kind of invalid value, and expects a refusal that names the field and has no
-// effect. (The harness checks that each answer is documented.)
+// Sends to every operation each field with every kind of invalid value, and expects a refusal that names the field and
+// has no effect. (The harness checks that each response is documented.)
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';
@@ -24,7 +24,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
-/** Well formed, and of no lease. */
+/** Well formed, but it belongs to no lease. */
 const leaseToken = 'bhl_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4hZsxK';
 const person = await Person.owner(server);
 const lab = await ConsumerLab.of(server, person);
@@ -49,7 +49,7 @@ function keyFor({ credential, ownPageOnly }: Operation): string | null {
   return credential === 'account' ? token : agentKey;
 }
 
-/** The native path, or the only one, with ids that do not exist. */
+/** Sends a request to the native path, or to the only path, with ids that do not exist. */
 function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
   const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
@@ -75,7 +75,7 @@ const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): 
     (_, name: string) => names[name] ?? KNOWN[name] ?? UNKNOWN_ID,
   );
 
-/** A line for each unexpected answer. */
+/** Returns a line for each unexpected response. */
 async function complaintsOf(
   cases: ReadonlyArray<
     readonly [what: string, sent: Promise<HttpAnswer<ErrorBody>>, ok: (answer: HttpAnswer<ErrorBody>) => boolean]
@@ -107,7 +107,7 @@ const is =
 
 const AT_ONCE = 8;
 
-/** Runs a few requests at a time, because there are hundreds. */
+/** Runs a few requests at a time, because there are hundreds of them. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
   const queue = [...items];
   const lines: string[] = [];
@@ -126,7 +126,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 
   test(`${id}: refuses every invalid field of the body`, async () => {
     const all = wrongValues(schema);
-    // Fields that official clients send in addition are ignored, so the request would succeed.
+    // Additional fields that official clients send are ignored, so the request would succeed.
     const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
     assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
     const lines = await inTurn(wrong, ({ path, how, value, isExtra }) => {
@@ -255,7 +255,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
   });
 
 let target: Promise<string> | undefined;
-/** Uploads into a session are checked only if the session is running. */
+/** Uploads to a session are checked only while the session is running. */
 function uploadTarget(id: OperationId): Promise<string> {
   if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
   target ??= server.createSession({ keepAlive: true }).then(session => session.id);

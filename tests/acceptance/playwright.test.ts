@@ -21,7 +21,7 @@ async function withSession(body: object, work: (session: CreatedSession) => Prom
   }
 }
 
-/** The page that every session has at its start. */
+/** Returns the page that every session has at its start. */
 function firstPage(browser: Browser): Page {
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page, 'there is a default context with a page');
@@ -101,7 +101,7 @@ test('connects with an agent key in the headers instead of the signing key', () 
     await browser.close();
   }));
 
-test('a screenshot equals what the page shows', () =>
+test('a screenshot matches what the page shows', () =>
   withPage(async page => {
     await page.setViewportSize({ width: 400, height: 200 });
     await page.goto(`${pages.a}/colours`);
@@ -112,7 +112,7 @@ test('a screenshot equals what the page shows', () =>
     assert.equal(picture.colourAt(50, 150), '#ffffff');
   }));
 
-test('WebSockets, redirects and large answers of sites work', () =>
+test('WebSockets, redirects and large responses of sites work', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/socket`);
     await page.waitForFunction("document.title === 'HELLO'");
@@ -158,7 +158,7 @@ test('popups from window.open and links can be controlled', () =>
     }
   }));
 
-test('a client can intercept and answer requests', () =>
+test('a client can intercept requests and answer them', () =>
   withPage(async page => {
     const before = pages.hits('/next');
     await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
@@ -179,7 +179,7 @@ test('passes 50 MB in each direction', () =>
     assert.ok(back.startsWith('yyy') && back.endsWith('yyy'));
   }));
 
-test('two clients work at once, and one that disconnects does not affect the other', () =>
+test('two clients work at the same time, and a disconnect of one does not affect the other', () =>
   withSession({}, async session => {
     const one = await chromium.connectOverCDP(session.connectUrl);
     const two = await chromium.connectOverCDP(session.connectUrl);
@@ -192,7 +192,7 @@ test('two clients work at once, and one that disconnects does not affect the oth
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
-    // Each client learns of the other's pages on its own connection.
+    // Each client learns about the other's pages on its own connection.
     await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
@@ -200,7 +200,7 @@ test('two clients work at once, and one that disconnects does not affect the oth
     await two.close();
   }));
 
-test('answers and events of two clients do not mix', () =>
+test('responses and events of two clients do not mix', () =>
   withSession({}, async session => {
     const clients = await Promise.all([1, 2].map(() => chromium.connectOverCDP(session.connectUrl)));
     await Promise.all(
@@ -227,7 +227,7 @@ test('a reconnecting client finds the page unchanged: heap, scroll position and 
     await second.close();
   }));
 
-test('browser contexts of Playwright are removed with it, and persistent ones stay for the next client', () =>
+test('browser contexts of Playwright are removed when it disconnects, and persistent ones stay for the next client', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();
@@ -243,7 +243,7 @@ test('browser contexts of Playwright are removed with it, and persistent ones st
       left => Array.isArray(left) && left.join() === browserContextId,
     );
     const second = await chromium.connectOverCDP(session.connectUrl);
-    // The session's first page was never used by a client.
+    // No client has used the session's first page.
     await eventually(
       'the page in the context that stays',
       () => second.contexts().map(context => context.pages().map(page => page.url())),
@@ -266,7 +266,7 @@ test('a client that closes the last page finds a new one when it reconnects', ()
     await second.close();
   }));
 
-test('a page cannot reach services that only this machine may reach', async () => {
+test('a page cannot reach services that are only for this machine', async () => {
   const closed = await openPages();
   await withPage(async page => {
     const refused = await page.goto(closed.url);
@@ -280,7 +280,7 @@ test('a page cannot reach services that only this machine may reach', async () =
   });
 });
 
-test('close ends a session, but not one with keepAlive', async () => {
+test('close ends a session unless it has keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
   const ended = await server.ended(session.id);

@@ -1,4 +1,4 @@
-// Windows that pages open: they start without waiting for a client, but a client that attaches first can prepare them.
+// Windows that pages open. They start without waiting for a client, but a client that attaches first can prepare them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
@@ -14,7 +14,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a page opens windows while a client is connected that does not auto-attach', async () => {
+test('a page can open windows while a client is connected that does not auto-attach', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -29,7 +29,7 @@ test('a page opens windows while a client is connected that does not auto-attach
   await server.release(id);
 });
 
-test('a page opens a window while no client is connected', async () => {
+test('a page can open a window while no client is connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -42,7 +42,7 @@ test('a page opens a window while no client is connected', async () => {
   await server.release(id);
 });
 
-test('init scripts of Playwright run first in a popup, with another client connected', async () => {
+test('init scripts of Playwright run first in a popup while another client is connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const idle = await CdpClient.connect(connectUrl);
   await idle.attachToPage();

@@ -1,4 +1,5 @@
-// Several processes of one server behind one address, over the embedded database and the disk. Each has sessions of its own.
+// Several processes of one server behind one address, with the embedded database and the disk. Each process has its own
+// sessions.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -21,14 +22,14 @@ const server = await startServer({ env });
 const folderOf = (number: number): string =>
   number === 1 ? server.dataDir : join(server.dataDir, 'processes', String(number));
 
-/** The number of the process that runs the session. */
+/** The number of the process that owns the session. */
 function processOf({ id }: Pick<CreatedSession, 'id'>): number {
   const box = server.boxOf(id) ?? id;
   const number = [1, 2].find(one => sessionLeftovers(folderOf(one)).some(left => left.includes(box)));
   return number ?? assert.fail('no process runs the session');
 }
 
-/** From the kernel: the process of the server with this number. */
+/** The process id of the server process with this number, according to the kernel. */
 function pidOf(number: number): number {
   const isIt = (pid: string): boolean => {
     try {
@@ -52,7 +53,7 @@ const answers = async ({ connectUrl }: Pick<CreatedSession, 'connectUrl'>): Prom
 const isRunning = async ({ id }: Pick<CreatedSession, 'id'>): Promise<boolean> =>
   (await server.read(id)).status === 'RUNNING';
 
-/** By the number of its process. */
+/** Creates a session in each process. The keys are the numbers of the processes. */
 async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
   const found = new Map<number, CreatedSession>();
   for (let count = 0; count < COUNT; count += 1) {
@@ -63,7 +64,7 @@ async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
   return found;
 }
 
-/** A process that has started anew takes sessions when the other one knows it. */
+/** Creates a session in the second process. After a restart, a process gets sessions only once the other one sees it. */
 async function sessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;
   await eventually('a session in the second process', async () => {
@@ -80,7 +81,7 @@ const [first, second] = [sessions.get(1), sessions.get(2)];
 assert.ok(first && second);
 const both: readonly CreatedSession[] = [first, second];
 
-test('each is reached through every process, at one address', async () => {
+test('each session can be reached through every process, at one address', async () => {
   const bytes = randomBytes(50_000);
   for (let round = 0; round < 2 * COUNT; round += 1)
     for (const { id, connectUrl } of both) {
@@ -93,7 +94,7 @@ test('each is reached through every process, at one address', async () => {
     }
 });
 
-test('a process that is killed is started again, and goes on with its sessions; those of the other go on meanwhile', async () => {
+test('a killed process is started again and continues its sessions, and those of the other process are not affected', async () => {
   const killed = pidOf(2);
   process.kill(killed, 'SIGKILL');
   assert.ok(await isRunning(first));
@@ -103,7 +104,7 @@ test('a process that is killed is started again, and goes on with its sessions; 
   for (const session of both) assert.ok(await isRunning(session));
 });
 
-test('after SIGTERM and a start all sessions go on', async () => {
+test('after SIGTERM and a new start all sessions continue', async () => {
   assert.equal(await server.kill('SIGTERM'), 0);
   await server.start();
   for (const session of [first, second]) assert.ok(await answers(session));
@@ -111,7 +112,7 @@ test('after SIGTERM and a start all sessions go on', async () => {
   await server.settles([first.id, server.boxOf(first.id) ?? '']);
 });
 
-test('with fewer processes the sessions of the others end, and the first goes on', async () => {
+test('with fewer processes, sessions of the removed ones end, and those of the first continue', async () => {
   const again = await sessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';

@@ -1,5 +1,6 @@
-// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. All kinds of requests go through them from the
-// first one, they resolve names, and secrets are not revealed. Proxies that are down, misconfigured or slow give named errors.
+// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. All kinds of requests go through them
+// from the first one on, they resolve names, and secrets are not revealed. Proxies that are down, misconfigured or slow
+// cause named errors.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -42,7 +43,7 @@ const https = await openHttpProxy(tls);
 const liar = await openHttpProxy(untrusted);
 const socks = await openSocksProxy();
 const mortal = await openHttpProxy();
-/** A proxy that delays or aborts when told by the test. */
+/** A proxy that delays or aborts when the test says so. */
 const moody = await openHttpProxy();
 /** Accepts connections and never sends anything. */
 const silent = await listening(createServer(() => {}));
@@ -50,7 +51,7 @@ const silent = await listening(createServer(() => {}));
 const web = await listening(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
-/** Reads the request and closes the connection without an answer. */
+/** Reads the request and closes the connection without a response. */
 const rude = await listening(createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})));
 const nobody = await freePort();
 
@@ -86,9 +87,9 @@ const server = await startServer({
 });
 const hidden = `http://${HIDDEN}:${pages.port}`;
 
-/** What the check of an HTTP proxy requests. */
+/** The host that the check of an HTTP proxy requests. */
 const PROBED = 'berth-probe.invalid';
-/** A host that is requested from the proxy at the start; other tests use the waiting time. */
+/** A host that is requested from the proxy at the start and never answered. Other tests run during the wait. */
 const NEVER = 'never.test';
 /** Longer than the limit for tunnels, so that the session's own limit applies. */
 const GIVEN_UP_MS = 120_000;
@@ -129,15 +130,15 @@ moody.holdBack([NEVER]);
 const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
 const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
 const patientPage = patientBrowser.contexts()[0]?.pages()[0];
-// Handled, so that it is not reported as an unhandled rejection.
+// Rejections are handled, so that none is reported as unhandled.
 const neverAnswered = patientPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
 
-/** What sessions returned while they were running. */
+/** `proxyBytes` of each session while it was running. */
 const bytesOf = new Map<string, number>();
 
-/** Pages, fetches, a worker, a WebSocket, a large body and a download. */
+/** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
 async function everyKind(page: Page): Promise<void> {
   assert.equal((await page.goto(hidden))?.status(), 200);
   assert.equal(await page.evaluate(() => fetch('/next').then(answer => answer.status)), 200);
@@ -165,7 +166,7 @@ for (const [name, proxy] of [
       bytesOf.set(id, running.proxyBytes);
     }));
 
-test('the row of an ended session has the bytes sent through proxies', async () => {
+test('the row of an ended session has the number of bytes sent through proxies', async () => {
   assert.equal(bytesOf.size, 3);
   for (const [id, bytes] of bytesOf) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
 });
@@ -188,7 +189,7 @@ test('tries rules in order, uses the first match, and connects to other hosts di
       const [before, beforeTls] = [http.asked.length, https.asked.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
       assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
-      // Only the session's static host names include b.test; the proxy does not know it.
+      // b.test is known only to the session's static host names, not to the proxy.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
       assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
@@ -256,7 +257,7 @@ const UNUSABLE = [
   ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
 ] as const;
 
-/** The limit is eight seconds, while the kernel's would be minutes. Allows for a busy machine. */
+/** The limit is eight seconds, while the kernel's would be minutes. The rest allows for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
 test('refuses a create with an unusable proxy quickly, and names the proxy', async () => {
@@ -290,12 +291,12 @@ test('refuses invalid rules, and names them', async () => {
   }
 });
 
-test('a pattern that would take other engines exponential time is matched quickly', () =>
+test('a pattern that takes other engines exponential time is matched quickly', () =>
   withSession([external(http, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
-test('a proxy that fails breaks tunnels with a named error and an event, and the session keeps running', () =>
+test('a proxy that fails breaks tunnels with a named error and an event, and the session continues', () =>
   withSession([external(mortal)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
     await mortal.close();
@@ -340,7 +341,7 @@ test('waits for a slow proxy: at the create, for pages and for tunnels', async (
   await server.release(id);
 });
 
-test('a proxy that never answers for a host fails only that request, and the session keeps running', async () => {
+test('a proxy that never answers for a host fails only that request, and the session continues', async () => {
   assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await toldOf(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
@@ -382,7 +383,7 @@ test('a host that aborts a body fails the request of the page, not the session',
     assert.equal((await page.goto(hidden))?.status(), 200);
   }));
 
-test('an adopted session keeps using its proxies, and no secret is stored or shown in plain text', async () => {
+test('an adopted session continues to use its proxies, and no secret is stored or shown in plain text', async () => {
   const session = await server.createSession({ keepAlive: true, proxies: [external(http)] });
   await server.restart();
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -409,13 +410,13 @@ test('an adopted session keeps using its proxies, and no secret is stored or sho
   await server.release(session.id);
 });
 
-/** All stored data of the server: database, its log, session folders. */
+/** The stored files of the server that contain the text: database, log of the database, session folders. */
 function filesWith(text: string): readonly string[] {
   const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
   return stdout.split('\n').filter(line => line !== '');
 }
 
-/** The command lines of all processes, except the test's own proxy. */
+/** The command lines of all processes except the test's own proxy. */
 const commandLines = (): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

@@ -31,7 +31,7 @@ test('the first page can be opened, read and clicked', () =>
     assert.equal(await page.evaluate(() => 6 * 7), 42);
   }));
 
-test('a screenshot equals what the page shows', () =>
+test('a screenshot matches what the page shows', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setViewport({ width: 400, height: 200 });
@@ -53,7 +53,7 @@ test('popups open from window.open and links', () =>
       const popup = await soon('the popup', opened);
       await eventually(
         'the popup to load',
-        // A command sent while the page is being replaced gets no answer.
+        // A command that is sent while the page is being replaced gets no response.
         () => popup?.title().catch(() => ''),
         title => title === 'Next',
       );
@@ -62,7 +62,7 @@ test('popups open from window.open and links', () =>
     }
   }));
 
-test('a client can intercept and answer requests', () =>
+test('a client can intercept requests and answer them', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setRequestInterception(true);

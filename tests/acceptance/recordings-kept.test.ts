@@ -1,4 +1,4 @@
-// Retention of recordings: who may request files, when, and what remains after the retention period.
+// Retention of recordings: who can request files and when, and what remains after the retention period.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
 const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
-test('replays and files are available for 31 days, then every answer says that they have expired', async () => {
+test('replays and files are available for 31 days, and then every response says that they have expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
   for (const method of ['GET', 'POST']) {
@@ -56,6 +56,6 @@ test('answers 404 for a session that does not exist or belongs to another applic
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
-/** All stored objects of recordings. */
+/** The stored objects of the session's recording. */
 const stored = (id: string): string[] =>
   filesUnder(join(server.dataDir, 'artifacts', 'objects')).filter(path => path.includes(join(id, 'recording')));

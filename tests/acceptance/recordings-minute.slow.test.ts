@@ -1,5 +1,5 @@
-// A recording of one minute: as long as the page existed, with the times in the list exact to the millisecond, and each colour
-// at the time at which the page painted it.
+// A recording of one minute. It is as long as the page existed, the times in the list are exact to the millisecond, and
+// each colour appears at the time at which the page painted it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -36,7 +36,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a recording of a minute has its exact duration, and each picture at its time', async () => {
+test('a recording of a minute has its exact duration, with each picture at its time', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const asked = Date.now();
@@ -71,7 +71,7 @@ test('a recording of a minute has its exact duration, and each picture at its ti
   for (const bytes of [film, await fetchFilm(whole)]) assertTimes(bytes, startedMs, closing);
 });
 
-/** The colour is visible in the middle of its step, and soon after its start. */
+/** Asserts that each colour is visible in the middle of its step, soon after its start and shortly before its end. */
 function assertTimes(film: Buffer, startedMs: number, endMs: number): void {
   const frames = framesOf(film);
   const first = Math.ceil(startedMs / STEP_MS) + 1;

@@ -1,4 +1,5 @@
-// Recordings: HLS playlists while the session runs, and MP4 files afterwards, for every page, unless recording is disabled.
+// Recordings: HLS playlists while the session is running, and MP4 files afterwards, for every page, unless recording is
+// disabled.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +23,7 @@ const COLOURS = [
   [0, 0, 255],
 ] as const;
 const STEP_MS = 3_000;
-/** How late a frame may be, compared with the page's own clock. Allows for pacing and a busy machine. */
+/** How late a frame may be, compared with the page's clock. Allows for pacing and a busy machine. */
 const LATE_S = 2;
 
 const pages = await openPages({
@@ -40,7 +41,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-/** When the page painted each of the steps, in seconds; waits until all are painted. */
+/** Waits until the page has painted all steps. Returns the time of each, in seconds. */
 const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> =>
   eventually(
     'all the steps to be painted',
@@ -55,7 +56,7 @@ const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =
     return answer.status === 200 && isColour(colourOf(Buffer.from(await answer.arrayBuffer())), colour);
   });
 
-/** From this moment on, the page is painted. */
+/** Waits until the recording of the page has begun, which is when the page is painted. */
 const isBegun = (id: string, page: number): Promise<unknown> =>
   eventually(`page ${page} to be recorded`, () => existsSync(join(server.dataDir, 'recordings', id, String(page))));
 
@@ -98,7 +99,7 @@ test('a running session can be watched, and the complete recording is exact afte
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
   const film = await fetchFilm(whole);
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
-  // The page existed from some time during the create to some time during the release.
+  // The page was opened at some time during the create and closed at some time during the release.
   const [least, most] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
   assert.ok(seconds > least - 1 && seconds < most + 1, `${seconds} of ${least} to ${most}`);
   assertSteps(film, painted);
@@ -130,7 +131,7 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
   assert.ok(Buffer.from(await part.arrayBuffer()).equals(film.subarray(10, 20)));
 }
 
-/** Each colour is shown for as long as the page painted it. */
+/** Asserts that each colour is shown for as long as the page painted it. */
 function assertSteps(film: Buffer, painted: readonly number[]): void {
   const frames = framesOf(film);
   const starts = COLOURS.map(colour => frames.find(frame => isColour(frame.colour, colour))?.at);
@@ -197,7 +198,7 @@ async function released(id: string): Promise<Session> {
   return server.ended(id);
 }
 
-test('a player plays the growing playlist to its end, and seeks', async () => {
+test('a player plays the growing playlist to its end and can seek', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -211,7 +212,7 @@ test('a player plays the growing playlist to its end, and seeks', async () => {
   assert.ok(isColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
-test('popups, pages of browser contexts and closed pages are recorded, each for its own time', async () => {
+test('popups, pages of browser contexts and closed pages are recorded, each for as long as it existed', async () => {
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -224,7 +225,7 @@ test('popups, pages of browser contexts and closed pages are recorded, each for 
   await own.goto(`${pages.url}/green`);
   await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
   for (const number of [0, 1, 2]) await isBegun(id, number);
-  // What they show now has been recorded then.
+  // By then, what the pages show now has been recorded.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));
@@ -239,7 +240,7 @@ test('popups, pages of browser contexts and closed pages are recorded, each for 
   const films = new Map<string, Buffer>();
   for (const pageId of ['0', '1', '2'])
     films.set(pageId, await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('ENDLIST'))));
-  // The times are final only when all of it is stored.
+  // The times are final only when everything is stored.
   const replays = await replaysOf(server, id);
   assert.deepEqual(
     replays.map(({ pageId }) => pageId),
@@ -256,7 +257,7 @@ test('popups, pages of browser contexts and closed pages are recorded, each for 
   }
 });
 
-test('a session with recording disabled stores nothing, and says so', async () => {
+test('a session with recording disabled stores nothing and says so', async () => {
   const { id } = await server.createSession({ recordSession: false, browserSettings: { recordSession: false } });
   await new Promise(resolve => setTimeout(resolve, 1_000));
   assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
@@ -332,7 +333,7 @@ const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] 
 
 test('leaves nothing behind', () => server.settles());
 
-test('the browser tells of the first paint of a page, with which its recording begins, also where a script fills about:blank', async () => {
+test('the browser reports the first paint of a page, at which its recording begins, also if a script fills about:blank', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   for (const [method, params] of [

@@ -1,5 +1,5 @@
-// The limits of reads and writes of each credential, with the default numbers. A bucket is refilled while a test sends, so the tests send
-// until they are refused.
+// The limits on reads and writes of each credential, with the default numbers. A bucket is refilled while a test is
+// sending, so the tests send until a request is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -24,7 +24,7 @@ const read = () => server.api('GET', '/v1/browsers/contexts');
 const write = () =>
   server.api('POST', '/v1/browsers/contexts', { body: { nothing: 1 }, headers: { prefer: 'handling=strict' } });
 
-/** Sends until the first 429. Returns how many were sent before it, and it. */
+/** Sends until the first 429. Returns that refusal and the number of requests that were accepted. */
 async function untilRefused(
   send: () => Promise<HttpAnswer<ErrorBody>>,
 ): Promise<{ readonly accepted: number; readonly refusal: HttpAnswer<ErrorBody> }> {
@@ -37,7 +37,7 @@ async function untilRefused(
   }
 }
 
-test('reads above the limit are refused with the limit, until they are refilled', async () => {
+test('reads above the limit are refused with the limit, until the bucket is refilled', async () => {
   const { accepted, refusal } = await untilRefused(read);
   assert.ok(accepted >= 600, `${accepted} reads`);
   const { code, message, details } = refusal.body;
@@ -53,7 +53,7 @@ test('reads above the limit are refused with the limit, until they are refilled'
   assert.ok((await untilRefused(read)).accepted >= 600);
 });
 
-test('writes have a limit of their own, which creates and releases of sessions do not use', async () => {
+test('writes have their own limit, which creates and releases of sessions do not use', async () => {
   const { accepted, refusal } = await untilRefused(write);
   assert.ok(accepted >= 120, `${accepted} writes`);
   assert.ok(accepted < 600, `${accepted} writes`);

@@ -1,4 +1,5 @@
-// The server as an ordinary user: the same sessions in the same jail, which survive a kill, and nothing is left behind.
+// The server as an ordinary user: the same sessions in the same jail, which survive when the server is killed, and
+// nothing is left behind.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
@@ -24,7 +25,7 @@ function uidOf(pid: number): number | undefined {
   }
 }
 
-test('the server reports how sessions are jailed, and runs as the user', () => {
+test('the server reports how sessions are jailed, and is running as the user', () => {
   assert.ok(
     server.log().some(line => line.includes('isolation: rootless')),
     server.log().join('\n'),
@@ -46,7 +47,7 @@ test('a session works as it does with root', async () => {
   await server.settles();
 });
 
-test('its browser runs in its own namespaces, and all of its processes belong to the user', async () => {
+test('the browser of a session runs in its own namespaces, and all of its processes belong to the user', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = browserOf(session.id);
   for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
@@ -73,14 +74,14 @@ test('a page is unchanged after the server was killed and restarted', async () =
   await server.settles();
 });
 
-test('the same user can create keys while the server runs', async () => {
+test('the same user can create keys while the server is running', async () => {
   const { code, stdout, stderr } = await server.berth('keys', 'create', '--json');
   assert.equal(code, 0, stderr);
   const { key } = JSON.parse(stdout);
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 200);
 });
 
-test('stop ends the server and every browser that it left running', async () => {
+test('stop ends the server and every browser that was still running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop', '--json');
   assert.equal(code, 0, stderr);

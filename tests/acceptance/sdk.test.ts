@@ -1,4 +1,4 @@
-// The official SDK, unmodified, on both base addresses: what it reads from answers, and how often it sends requests.
+// The official SDK, unmodified, on both base addresses: what it reads from responses, and how often it sends requests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
@@ -17,7 +17,7 @@ const sdk = clientAt('');
 const creates = (asked: readonly Asked[]): Asked[] =>
   asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
 
-/** The error of a call, and how often it was sent. */
+/** Returns the error of a call, and how often the call was sent. */
 async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
   proxy.taken();
   try {
@@ -100,7 +100,8 @@ test('a time limit together with another field takes effect', async () => {
 
 test('the SDK treats a time limit alone as a request option, so the session gets the default of an hour', async () => {
   proxy.taken();
-  // The number is the SDK's timeout in milliseconds: with a smaller one, a cold start on a busy machine would time out.
+  // The SDK takes the number as its timeout in milliseconds. With a smaller number, a cold start on a busy machine
+  // would time out.
   const session = await sdk.sessions.create({ timeout: 21_600 });
   assert.deepEqual([...new Set(creates(proxy.taken()).map(({ body }) => body))], ['{}']);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
@@ -112,7 +113,7 @@ async function releaseAll(): Promise<void> {
     await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
 }
 
-test('a refused write is sent once, whatever the status, and its message reaches the user', async () => {
+test('a refused write is sent once, whatever the status, and the user sees its message', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
   const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
@@ -128,12 +129,12 @@ test('a refused write is sent once, whatever the status, and its message reaches
   assert.equal(guarded.times, 1);
 });
 
-test('a create without a free slot is repeated after the given time, and succeeds when a slot is free', async () => {
+test('a create without a free slot is repeated after the given time, and succeeds once a slot is free', async () => {
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.taken();
   const seen: Asked[] = [];
-  // It retries after the given five seconds; how often depends on the machine, and is not tested here.
+  // The SDK retries after the given five seconds. How often depends on the machine and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);
   assert.deepEqual(
@@ -143,7 +144,7 @@ test('a create without a free slot is repeated after the given time, and succeed
   await server.release(first.id);
   assert.equal((await third).status, 'RUNNING');
   seen.push(...creates(proxy.taken()));
-  // On a busy machine the slot may be free only after the retry, which is then repeated.
+  // On a busy machine the slot may be free only after the retry, and then the SDK retries again.
   const told = creates(seen).map(({ status }) => status);
   assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
   assert.deepEqual(

@@ -1,4 +1,5 @@
-// Connections from inside: pages of a session can reach its own connect address, and nothing else of the service.
+// Connections from inside: pages of a session can reach the connect address of their own session, and nothing else of
+// the service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -18,7 +19,7 @@ await client.visit(pages.a, page);
 
 const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
 
-/** Opens a WebSocket from the page and sends one command. Resolves to the answer. */
+/** Opens a WebSocket from the page and sends one command. Resolves to the response. */
 const socketInPage = (url: string): Promise<unknown> =>
   inPage(`new Promise(resolve => {
     const socket = new WebSocket(${JSON.stringify(url)});
@@ -71,14 +72,14 @@ for (const path of [
     await client.visit(pages.a, page);
   });
 
-test('other names and spellings of the address lead to no other session', async () => {
+test('other names and spellings of the address do not lead to another session', async () => {
   const { port } = new URL(server.url);
   const { pathname, search } = new URL(other.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
     assert.equal(await socketInPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
 });
 
-test('a socket from an extension inside does not keep the session alive', async () => {
+test('a connection by an extension inside the browser does not keep the session alive', async () => {
   const brief: CreatedSession = await server.createSession();
   const inside = await CdpClient.connect(brief.connectUrl, {
     origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop',

@@ -35,7 +35,7 @@ async function withSession<T>(body: object, work: (session: CreatedSession) => P
   }
 }
 
-test('a create without a body answers 201 with a running session with defaults, and its Location', async () => {
+test('a create without a body answers 201 with a running session, its defaults and its Location', async () => {
   const { status, headers, body: session } = await create();
   assert.equal(status, 201);
   assert.equal(headers.location, `${SESSIONS}/${session.id}`);
@@ -64,7 +64,7 @@ test('a create without a body answers 201 with a running session with defaults, 
   await server.release(id);
 });
 
-test('a create with an empty JSON body equals one without a body', async () => {
+test('a create with an empty JSON body is like one without a body', async () => {
   const { status, body } = await server.api<CreatedSession>('POST', SESSIONS, {
     body: '',
     headers: { 'content-type': 'application/json' },
@@ -73,7 +73,7 @@ test('a create with an empty JSON body equals one without a body', async () => {
   await server.release(body.id);
 });
 
-test('a create with every supported field applies them, and warns of those without effect', async () => {
+test('a create with every supported field applies them, and warns about those without effect', async () => {
   const { status, body } = await create({
     projectId: server.applicationId,
     timeout: 90,
@@ -124,13 +124,13 @@ test('a create with every supported field applies them, and warns of those witho
   await server.release(body.id);
 });
 
-test('settings sent with their defaults give no warning', () =>
+test('settings sent with their default values cause no warning', () =>
   withSession(
     { recordSession: false, viewport: { width: 1280 }, browserSettings: { maskInputs: 'password' } },
     async session => assert.deepEqual(session.warnings, []),
   ));
 
-test('accepts a region of official clients, and the answer names the region in which the session runs', () =>
+test('accepts a region of official clients, and the response names the region of the session', () =>
   withSession({ region: 'us-east-1' }, async session => {
     assert.equal(session.region, 'hafen');
     assert.deepEqual(
@@ -154,7 +154,7 @@ test('names unknown fields at every depth in warnings', () =>
     ]);
   }));
 
-test('refuses an unknown field with 400 for a caller that wants strict handling, and creates no session', async () => {
+test('refuses an unknown field with 400 if the caller asks for strict handling, and creates no session', async () => {
   const before = (await list('')).body.length;
   const { status, body } = await create<ErrorBody>({ keepalive: true }, { prefer: 'handling=strict' });
   assert.equal(status, 400);
@@ -253,7 +253,7 @@ test('accepts metadata of exactly 512 characters', () =>
     assert.equal(JSON.stringify(userMetadata).length, 512),
   ));
 
-test('accepts equal values of a setting in two places, and refuses different ones', async () => {
+test('accepts equal values of a setting in two places, but refuses different ones', async () => {
   await withSession(
     { viewport: { width: 800 }, browserSettings: { viewport: { width: 800, height: 720 } } },
     async () => {},
@@ -270,7 +270,7 @@ test('refuses the projectId of another application with 403', async () => {
   assert.equal(body.code, 'project_mismatch');
 });
 
-test('a read includes the connect address of a running session, lists and updates do not', () =>
+test('a read includes the connect address of a running session, but lists and updates do not', () =>
   withSession({ userMetadata: { look: 'here' } }, async created => {
     const read = await server.read(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
@@ -333,7 +333,7 @@ test('finds sessions by plain words in the id, the metadata and the end reason',
   await server.release(second ?? '');
 });
 
-test('lists sessions by the key and the time of their creation, and says in a read what they were created with', async () => {
+test('lists sessions by key and creation time, and a read shows the settings that they were created with', async () => {
   const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
@@ -373,7 +373,7 @@ for (const q of [
     assert.match(body.message, /position \d+/);
   });
 
-test('lists the newest sessions first, in pages with a link to the next', async () => {
+test('lists the newest sessions first, in list pages with a link to the next one', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -442,7 +442,7 @@ test('changes metadata and the time limit of a running session, and keeps omitte
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
   }));
 
-test('answers a release when the browser is gone', async () => {
+test('answers a release once the browser is gone', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
@@ -454,7 +454,7 @@ test('answers a release when the browser is gone', async () => {
   assert.equal(ended.endReason, 'released');
   assert.match(ended.endedAt ?? '', TIME);
   const left = sessionLeftovers(server.dataDir).filter(each => each.includes(id));
-  // Its folder has been moved, and may be in the bin for a moment.
+  // The session's folder has been moved, and may stay in the bin for a moment.
   assert.deepEqual(
     left.filter(each => !each.startsWith('folder trash/')),
     [],
@@ -522,7 +522,7 @@ test('a release during the start cancels it', async () => {
   await server.settles();
 });
 
-test('a failed start is answered with an error, and the session has the status ERROR', async () => {
+test('a failed start is answered with an error, and the session gets the status ERROR', async () => {
   chromium.mood('fails');
   const mark = crypto.randomUUID();
   const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
@@ -538,7 +538,7 @@ test('a failed start is answered with an error, and the session has the status E
   await server.settles();
 });
 
-test('ends a browser that hangs during its start, and answers 504', async () => {
+test('ends a browser that hangs while starting, and answers 504', async () => {
   chromium.mood('hangs');
   const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
   assert.equal(status, 504);
@@ -546,7 +546,7 @@ test('ends a browser that hangs during its start, and answers 504', async () => 
   await server.settles();
 });
 
-test('a session of another application is not found, and not in lists', async () => {
+test('a session of another application is not found and not listed', async () => {
   const made = await server.operate('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {

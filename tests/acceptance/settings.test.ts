@@ -18,7 +18,7 @@ const WISHED = {
   geolocation: { latitude: 52.5, longitude: 13.4, accuracy: 5 },
 };
 
-/** An expression that reads the settings, in pages and in workers. */
+/** An expression that reads the settings, for pages and workers. */
 const SELF = `({
   userAgent: navigator.userAgent,
   language: navigator.language,
@@ -42,7 +42,7 @@ const script = (source: string) => (_: unknown, response: import('node:http').Se
 };
 
 const pages = await openPages({
-  // Read during parsing, so that a setting that is applied late is detected.
+  // Read during parsing, so that a setting that is applied too late is detected.
   '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
   '/document.pdf': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/pdf' });
@@ -67,7 +67,7 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
     assert.ok(page, 'the default context has a page');
     return await use(page, browser);
   } finally {
-    // In this order, because a session ends by itself after its client has disconnected.
+    // Released first, because a session ends by itself after its client has disconnected.
     await server.release(session.id);
     await browser.close();
   }
@@ -187,7 +187,7 @@ test('a create with defaults has the documented size everywhere', async () => {
   });
 });
 
-test('shows a PDF with enablePdfViewer, also in a warm browser, and downloads it otherwise', async () => {
+test('shows a PDF with enablePdfViewer, also in a warm browser, and otherwise downloads it', async () => {
   if (!IS_CHROMIUM) return; // refused at the create
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);

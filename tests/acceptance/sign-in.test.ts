@@ -1,5 +1,5 @@
-// Signing in with a browser: the first account by its link, password, authenticator app, recovery codes, e-mail codes, passkeys,
-// step-up, and sessions that are listed and ended.
+// Signing in with a browser: the first account with its link, password, authenticator app, recovery codes, e-mail
+// codes, passkeys, step-up, and listing and ending sessions.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
@@ -38,10 +38,10 @@ const read = async (person: Person): Promise<CurrentAccount> => {
 
 const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
 
-/** Passkeys belong to a host name, so these requests come from a page at localhost. */
+/** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
-test('the first person owns what the first start made, and can use it with the cookie alone', async () => {
+test('the first person owns what the first start created, and can use it with the cookie alone', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
@@ -61,7 +61,7 @@ test('a set-up link works once', async () => {
   assert.equal((await again.post('/v1/sign-in/setup', given)).status, 200);
   const second = await new Person(server).post('/v1/sign-in/setup', given);
   assert.deepEqual([second.status, codeOf(second)], [401, 'sign_in_failed']);
-  // Whoever had been signed in before was signed out.
+  // All earlier sign-ins were ended.
   assert.equal((await ada.get('/v1/account')).status, 401);
   ada = again;
 });
@@ -84,7 +84,7 @@ test('a link that changes the address of an account leaves it unverified', async
   };
   const changed = await to('other@example.com', EMAIL);
   assert.deepEqual([changed.email, changed.emailVerified], ['other@example.com', false]);
-  // A code that went to the address before neither signs in nor verifies the new one.
+  // A code sent to the previous address neither signs in nor verifies the new address.
   const late = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unused, code });
   assert.equal(codeOf(late), 'sign_in_failed');
   assert.equal((await read(ada)).emailVerified, false);
@@ -92,7 +92,7 @@ test('a link that changes the address of an account leaves it unverified', async
   assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
 });
 
-test('a password signs in, and a wrong one does not say whether there is such an account', async () => {
+test('a password signs in, and a wrong one does not reveal whether the account exists', async () => {
   const person = new Person(server);
   const wrong = await person.signIn(EMAIL, 'not the password');
   const unknown = await person.signIn('nobody@example.com');
@@ -120,7 +120,7 @@ test('a code by e-mail signs in once and verifies the address', async () => {
   assert.equal(codeOf(again), 'sign_in_failed');
 });
 
-test('refuses every code for an unknown address, and sends no mail', async () => {
+test('refuses every code for an unknown address, and sends no e-mail', async () => {
   const person = new Person(server);
   const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
   assert.equal(status, 202);
@@ -130,7 +130,7 @@ test('refuses every code for an unknown address, and sends no mail', async () =>
   assert.equal(codeOf(given), 'sign_in_failed');
 });
 
-test('with an authenticator app a sign-in needs a code, no code works twice, and a recovery code replaces one', async () => {
+test('with an authenticator app a sign-in needs a code, no code works twice, and a recovery code can replace one', async () => {
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const { secret, uri } = (await ada.post<TotpSecret>('/v1/account/totp')).body;
   assert.match(uri, /^otpauth:\/\/totp\/Berth:/);
@@ -203,7 +203,7 @@ test('a passkey is added after a step-up, signs in alone, and is then required f
   ada = person;
 });
 
-test('a step-up is too old after five minutes', async () => {
+test('a step-up expires after five minutes', async () => {
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   assert.equal((await ada.post('/v1/account/totp')).status, 200);
   await server.advance(5 * MINUTE_MS + 1000);
@@ -211,7 +211,7 @@ test('a step-up is too old after five minutes', async () => {
   assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
 });
 
-test('sessions are listed and ended at once, one or all others', async () => {
+test('sessions are listed, and one or all others can be ended at once', async () => {
   const [phone, laptop] = [new Person(server), new Person(server)];
   await phone.signIn(EMAIL);
   await laptop.signIn(EMAIL);
@@ -243,7 +243,7 @@ test('a session ends after twelve hours without use, and after seven days', asyn
   assert.equal((await ada.get('/v1/account')).status, 401, 'after twelve hours without use');
 });
 
-/** A use is written behind the answer. */
+/** Waits until the use is recorded, which happens after the response was sent. */
 const untilUseIsNoted = (): Promise<unknown> =>
   eventually(
     'the use to be noted',

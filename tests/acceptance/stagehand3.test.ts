@@ -34,7 +34,7 @@ async function drive(stagehand: Stagehand): Promise<void> {
   assert.equal(await page.evaluate('1 + 1'), 2);
   assert.deepEqual(await page.evaluate('[innerWidth, innerHeight]'), [1288, 711]);
   await page.locator('#next').click();
-  // A click does not wait for the new page, and a command sent meanwhile gets no answer.
+  // A click does not wait for the new page, and a command sent before that page is ready gets no response.
   await eventually(
     'the next page',
     () =>
@@ -75,7 +75,7 @@ test('works in its default configuration, controlling the browser itself', async
   await drivenAndGone(client());
 });
 
-test('continues with an existing session, and leaves it running', async () => {
+test('continues an existing session and leaves it running', async () => {
   const kept = await server.createSession({ keepAlive: true });
   for (const disableAPI of [true, false]) {
     const stagehand = client({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });

@@ -1,5 +1,5 @@
-// Stagehand 4 from npm, unmodified, without a model: its extension is uploaded, loaded into the browser, and connects to the
-// session's address from inside.
+// Stagehand 4 from npm, unmodified, without a model. Its extension is uploaded and loaded into the browser, and
+// connects to the session's address from inside.
 import '../harness/only-loopback.ts';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -26,7 +26,7 @@ const proxy = await countingProxy(server.url);
 for (const path of ['', '/v1/browsers'])
   test(`launches with the base address ${path || 'of the server'}, controls pages, closes, and leaves nothing behind`, async () => {
     proxy.taken();
-    // Only the test's page may be reached: other requests are refused, and recorded as events.
+    // Only the page of the test can be reached. Other requests are refused and recorded as events.
     const ours: object = { networkPolicy: { default: 'deny', allow: ['a.test'] } };
     const options = { apiKey: server.key, baseUrl: `${proxy.url}${path}` };
     const browser = await browserbase.launch({ ...options, browserSettings: { blockAds: false, ...ours } });

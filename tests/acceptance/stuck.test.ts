@@ -1,4 +1,5 @@
-// Pages whose renderer hangs must not prevent other clients from connecting. They are hidden from clients until they answer.
+// Pages whose renderer hangs must not prevent other clients from connecting. Such pages are hidden from clients until
+// they answer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -26,7 +27,7 @@ const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrow
 const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
 
-/** The page with this address, which is the only one of its site. */
+/** Waits until this page is the only one with a site, and returns it. */
 async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
   // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients first
   // get an empty page.
@@ -45,7 +46,7 @@ function firstPage(browser: Browser): Page {
   return page;
 }
 
-/** A new page with this address. Host names differ, so that each page has its own renderer. */
+/** Opens a new page with this address. Host names differ, so that each page has its own renderer. */
 async function openPage(browser: Browser, url: string): Promise<Page> {
   const page = await browser.contexts()[0]?.newPage();
   assert.ok(page);
@@ -53,9 +54,9 @@ async function openPage(browser: Browser, url: string): Promise<Page> {
   return page;
 }
 
-/** Starts an endless loop in the renderer. Resolves when it runs, with a function that ends it. */
+/** Starts an endless loop in the renderer. Resolves once the loop is running, with a function that ends it. */
 async function loop(page: Page): Promise<() => Promise<unknown>> {
-  // Opened first, because a channel that is opened later would wait for the end of the loop.
+  // Opened first, because a channel opened later would wait for the end of the loop.
   const channel = await page.context().newCDPSession(page);
   const began = page.waitForEvent('console', message => message.text() === 'looping');
   page.evaluate("console.log('looping'); for (;;);").catch(() => {}); // ends with the page, or when it is terminated
@@ -63,7 +64,7 @@ async function loop(page: Page): Promise<() => Promise<unknown>> {
   return () => soon('the loop to end', channel.send('Runtime.terminateExecution'));
 }
 
-/** Stops the renderer process. Returns a function that continues it. */
+/** Stops the renderer process. Returns a function that resumes it. */
 async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
   const { pid } = await rendererThatComputes(session.id, () => page.evaluate(COMPUTE));
   process.kill(pid, 'SIGSTOP');
@@ -100,7 +101,7 @@ test('with a looping and a stopped renderer, other clients can connect and use t
   await server.release(session.id);
 });
 
-/** The page is shown to connected clients when it answers again. */
+/** Waits until connected clients see the page again, which is when it answers. */
 async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
   const isIt = (page: { url(): string }): boolean => page.url() === url;
   const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(isIt));
@@ -147,7 +148,7 @@ test('a client that connects while every page hangs gets a new page', async () =
   await server.release(session.id);
 });
 
-test('a client that connected before a page hung can use the others, and close it', async () => {
+test('a client that connected before a page hung can use the other pages and close the hanging one', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   const second = await connectPlaywright(session);

@@ -1,4 +1,4 @@
-// The units of deploy/systemd, as systemd itself reads them.
+// The units in deploy/systemd, as systemd itself reads them.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,10 +7,10 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { CHECKOUT } from '../harness/server.ts';
 
-/** A program that is there, in place of the installed one. */
+/** A program that exists on this machine, in place of the installed one. */
 const PROGRAM = { written: 'ExecStart=/usr/local/bin/berth ', here: 'ExecStart=/usr/bin/true ' };
 
-/** What systemd says about the unit, and the exit code of its check. */
+/** What systemd-analyze says about the unit, and its exit code. */
 function verify(name: string, unit: string): { status: number | null; said: string } {
   const folder = mkdtempSync(join(tmpdir(), 'berth-units-'));
   try {
@@ -40,12 +40,12 @@ test('systemd accepts each unit without a warning', () => {
   }
 });
 
-test('the check finds what is wrong', () => {
+test('the check finds errors', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
 });
 
-test('the server may be replaced without its browsers, and is not restarted for invalid settings', () => {
+test('the server can be replaced without ending its browsers, and is not restarted for invalid settings', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   for (const line of ['KillMode=process', 'Restart=always', 'RestartPreventExitStatus=2', 'Delegate=yes'])
     assert.ok(unit.split('\n').includes(line), line);

@@ -1,5 +1,5 @@
-// A viewer takes control from the agent and gives it back: whose input is dispatched when, and whether the agent's handles
-// stay valid.
+// A viewer takes control from the agent and gives it back: whose input is dispatched and when, and whether the agent's
+// handles stay valid.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -24,7 +24,7 @@ const debug = async (id: string, query = ''): Promise<DebugUrls> => {
   assert.equal(status, 200);
   return body;
 };
-/** Events are written in parallel, so they may be stored slightly after control has changed. */
+/** Waits for these events. Events are written in parallel, so they may be stored slightly after control changed. */
 const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
   eventually(
     `the events ${wanted}`,
@@ -36,17 +36,17 @@ const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
     told => told === wanted.join(),
   );
 
-/** Between a renewal of control (10 s) and the silence that ends a view (25 s). */
+/** Less than the interval at which control is renewed (10 s), and less than the silence that ends a view (25 s). */
 const STEP_MS = 9_000;
 
-/** Milliseconds from the moment when a viewer took control until it ends unless it is renewed. */
+/** Milliseconds from when a viewer took control until control ends unless it is renewed. */
 async function leaseOf(id: string): Promise<number> {
   const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`));
   const { claimedAt = '', leaseExpiresAt = '' } = body.data[0] ?? {};
   return Date.parse(leaseExpiresAt) - Date.parse(claimedAt);
 }
 
-/** How often a viewer of the session has disconnected, from the server's log. */
+/** How often viewers of the session have disconnected, according to the server's log. */
 const timesLeft = (id: string): number =>
   server.log().filter(line => line.includes('live.left') && line.includes(id)).length;
 
@@ -61,7 +61,7 @@ async function agentOnForm(settings: object = {}) {
   return { id, connectUrl, browser, page, viewer };
 }
 
-test('input of the agent waits while a viewer has control, continues afterwards, and its handles stay valid', async () => {
+test('input of the agent waits while a viewer has control and continues afterwards, and its handles stay valid', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const field = await page.$('#name');
   assert.ok(field);
@@ -85,7 +85,7 @@ test('input of the agent waits while a viewer has control, continues afterwards,
   await server.release(id);
 });
 
-test('with takeover refuse, input of the agent is refused at once', async () => {
+test('with takeover refuse, the agent is refused input at once', async () => {
   const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
   await viewer.take();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
@@ -98,7 +98,7 @@ test('with takeover refuse, input of the agent is refused at once', async () => 
   await server.release(id);
 });
 
-test('input that waits too long is refused with its name, and later input passes', async () => {
+test('input that waits too long is refused with its name, and later input is sent', async () => {
   const { id, connectUrl, viewer, browser } = await agentOnForm();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -110,7 +110,7 @@ test('input that waits too long is refused with its name, and later input passes
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
   for (let step = 1; step <= 4; step++) {
     await server.advance(STEP_MS);
-    // The lease was renewed and the viewer's input was received, so the clock can be advanced without a timeout of either.
+    // The lease was renewed and the viewer's input was received, so advancing the clock lets neither time out.
     await eventually(
       'the lease to be renewed',
       () => leaseOf(id),
@@ -130,7 +130,7 @@ test('input that waits too long is refused with its name, and later input passes
   await server.release(id);
 });
 
-test('refuses control to a second viewer, and input from a view-only address', async () => {
+test('refuses to give control to a second viewer, and refuses input from a view-only address', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const urls = await debug(id, '?readOnly=true');
   assert.equal('wsUrl' in urls, false);
@@ -162,14 +162,14 @@ test('a viewer that reconnects in time keeps control, and otherwise loses it', a
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
   await eventually('control to be theirs again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
-  // The server must have noticed the disconnect, or it renews control while the clock is advanced.
+  // The server must have noticed the disconnect, or it would renew control while the clock is advanced.
   await back.close();
   await eventually(
     'both of their connections to be gone',
     () => timesLeft(id),
     times => times === 2,
   );
-  // Sent after the clock was advanced, or it would itself wait too long.
+  // Sent after the clock was advanced, or else it would itself wait too long.
   await server.advance(29_000);
   const typing = page.keyboard.type('on');
   await server.advance(2_000);
@@ -180,7 +180,7 @@ test('a viewer that reconnects in time keeps control, and otherwise loses it', a
   await server.release(id);
 });
 
-test('revoking addresses disconnects their viewers, and refuses new ones', async () => {
+test('revoking addresses disconnects their viewers and refuses new ones', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const { debuggerUrl } = await eventually(
     'the page with its title',

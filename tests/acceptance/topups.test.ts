@@ -1,4 +1,5 @@
-// Buying credit by hand, from the quote to the operator's confirmation, who may do it and what is refused; and the catalog.
+// Buying credit by hand, from the quote to the operator's confirmation: who may do it, and what is refused. Also the
+// catalog.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -41,7 +42,7 @@ const quote = async (person = ada): Promise<Quote> => {
   return body;
 };
 
-/** Opens a checkout; `headers` replace the fresh idempotency key. */
+/** Opens a checkout. `headers` replace the fresh idempotency key. */
 async function open(fields: object = {}, person = ada, headers?: Record<string, string>) {
   keys += 1;
   const { quoteId } = await quote(ada);
@@ -63,7 +64,7 @@ const available = async (): Promise<number> =>
 const refused = (answer: { status: number; body: unknown; text: string }, status: number, code: string): void =>
   assert.deepEqual([answer.status, (answer.body as ErrorBody).code], [status, code], answer.text);
 
-test('a quote has the packs of the operator, and says who may buy', async () => {
+test('a quote has the packs of the operator, and says whether the caller may buy', async () => {
   const read = await quote();
   assert.deepEqual([read.available, read.currency, read.mayBuy], [true, 'EUR', true]);
   assert.deepEqual(read.packs[1], {
@@ -75,7 +76,7 @@ test('a quote has the packs of the operator, and says who may buy', async () => 
   refused(await (await otherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
 });
 
-test('an order is credited when the operator confirms it, once, with its bonus', async () => {
+test('an order is credited once, with its bonus, when the operator confirms it', async () => {
   const before = await available();
   const checkout = await opened({ packId: 'p100' });
   const { status, credits, bonus, price, reference, paymentText } = checkout;
@@ -117,7 +118,7 @@ test('an order that is sent again with its key is the same order', async () => {
   refused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
 });
 
-test('a checkout that is cancelled is not credited any more', async () => {
+test('a cancelled checkout is no longer credited', async () => {
   const { id } = await opened();
   const cancelled = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
@@ -130,7 +131,7 @@ test('a checkout that is cancelled is not credited any more', async () => {
   assert.ok(body.nextCursor);
 });
 
-test('what is wrong with an order is refused, and nothing is ordered', async () => {
+test('an invalid order is refused, and nothing is ordered', async () => {
   const all = async () =>
     (await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=100`)).body.data;
   const before = (await all()).length;
@@ -143,7 +144,7 @@ test('what is wrong with an order is refused, and nothing is ordered', async () 
   assert.equal((await all()).length, before);
 });
 
-test('only an owner with a recent proof buys, and reads checkouts', async () => {
+test('only an owner with a recent proof can buy and read checkouts', async () => {
   const { id } = await opened();
   const admin = await otherPerson(server, 'admin@example.com', 'admin');
   const stranger = await otherPerson(server, 'mallory@example.com');
@@ -184,20 +185,20 @@ test('an expired quote is refused, and a checkout expires after two weeks', asyn
   ada = person;
 });
 
-test('automatic top-up is refused, because nobody can be charged by hand', async () => {
+test('automatic top-up is refused, because it is not available for payments by hand', async () => {
   await stepUp(ada);
   const body = { applicationId, enabled: true, threshold: 1, packId: 'p50', monthlyCap: 1 };
   refused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
 });
 
-test('at most 20 checkouts of an application are open', async () => {
+test('an application can have at most 20 open checkouts', async () => {
   const answers = [];
   for (let at = 0; at < 21; at += 1) answers.push(await open());
   assert.equal(answers.filter(({ status }) => status === 201).length, 20);
   refused(answers.at(-1) ?? assert.fail(), 409, 'limit_reached');
 });
 
-test('the catalog is public, lists the built-in operations, and has an ETag by its content', async () => {
+test('the catalog is public, lists the built-in operations, and has an ETag of its content', async () => {
   const { status, body, headers } = await server.api<Catalog>('GET', '/v1/purchases/catalog', { key: null });
   assert.equal(status, 200);
   assert.deepEqual(
@@ -224,7 +225,7 @@ for (const [name, value] of [
   ['BERTH_CREDIT_PACKS', 'fifty'],
   ['BERTH_PAYMENT_TEXT', ''],
 ] as const)
-  test(`${name}=${value} is refused at the start, by its name`, async () => {
+  test(`${name}=${value} is refused at the start, and the message names it`, async () => {
     const env = { BERTH_CREDIT_PACKS: JSON.stringify(PACKS), BERTH_PAYMENT_TEXT: 'x', [name]: value };
     const { code, stderr } = await runBerth(['config', 'check'], {
       ...{ PATH: process.env.PATH ?? '' },

@@ -1,4 +1,4 @@
-// Spans as a collector receives them: they continue the caller's trace, and contain the parts of a create.
+// Spans as a collector receives them. They continue the caller's trace and contain the parts of a create.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -64,7 +64,7 @@ test("a create is a child of the caller's span, and contains its parts with sess
 });
 
 test('a create with a warm browser has a claim span', async () => {
-  // One with defaults, and one with the locale of the previous test.
+  // One warm browser with defaults, and one with the locale of the previous test.
   const warm = async () => (await server.operator<string>('/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
   const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
@@ -139,7 +139,7 @@ test('spans are sent to the configured address with the configured headers, and 
   assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
 });
 
-test('an unavailable collector loses only spans', async () => {
+test('without a reachable collector, only spans are lost', async () => {
   const lonely = await startServer({
     env: {
       BERTH_ENGINE: LIGHT_ENGINE,

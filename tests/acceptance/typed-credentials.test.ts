@@ -1,5 +1,5 @@
-// Credentials that Berth types into pages: by operations of an application and by an agent's own steps, in pages and in frames;
-// what names them, what a rotation changes, and what is refused before anything starts.
+// Credentials that Berth types into pages, for operations of an application and for an agent's own steps, in pages and
+// in frames: how they are named, what a rotation changes, and what is refused before anything starts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TOTP } from 'otpauth';
@@ -16,7 +16,7 @@ const USERNAME = 'mara.lind@bank.example';
 const PASSWORD = 'k9!zäLuft "quoted" &more';
 const SEED = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
-/** Says what it got, but only to its own server. */
+/** What the pages received. They report it only to their own server. */
 const got: Array<Readonly<Record<string, string>>> = [];
 const FORM = `<!doctype html><title>Bank</title><form id="form"><input id="user" name="user"><input id="code" name="code" inputmode="numeric">
   <input id="password" name="password" type="password"><textarea id="note" name="note"></textarea><input id="fixed" readonly><button>Sign in</button></form>
@@ -79,7 +79,7 @@ const SIGN_IN = [
   { do: 'waitFor', selector: '#state:has-text("done")' },
 ];
 
-test('an operation types name, password and one-time code into the pages of the origins', async () => {
+test('an operation types name, password and one-time code into pages of the named origins', async () => {
   const { status, text } = await owner.write('bank', login);
   assert.equal(status, 201, text);
   await owner.publish(
@@ -99,7 +99,7 @@ test('an operation types name, password and one-time code into the pages of the 
   for (const event of ['user input', 'password input', 'password change', 'code input'])
     assert.match(heard, new RegExp(event));
   assert.ok(!said.includes(PASSWORD) && !said.includes(USERNAME), said);
-  // A use is counted while the call is under way.
+  // Use is counted while the call is still running.
   const read = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/bank'),
@@ -108,7 +108,7 @@ test('an operation types name, password and one-time code into the pages of the 
   assert.deepEqual(read.body.usedBy, ['bank.enter']);
 });
 
-test('an agent types with its own steps what its grant names, also into a shadow root', async () => {
+test('an agent types what its grant names with its own steps, also into a shadow root', async () => {
   const { body, text } = await steps([
     ...SIGN_IN,
     { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
@@ -139,7 +139,7 @@ test('types into a frame of another origin if both origins are named', async () 
   assert.equal(got.at(-1)?.password, PASSWORD);
 });
 
-test('refuses fields where nothing can be typed, and says why', async () => {
+test('refuses fields that nothing can be typed into, and says why', async () => {
   const cases = [
     ['#fixed', /cannot be changed by a user/],
     ['button', /no text field/],
@@ -151,7 +151,7 @@ test('refuses fields where nothing can be typed, and says why', async () => {
   }
 });
 
-test('refuses a fill step with no value to type, or with two, and a credential in another step', async () => {
+test('refuses a fill step with no value or two values to type, and a credential in another step', async () => {
   const selector = '#password';
   const cases = [
     [{ do: 'fill', selector }, 'input.steps.0.value'],
@@ -187,7 +187,7 @@ test('refuses a credential that the grant does not name, and starts nothing', as
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [400, 'invalid_request'], elsewhere.text);
 });
 
-test('refuses an operation that names what cannot be typed, and calls after the credential is gone', async () => {
+test('refuses an operation that names something that cannot be typed, and refuses calls after the credential was deleted', async () => {
   const { status, text } = await owner.write('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },
@@ -226,7 +226,7 @@ test('refuses an operation that names what cannot be typed, and calls after the 
   assert.equal(body.requires.connection, 'missing');
 });
 
-test('a call under way ends with the value that it began with, and the next one has the new value', async () => {
+test('a running call ends with the value that it began with, and the next one has the new value', async () => {
   const before = got.length;
   const slow = steps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
   await eventually(

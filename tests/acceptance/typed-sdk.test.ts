@@ -1,4 +1,5 @@
-// The typed client against a real server: every failure is a BerthError, and the helpers do what a loop would.
+// The typed client against a real server: every failure is a BerthError, and the helpers replace a loop written by
+// hand.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -75,7 +76,7 @@ test('connects Playwright, and releases the session at the end of the block', as
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'released']);
 });
 
-test('connects Puppeteer; a session that has ended before is no failure of its release', async () => {
+test('connects Puppeteer, and a release succeeds if the session has already ended', async () => {
   const connected = await connect(berth, url => puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }));
   assert.equal((await connected.browser.pages()).length, 1);
   await connected.browser.close();
@@ -84,7 +85,7 @@ test('connects Puppeteer; a session that has ended before is no failure of its r
   await connected.release();
 });
 
-test('releases the session if no client can be connected', async () => {
+test('releases the session if connecting a client fails', async () => {
   let id = '';
   const failed = connect(berth, (_, session) => {
     id = session.id;
@@ -94,7 +95,7 @@ test('releases the session if no client can be connected', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('ends a wait when the session ends, when the time is up, and when it is aborted', async () => {
+test('ends a wait when the session ends, when the time is up, and when the wait is aborted', async () => {
   const { id } = await createdSession('wait');
   const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(late.code, 'wait_timeout');
@@ -126,7 +127,7 @@ test('sends nothing without a credential, and names what is missing', async () =
   assert.match(`${token.message} ${token.advice}`, /token.*BERTH_TOKEN/);
 });
 
-test('distinguishes an address without a service from one with another service', async () => {
+test('distinguishes an address without a service from an address of another service', async () => {
   const nobody = await failure(berthClient({ url: `http://127.0.0.1:${await freePort()}` }).GET('/healthz'));
   assert.deepEqual([nobody.code, nobody.status], ['unreachable', undefined]);
   assert.match(nobody.message, /ECONNREFUSED/);

@@ -1,5 +1,5 @@
-// Uploads as callers send them and pages read them: complete or not at all, under safe names, and visible when the answer
-// was lost.
+// Uploads as callers send them and pages read them: complete or not at all, under safe names, and visible if the
+// response was lost.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -50,7 +50,7 @@ async function withForm(session: CreatedSession, work: (page: Page) => Promise<v
   await browser.close();
 }
 
-/** As clients like Stagehand do it: by absolute path, over CDP. */
+/** Attaches files as clients like Stagehand do: by absolute path, over CDP. */
 async function attach(page: Page, files: readonly string[]): Promise<string[]> {
   const client = await page.context().newCDPSession(page);
   const { root } = await client.send('DOM.getDocument');
@@ -63,7 +63,7 @@ async function attach(page: Page, files: readonly string[]): Promise<string[]> {
 }
 
 describe('an upload', () => {
-  it('is answered with its checksum, listed on the session, and read by the page at its path', () =>
+  it('is answered with its checksum, listed on the session, and can be read by the page at its path', () =>
     withSession(async session => {
       const answer = await send(session.id, 'Grüße ☂.txt', 'hello');
       assert.equal(answer.status, 200, answer.text);
@@ -171,7 +171,7 @@ describe('an upload', () => {
       assert.equal(refused.headers['x-should-retry'], 'false');
     }));
 
-  it('leaves nothing if it is interrupted', () =>
+  it('leaves nothing behind if it is interrupted', () =>
     withSession(async session => {
       const { body, headers = {} } = await upload('half.bin', randomBytes(500_000));
       assert.ok(Buffer.isBuffer(body));
@@ -190,7 +190,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
 
-  it('is visible on the session if its answer was lost, and a resend creates no second file', () =>
+  it('is visible on the session if its response was lost, and a resend creates no second file', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
@@ -204,7 +204,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
 
-  it('cannot be modified by the browser, and is deleted with the session, while its row remains', async () => {
+  it('cannot be modified by the browser, and is deleted with the session, although its row remains', async () => {
     const session = await server.createSession({ keepAlive: true });
     await send(session.id, 'a.txt', 'kept');
     await withForm(session, async page => {

@@ -1,5 +1,5 @@
-// What a session used: current while it runs, final when it has ended, and kept when the server is killed. What an application
-// used: by steps of time and by agent key.
+// What a session used: current while it is running, final when it has ended, and kept when the server is killed. What
+// an application used: per time step and per agent key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,14 +31,14 @@ async function download(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('a session shows what it has used, more as it goes on, and the whole when it has ended', async () => {
+test('a session shows what it has used, growing while it is running, and the total when it has ended', async () => {
   const session = await server.createSession({ keepAlive: true });
   const before = await usageOf(session.id);
   await download(session);
   const during = await usageOf(session.id);
   assert.ok(during.bytesReceived >= before.bytesReceived + BIG_BYTES, `${during.bytesReceived} bytes`);
   assert.ok(during.bytesSent > before.bytesSent);
-  // A host without cgroups for boxes counts neither.
+  // A host without cgroups for boxes counts neither CPU time nor memory.
   if (during.cpuSeconds !== undefined)
     assert.ok(during.cpuSeconds > (before.cpuSeconds ?? 0) && during.cpuSeconds < 600);
   if (during.peakMemoryBytes !== undefined) assert.ok(during.peakMemoryBytes > 10_000_000, `${during.peakMemoryBytes}`);
@@ -54,7 +54,7 @@ test('a session shows what it has used, more as it goes on, and the whole when i
   );
 });
 
-test('what a session has used survives the kill of the server, and goes on to be counted', async () => {
+test('the usage of a session survives when the server is killed, and counting continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
   const saved = await eventually(
@@ -87,7 +87,7 @@ async function applicationUsage(query: Readonly<Record<string, string>>): Promis
   return read.body;
 }
 
-test('an application shows what it has used, by steps and by agent key, also when its hours are summed', async () => {
+test('an application shows its usage per step and per agent key, also once its hours are summed', async () => {
   const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
   const crashing = await server.createSession({ keepAlive: true });
   kill(boxOf(server, crashing.id).browser);
@@ -120,7 +120,7 @@ test('an application shows what it has used, by steps and by agent key, also whe
   assert.equal(hours.steps[0]?.from, new Date(Math.floor(Date.parse(first) / HOUR_MS) * HOUR_MS).toISOString());
 });
 
-test('a period is refused that ends before it begins, or has too many steps', async () => {
+test('a period that ends before it begins or has too many steps is refused', async () => {
   const ask = (query: string) =>
     server.api('GET', `/v1/applications/${server.applicationId}/usage?${query}`, { key: token });
   for (const [query, message] of [

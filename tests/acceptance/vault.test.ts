@@ -1,4 +1,4 @@
-// The vault and the signing keys, as the operator and verifiers see them.
+// The vault and the signing keys, as seen by the operator and by verifiers.
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ async function aContext(): Promise<string> {
   return body.id;
 }
 
-test('the master key is in a file for its owner alone, and is replaced while the server runs', async () => {
+test('the master key is in a file that only its owner can read, and can be replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
   const [before, context] = [masterKey(), await aContext()];
   assert.ok((await berth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);
@@ -41,7 +41,7 @@ test('the master key is in a file for its owner alone, and is replaced while the
   assert.match(await state(await aContext()), /kept/);
 });
 
-test('the public keys are for everybody, and a retired one stays for 400 days', async () => {
+test('everyone can read the public keys, and a retired one stays for 400 days', async () => {
   const read = async () => (await server.api<JsonWebKeySet>('GET', '/.well-known/jwks.json', { key: null })).body.keys;
   const { headers } = await server.api('GET', '/.well-known/jwks.json', { key: null });
   assert.equal(headers['cache-control'], 'public, max-age=300');

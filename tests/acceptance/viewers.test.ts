@@ -1,4 +1,4 @@
-// Many viewers of one session: all see the same, and a slow one delays neither the others nor the recorder.
+// Many viewers of one session: all see the same pictures, and a slow viewer delays neither the others nor the recorder.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -20,7 +20,7 @@ const COLOURS = [
 ] as const;
 const MOVES = 3_000;
 const SLOW_BITS_A_SECOND = 200_000;
-/** Size of a picture of the text page: most of a second on such a connection. */
+/** Minimum size of a picture of the text page. Over such a connection it takes most of a second. */
 const WORDS_BYTES_LEAST = 12_000;
 
 const pages = await openPages({
@@ -28,7 +28,7 @@ const pages = await openPages({
   '/words': `<!doctype html><title>Words</title><style>html{background:#000;color:#888}p{margin:0 0 400px}</style><p>${'words on a page '.repeat(24)}</p>`,
   '/busy': `<!doctype html><title>Busy</title><script>
     globalThis.moves = 0; globalThis.pressed = [];
-// Each move takes the page so long that it is the bottleneck, even on a busy machine.
+// Each move takes the page so long that the page is the bottleneck, even on a busy machine.
     addEventListener('mousemove', () => { moves++; const until = performance.now() + 30; while (performance.now() < until); });
     addEventListener('mousedown', ({ clientX }) => pressed.push(clientX));
   </script>`,
@@ -57,7 +57,7 @@ async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[
 const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
 
-/** All of them, in order. */
+/** Asserts that the recording shows all colours in order. */
 async function filmShowsColours(id: string): Promise<void> {
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
   // What was painted before the page had its final size is in another run.
@@ -84,7 +84,7 @@ test('ten viewers see the same page', async () => {
   await server.release(id);
 });
 
-test('a viewer that stops reading delays neither others nor the recording, and gets the newest picture afterwards', async () => {
+test('a viewer that stops reading delays neither others nor the recording, and then gets the newest picture', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);
@@ -116,7 +116,7 @@ test('a viewer at 200 kbit/s gets the newest picture next, and delays neither ot
   const [before, beforeBytes] = [slow.frames, slowLink.passed];
   await eventually('the slow one to see the newest', () => sees(slow, fast));
   const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
-  // The one in flight, and the newest.
+  // The picture in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
   slowLink.close();
@@ -145,7 +145,7 @@ test('watching a session does not change the overrides of the agent', async () =
   await server.release(id);
 });
 
-test('many moves reach a busy page as few, and the following press is at the right place', async () => {
+test('many moves reach a busy page as a few, and the press that follows is at the right place', async () => {
   const { id, browser, page, url } = await openPage('/busy');
   const viewer = await LiveViewer.open(url);
   await eventually('a picture', () => viewer.frames > 0);

@@ -1,4 +1,5 @@
-// Warm browsers: claimed once, replaced when they die, removed with the server, and reported when they cannot start.
+// Warm browsers: claimed once, replaced when they die, removed with the server, and reported when they cannot be
+// started.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,7 +32,7 @@ test('a create with defaults claims a warm browser, which is replaced, and no br
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
   assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
   await warm(server, 2);
-  // A box that is busy with its start has less for a moment.
+  // A box that is busy starting has less for a moment.
   await eventually(
     'four boxes to have their full share',
     () => boxesOf(server.dataDir).map(({ id }) => processorShareOf(server.dataDir, id)),
@@ -53,7 +54,7 @@ test('a create with defaults claims a warm browser, which is replaced, and no br
       [id],
     );
   await Promise.all(sessions.map(session => server.release(session.id)));
-  // Only then, because a session ends by itself after its client has disconnected.
+  // Closed last, because a session ends by itself after its client has disconnected.
   for (const { browser } of marks) await browser.close();
   const started = (browser: string) => metric(server, `berth_session_start_seconds_count{browser="${browser}"}`);
   const [hits, misses] = await Promise.all([
@@ -68,12 +69,12 @@ test('a create claims a browser that is still starting, and gives it its full sh
   const moody = await moodyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
-  // It can be claimed only when its box exists, which is needed to set the share. If it has started meanwhile, it is claimed as
-  // a warm one.
+  // A browser can be claimed only once its box exists, which is needed to set the share. If it has started by then, it
+  // is claimed as a warm one.
   await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(boxStands));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
-  // The kernel shows the process before the server knows of it, so the server is asked afterwards.
+  // The kernel shows the process before the server has registered it, so the server is asked as well.
   await metric(server, 'berth_warm_browsers');
   const session = await server.createSession();
   assert.deepEqual(
@@ -90,7 +91,7 @@ test('a create claims a browser that is still starting, and gives it its full sh
   await browser.close();
 });
 
-test('a warm browser from before an upgrade of Chromium is not claimed, but replaced', async () => {
+test('a warm browser from before an upgrade of Chromium is replaced instead of claimed', async () => {
   const moody = await moodyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
@@ -128,7 +129,7 @@ test('a warm browser that has died is not claimed', async () => {
   await browser.close();
 });
 
-test('an old warm browser is replaced, and settings that are no longer requested are dropped', async () => {
+test('an old warm browser is replaced', async () => {
   const server = await startServer({ env: { BERTH_WARM: '1' }, clock: 'test' });
   await server.advance(3_000);
   await warm(server, 1);
@@ -143,7 +144,7 @@ test('an old warm browser is replaced, and settings that are no longer requested
   );
 });
 
-test('after SIGKILL of the server, warm browsers are removed and those of sessions are adopted', async () => {
+test('after the server was killed with SIGKILL, warm browsers are removed and those of sessions are adopted', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2' } });
   await warm(server, 2);
   const session = await server.createSession({ keepAlive: true });
@@ -165,7 +166,7 @@ test('after SIGKILL of the server, warm browsers are removed and those of sessio
   await server.release(session.id);
 });
 
-test('failing starts are reported by /readyz and not repeated endlessly', async () => {
+test('failing starts are reported by /readyz and are not repeated endlessly', async () => {
   const moody = await moodyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);

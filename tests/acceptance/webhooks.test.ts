@@ -1,4 +1,4 @@
-// Webhooks: signed messages of the events of sessions, retried by the clock, given up, and sent again by hand.
+// Webhooks: signed messages for the events of sessions, retried on schedule, given up, and sent again by hand.
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ import {
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
-/** As server/domain/webhooks/retries.ts and the guide say. */
+/** The same values as in server/domain/webhooks/retries.ts and the guide. */
 const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
 
 const receiver = await Receiver.open();
@@ -40,7 +40,7 @@ const change = (webhook: Webhook, body: object) =>
     ...{ key: token, body, headers: { 'if-match': '*' } },
   });
 
-/** With node:crypto alone, as the guide describes it. */
+/** Verifies the signature with node:crypto alone, as the guide describes. */
 function isSigned({ headers, body }: Received, publicKey: string): boolean {
   const raw = Buffer.from(publicKey.slice('whpk_'.length), 'base64');
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') }, format: 'jwk' });
@@ -50,7 +50,7 @@ function isSigned({ headers, body }: Received, publicKey: string): boolean {
     .some(one => verify(null, content, key, Buffer.from(one.slice('v1a,'.length), 'base64')));
 }
 
-test('viewers read webhooks and deliveries, developers change them', async () => {
+test('viewers can read webhooks and deliveries, and developers can change them', async () => {
   const owner = await Person.owner(server);
   const viewer = (await join(server, owner, 'viewer@example.com', 'viewer')).person;
   const developer = (await join(server, owner, 'developer@example.com', 'developer')).person;
@@ -65,7 +65,7 @@ test('viewers read webhooks and deliveries, developers change them', async () =>
   assert.equal((await developer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 201);
 });
 
-test('sends the events of a session in their order, each signed with the key of the webhook', async () => {
+test('sends the events of a session in order, each signed with the key of the webhook', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/ordered') });
   const other = await createWebhook(server, token, { url: receiver.url('/other') });
   const { id } = await server.createSession({ userMetadata: { run: '1' } });
@@ -119,13 +119,13 @@ test('sends only the chosen types, and only events after the webhook was created
   );
 });
 
-test('retries a message with growing pauses for three days, then gives it up and disables the webhook', async () => {
+test('retries a message with growing pauses for three days, then gives up and disables the webhook', async () => {
   receiver.answer('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
   const sent = await testWebhook(server, token, webhook.id);
   for (const [at, pauseMs] of PAUSES_MS.entries()) {
     await receiver.count('/broken', at + 1);
-    // The reservation of the attempt, until its failure is written, is another time than the pause.
+    // Until its failure is written, an attempt is reserved, and the time of the next attempt differs from the pause.
     const settled = await deliveryWhen(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
       const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
@@ -163,7 +163,7 @@ test('retries a message with growing pauses for three days, then gives it up and
   assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
 });
 
-test('an endpoint that answers 410 is disabled at once, and what waits is given up', async () => {
+test('a webhook whose endpoint answers 410 is disabled at once, and waiting messages are given up', async () => {
   receiver.answer('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
   const sent = await testWebhook(server, token, webhook.id);
@@ -172,7 +172,7 @@ test('an endpoint that answers 410 is disabled at once, and what waits is given 
   assert.deepEqual([(await read(webhook.id)).status, (await read(webhook.id)).disabledReason], ['disabled', 'gone']);
 });
 
-test('after a rotation messages have a signature of both keys for a day, then of the new one', async () => {
+test('after a rotation, messages have signatures of both keys for a day, and then only of the new key', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/rotated') });
   const rotated = await server.api<Webhook>('POST', webhooksPath(server, `/${webhook.id}/rotate-key`), { key: token });
   assert.equal(rotated.status, 200, rotated.text);
@@ -188,7 +188,7 @@ test('after a rotation messages have a signature of both keys for a day, then of
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
-test('a changed address gets the next message, a disabled webhook gets none of its time', async () => {
+test('a changed address gets the next message, and a disabled webhook gets no events of that time', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
   const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
   assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
@@ -207,7 +207,7 @@ test('a changed address gets the next message, a disabled webhook gets none of i
   assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
 });
 
-test('the audit log has each change, with the webhook as its target and without its address', async () => {
+test('the audit log records each change, with the webhook as the target and without its address', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/audited?secret=abc') });
   await change(webhook, { name: 'renamed' });
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
@@ -221,7 +221,7 @@ test('the audit log has each change, with the webhook as its target and without 
   assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
 });
 
-test('an application has at most 20 webhooks, listed newest first in pages', async () => {
+test('an application has at most 20 webhooks, listed newest first in list pages', async () => {
   const { body: before } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of before.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
   for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });
@@ -238,7 +238,7 @@ test('an application has at most 20 webhooks, listed newest first in pages', asy
   );
 });
 
-test('deliveries are forgotten after 30 days', async () => {
+test('deliveries are deleted after 30 days', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   const [webhook] = body.data;
   const sent = await testWebhook(server, token, webhook?.id ?? assert.fail('no webhook'));

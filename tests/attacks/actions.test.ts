@@ -1,4 +1,4 @@
-// What must not approve, change or repeat an Action.
+// Attempts to approve, change or repeat an Action that must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
@@ -37,7 +37,7 @@ before(async () => {
   passkey = await addPasskey(server, owner);
 });
 
-test('an agent key, a stranger and a person without step-up approve nothing', async () => {
+test('an agent key, a stranger and a person without a step-up cannot approve', async () => {
   const action = await prepared();
   const body = { decision: 'approve', digest: action.digest };
   const byKey = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
@@ -49,7 +49,7 @@ test('an agent key, a stranger and a person without step-up approve nothing', as
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
-test('the digest of another Action neither approves nor executes', async () => {
+test('the digest of another Action can neither approve nor execute', async () => {
   const [one, other] = [await prepared(), await prepared()];
   const mixed = { jobId: one.jobId, digest: other.digest };
   assert.equal((await decide(server, owner, mixed)).body.code, 'digest_mismatch');
@@ -60,7 +60,7 @@ test('the digest of another Action neither approves nor executes', async () => {
   assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
 });
 
-test('an Action has no way to another input: not by the execution, and not by an update', async () => {
+test('the input of an Action cannot be changed by its execution or by an update', async () => {
   const action = await approved();
   const path = agentPath(server, `actions/${action.jobId}`);
   for (const more of [{ input: { orderId: 'B-other' } }, { action: { input: { orderId: 'B-other' } } }]) {
@@ -76,7 +76,7 @@ test('an Action has no way to another input: not by the execution, and not by an
   assert.deepEqual([hits(), upstream.received('/orders/B-other/').length], [1, 0]);
 });
 
-test('forged signatures of a passkey approve nothing', async () => {
+test('forged passkey signatures cannot approve', async () => {
   const action = await prepared();
   const forgeries: readonly Forgery[] = [
     { challenge: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
@@ -94,7 +94,7 @@ test('forged signatures of a passkey approve nothing', async () => {
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
-test('of parallel decisions one counts, and a hundred parallel executions are one', async () => {
+test('of parallel decisions only one counts, and a hundred parallel executions are one', async () => {
   const action = await prepared();
   await stepUpByPasskey();
   const decisions = await Promise.all(
@@ -113,7 +113,7 @@ test('of parallel decisions one counts, and a hundred parallel executions are on
   assert.equal(hits(), 1);
 });
 
-test('of an approval and the expiry at the same moment one counts, and nothing is executed after it', async () => {
+test('of an approval and an expiry at the same moment only one counts, and nothing is executed after the expiry', async () => {
   for (let round = 0; round < 6; round += 1) {
     await stepUpByPasskey();
     const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, expiresIn: 60 });
@@ -135,7 +135,7 @@ test('of an approval and the expiry at the same moment one counts, and nothing i
   }
 });
 
-test('another key executes only with a grant, and a key of another application sees nothing', async () => {
+test('another key can execute only with a grant, and a key of another application sees nothing', async () => {
   const action = await approved();
   const without = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: [] })).key);
   assert.equal((await without.read(action.jobId)).status, 404);
@@ -150,7 +150,7 @@ test('another key executes only with a grant, and a key of another application s
   assert.equal(hits(), 1);
 });
 
-test('an approved Action is executed after a SIGKILL, once', async () => {
+test('an approved Action is executed once after a SIGKILL', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, executeOnApproval: true });
   upstream.answer(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   await decide(server, owner, action, { proof: await signed(server, owner, passkey, action) });
@@ -159,7 +159,7 @@ test('an approved Action is executed after a SIGKILL, once', async () => {
   const { invocationId } = (await agent.read(action.jobId, '?wait=50&since=approved')).body;
   assert.ok(invocationId, 'the task executes it');
   const ended = await agent.invocation(invocationId);
-  // Killed at the dispatch line, the outcome of a write is unknown, and it is not sent again.
+  // If the server was killed while dispatching, the effect of a write is unknown, and the write is not sent again.
   assert.ok(['succeeded', 'ambiguous'].includes(ended.body.status), ended.text);
   assert.ok(hits() <= 1);
 });
@@ -172,7 +172,7 @@ async function approved() {
   return action;
 }
 
-/** A password is not the strongest proof of an account with a passkey. */
+/** A password is not the strongest proof for an account with a passkey. */
 async function stepUpByPasskey(): Promise<void> {
   const at = { origin: server.url.replace('127.0.0.1', 'localhost') };
   const { body } = await owner.send<{ ticket: string; publicKey: Record<string, unknown> }>(

@@ -1,5 +1,5 @@
-// Every operation of the agent's side of operations and invocations, with each scope of a key alone, with keys of other
-// applications and with keys without a grant. Operations and scopes come from the contract.
+// Every operation that agents use for operations and invocations, tried with each single scope of a key, with keys of
+// other applications and with keys without a grant. Operations and scopes come from the contract.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
@@ -29,7 +29,7 @@ await owner.publish(OPERATION, { ...cancelOrder(upstream), effect: 'read' });
 
 const INVOKE = 'operations:invoke';
 
-/** Keys with one scope each. */
+/** One key per scope. */
 const keys = new Map<string, string>();
 
 before(async () => {
@@ -37,7 +37,7 @@ before(async () => {
     keys.set(scope, (await keyWith(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
 });
 
-/** An invocation that runs, of the key that can call. */
+/** Starts an invocation with the key that may call. Returns the id of the running invocation. */
 async function running(): Promise<string> {
   const { body, status, text } = await server.api<Invocation>('POST', agentPath(server, pathTo('invoke')), {
     ...{ key: keys.get(INVOKE) ?? null, body: { input: { orderId: 'slow' } }, headers: { prefer: 'respond-async' } },
@@ -56,7 +56,7 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
 }
 
 for (const id of TABLE)
-  test(`${id}: each scope alone, another application and another key get what the contract says`, async () => {
+  test(`${id}: each single scope, another application and another key get what the contract says`, async () => {
     const { scopes = assert.fail(`${id} names no scope`) } = operation(id);
     const foreign = await foreignKey();
     const invocationId = await running();
@@ -69,14 +69,14 @@ for (const id of TABLE)
         assert.deepEqual([beside.status, beside.body.code], [404, 'not_found'], beside.text);
       }
       const { status, body, text } = await ask(id, key, invocationId);
-      // Keys see their own invocations only.
+      // Keys see only their own invocations.
       if (scopes.includes(scope) && isAboutOne && scope !== INVOKE) assert.equal(status, 404, `${scope}: ${text}`);
       else if (scopes.includes(scope)) assert.ok(status === 200 || status === 202, `${scope}: ${text}`);
       else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${scope}: ${text}`);
     }
   });
 
-test('a key without a grant does not see the operation, and may not call it', async () => {
+test('a key without a grant cannot see or call the operation', async () => {
   const { key } = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
   const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
   assert.deepEqual(

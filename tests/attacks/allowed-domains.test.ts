@@ -1,6 +1,6 @@
-// A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt is an
-// event. Without the setting the same attempts succeed, which proves the tests. Everything else is unaffected. The same for a
-// networkPolicy for documents, which also applies to frames.
+// A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt is
+// an event. Without the setting the same attempts succeed, which proves that the tests are effective. Everything else
+// is unaffected. Also tests a networkPolicy for documents, which applies to frames too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,7 +31,7 @@ const pages = await openPages({
 
 interface Attempt {
   readonly client: CdpClient;
-  /** A page of a.test. */
+  /** A page on a.test. */
   readonly page: string;
   readonly pageTarget: string;
   /** The domain that must not be reached. */
@@ -44,7 +44,7 @@ const run = ({ client, page }: Attempt, expression: string): Promise<unknown> =>
 const navigate = ({ client, page }: Attempt, url: string): Promise<unknown> =>
   client.ask('Page.navigate', { url }, page);
 
-/** Continues the requests that the page intercepts, until the client is closed. */
+/** Intercepts the requests of the page with the given command, until the client is closed. */
 async function intercept(
   { client, page }: Attempt,
   answer: (paused: string, url: string) => [string, object],
@@ -163,7 +163,10 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
   return { page, pageTarget: String(targetId) };
 }
 
-/** The client stays connected during the checks, because some attempts continue as long as it does. */
+/**
+ * Makes these attempts. The client stays connected during the checks, because some attempts continue only while it is
+ * connected.
+ */
 async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {
@@ -252,7 +255,7 @@ test('refuses interception by a client that would come after the guard', async (
   await server.release(session.id);
 });
 
-test('empties a page that a client fakes under a foreign address', async () => {
+test('empties a page that a client fakes at a foreign address', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
@@ -266,7 +269,7 @@ test('empties a page that a client fakes under a foreign address', async () => {
   await server.release(session.id);
 });
 
-test('gives Playwright the reason, and keeps its routes, frames, fetches and subdomains working', async () => {
+test('tells Playwright the reason, and its routes, frames, fetches and subdomains keep working', async () => {
   const session = await guarded();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -290,7 +293,7 @@ test('gives Playwright the reason, and keeps its routes, frames, fetches and sub
   await server.release(session.id);
 });
 
-test('still applies after another server adopted the session', async () => {
+test('still applies after another server has adopted the session', async () => {
   const session = await guarded();
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
@@ -303,7 +306,7 @@ test('still applies after another server adopted the session', async () => {
   await server.release(session.id);
 });
 
-test('refuses an invalid host name with its position', async () => {
+test('refuses an invalid host name and gives its position', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
     const answer = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });

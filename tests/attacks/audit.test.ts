@@ -1,5 +1,5 @@
-// Changed or removed entries and seals of the audit log are detected: the database refuses them to the server's own
-// role, and the seals reveal those of anybody else.
+// Changed or removed entries and seals of the audit log are detected. The database denies them to the server's own
+// role, and the seals reveal those made by anybody else.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ interface Verdict {
   readonly problems: ReadonlyArray<{ chain: string; what: string; number: number; how: string }>;
 }
 
-/** As the owner of the tables, with the triggers disabled. */
+/** Runs the work as the owner of the tables, with the triggers disabled. */
 async function asOwner(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
   await client.connect();
@@ -72,7 +72,7 @@ async function sealed(): Promise<void> {
   );
 }
 
-/** Each has four entries: 1 to 3 covered by the first seal, 4 by the second. */
+/** Creates applications with four entries each: 1 to 3 are covered by the first seal, and 4 by the second. */
 async function applications(count: number): Promise<readonly string[]> {
   const made = await Promise.all(
     Array.from({ length: count }, () =>
@@ -90,7 +90,7 @@ async function applications(count: number): Promise<readonly string[]> {
 const [changed = '', removed = '', middle = '', last = '', forged = '', moved = '', unsealed = '', whole = ''] =
   await applications(8);
 
-test('the role of the server can neither change nor remove entries and seals', async () => {
+test('the role of the server cannot change or remove entries and seals', async () => {
   for (const change of [
     `update audit_entries set action = 'other'`,
     'delete from audit_entries',
@@ -122,14 +122,14 @@ test('names an entry that was changed', async () => {
   assert.equal(await problemOf(changed), 'seal 1 changed');
 });
 
-test('names an entry that was removed, and one that was put into its place', async () => {
+test('names an entry that was removed, and one that replaced it', async () => {
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removed]);
   assert.equal(await problemOf(removed), 'entry 3 missing');
   await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removed]);
   assert.equal(await problemOf(removed), 'entry 3 changed');
 });
 
-test('names a seal that was removed from the middle, and one from the end with its entries', async () => {
+test('names a seal that was removed from the middle, and one that was removed from the end with its entries', async () => {
   await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middle]);
   assert.equal(await problemOf(middle), 'seal 1 missing');
   await asOwner(async client => {
@@ -137,7 +137,7 @@ test('names a seal that was removed from the middle, and one from the end with i
     await client.query('delete from audit_seals where chain = $1 and number = 2', [last]);
   });
   assert.equal(await problemOf(last), 'seal 2 missing');
-  // The server continues to seal, but does not mistake the new seal for the removed one.
+  // The server continues to seal, but the new seal is not mistaken for the removed one.
   for (const _ of [4, 5]) await entry(last);
   await server.advance(61_000);
   await eventually(
@@ -155,7 +155,7 @@ test('notices that a whole chain was removed', async () => {
   assert.equal(await problemOf(whole), 'seal 1 missing');
 });
 
-test('does not believe a seal that is signed with a key of the attacker, or that belongs to another chain', async () => {
+test('does not accept a seal that is signed with a key of the attacker or belongs to another chain', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const kid = 'k'.repeat(43);
   const der = privateKey.export({ format: 'der', type: 'pkcs8' });

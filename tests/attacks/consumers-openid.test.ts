@@ -1,4 +1,5 @@
-// Attacks by and through OpenID providers: forged ID tokens, answers of others, and addresses inside of this machine.
+// Attacks by and through OpenID providers: forged ID tokens, responses meant for others, and addresses inside this
+// machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
@@ -12,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider.open()];
 const server = await startServer({
   clock: 'test',
-  // Sign-ins from one address are limited.
+  // Sign-ins from one address are limited, so callers can report other addresses.
   env: { ...opened(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.owner(server);
@@ -24,7 +25,7 @@ await owner.send('PUT', provider('evil'), wanted);
 const parameter = ({ started }: Begun, name: string): string =>
   new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
 
-/** The redirect after the provider has answered with this ID token. */
+/** Lets the provider answer the sign-in with the current ID token, and returns the redirect. */
 async function finish(begun: Begun, more: Readonly<Record<string, string>> = {}): Promise<URL> {
   hostile.nonce = parameter(begun, 'nonce');
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state'), ...more });
@@ -38,7 +39,7 @@ const begin = (more: object = {}): Promise<Begun> => lab.begin(more, 'evil');
 const isRefused = (redirectTo: URL): boolean =>
   redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');
 
-test('an ID token that is right signs in', async () => {
+test('a correct ID token signs in', async () => {
   const begun = await begin();
   const { status, body, text } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
   assert.equal(status, 200, text);
@@ -92,7 +93,7 @@ for (const [what, forge] of Object.entries(FORGERIES))
     }
   });
 
-test('a proof that is older than was asked is refused', async () => {
+test('a proof that is older than requested is refused', async () => {
   const begun = await begin({ maxAge: 60 });
   hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
   assert.ok(isRefused(await finish(begun)));
@@ -100,11 +101,11 @@ test('a proof that is older than was asked is refused', async () => {
   assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'without the time of the proof');
 });
 
-test('an answer with the issuer of another provider is refused', async () => {
+test('a response with the issuer of another provider is refused', async () => {
   assert.ok(isRefused(await finish(await begin(), { iss: stranger.issuer })));
 });
 
-test('a state works once, and an unknown one not at all', async () => {
+test('a state works once, and an unknown one does not work', async () => {
   const begun = await begin();
   await finish(begun);
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state') });
@@ -123,7 +124,7 @@ test('the same e-mail address at two providers is two consumers', async () => {
   assert.notEqual(body.consumer.id, byMail.consumer.id);
 });
 
-test('new keys of a provider are read when a token names one, and not for every token that names none', async () => {
+test('the keys of a provider are read again when a token names a new key, but not for every token with an unknown key', async () => {
   const before = hostile.keyReads;
   hostile.idToken = nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' });
   for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
@@ -137,7 +138,7 @@ test('new keys of a provider are read when a token names one, and not for every 
 });
 
 for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])
-  test(`a discovery document whose ${name} leads inside is refused`, async () => {
+  test(`a discovery document whose ${name} is an inside address is refused`, async () => {
     for (const address of [
       'http://169.254.169.254/latest/meta-data',
       'https://169.254.169.254/',
@@ -156,7 +157,7 @@ for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end
     hostile.document = {};
   });
 
-test('an issuer inside, of another name, or whose document names another one is refused', async () => {
+test('an issuer is refused if it is an inside address or its document names another issuer', async () => {
   for (const issuer of [
     'http://169.254.169.254',
     'https://10.0.0.1',
@@ -175,7 +176,7 @@ test('an issuer inside, of another name, or whose document names another one is 
   assert.equal((await owner.get(provider('inside'))).status, 404);
 });
 
-test('the secret of a client is not kept for another issuer', async () => {
+test('the secret of a client is not reused for another issuer', async () => {
   const { clientSecret: _, ...rest } = wanted;
   const moved = await owner.send<ErrorBody>(
     'PUT',

@@ -1,4 +1,4 @@
-// Attacks on the sessions of consumers: stolen codes and tokens, other applications, origins and redirect addresses.
+// Attacks on consumer sessions: stolen codes and tokens, other applications, origins and redirect addresses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -17,7 +17,7 @@ const other = await ConsumerLab.of(server, owner, otherApplication.id);
 
 const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
 
-test('a refresh token that comes a second time ends the whole session', async () => {
+test('a refresh token that is sent a second time ends the whole session', async () => {
   const first = await lab.signIn('reuse@example.com');
   const second = await lab.send<typeof first>('session.refresh', { refreshToken: first.refreshToken });
   assert.equal(second.status, 200, second.text);
@@ -28,7 +28,7 @@ test('a refresh token that comes a second time ends the whole session', async ()
   assert.deepEqual([after.status, after.body.code], [400, 'invalid_grant']);
 });
 
-test('of twenty refreshes at once at most one gets tokens, and they do not last', async () => {
+test('of twenty concurrent refreshes at most one gets tokens, and these are revoked', async () => {
   const { refreshToken } = await lab.signIn('race@example.com');
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
@@ -38,7 +38,7 @@ test('of twenty refreshes at once at most one gets tokens, and they do not last'
   for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
 });
 
-test('a code works once; sent again, it ends the session that it opened', async () => {
+test('a code works once, and sending it again ends the session that it opened', async () => {
   const begun = await lab.begin();
   const redirectTo = await lab.finish(begun, 'code@example.com');
   const first = await lab.exchange(begun, redirectTo);
@@ -48,7 +48,7 @@ test('a code works once; sent again, it ends the session that it opened', async 
   assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
 });
 
-test('a stolen code is worth nothing without the verifier, at another address or application', async () => {
+test('a stolen code does not work without the verifier, or for another address or application', async () => {
   const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
     code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT }),
     (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT}/` }),
@@ -71,7 +71,7 @@ test('a code of another sign-in does not complete this one', async () => {
   assert.deepEqual([injected.status, injected.body.code], [401, 'sign_in_failed'], injected.text);
 });
 
-test('six digits cannot be guessed: the sixth try is refused even if it is right', async () => {
+test('six digits cannot be guessed: the sixth attempt is refused even if it is right', async () => {
   const { signIn } = await lab.begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.mailed('guess@example.com');
@@ -84,7 +84,7 @@ test('six digits cannot be guessed: the sixth try is refused even if it is right
   assert.equal(late.status, 401, late.text);
 });
 
-test('the answer does not say whether an address is known, and no mail goes to one that cannot sign in', async () => {
+test('the response does not reveal whether an address is known, and no e-mail is sent to one that cannot sign in', async () => {
   await lab.signIn('known@example.com');
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
   const { signIn } = await lab.begin();
@@ -95,7 +95,7 @@ test('the answer does not say whether an address is known, and no mail goes to o
   await lab.configure({});
 });
 
-test('a token is worth nothing at another application, another provider or another prefix', async () => {
+test('a token does not work for another application, another provider or another part of the API', async () => {
   const { accessToken } = await lab.signIn('token@example.com');
   const elsewhere = await other.send<ErrorBody>('session.get', {}, accessToken);
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
@@ -106,7 +106,7 @@ test('a token is worth nothing at another application, another provider or anoth
   }
 });
 
-test('pages of other origins get nothing, by preflight or without', async () => {
+test('pages of other origins get nothing, with or without a preflight', async () => {
   const { accessToken } = await lab.signIn('origin@example.com');
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   for (const origin of [
@@ -124,7 +124,7 @@ test('pages of other origins get nothing, by preflight or without', async () => 
   }
 });
 
-test('a browser returns to registered addresses only', async () => {
+test('a browser is redirected only to registered addresses', async () => {
   const codeChallenge = challengeOf('x'.repeat(43));
   for (const redirectUri of [
     'https://evil.example/',
@@ -151,7 +151,7 @@ test('a browser returns to registered addresses only', async () => {
   }
 });
 
-test('origins and addresses that are not safe cannot be registered', async () => {
+test('unsafe origins and addresses cannot be registered', async () => {
   const path = `/v1/applications/${lab.appId}/identity`;
   for (const wrong of [
     { origins: ['*'] },
@@ -173,7 +173,7 @@ test('origins and addresses that are not safe cannot be registered', async () =>
   }
 });
 
-test('the sign-in page is answered to pages of ours only, and the cookie too', async () => {
+test('only our own pages can use the sign-in commands and the cookie', async () => {
   const { signIn } = await lab.begin();
   for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
     const sent = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, { headers });
@@ -189,7 +189,7 @@ test('the sign-in page is answered to pages of ours only, and the cookie too', a
   assert.equal((await lab.fromPage('session.get', {}, { cookie })).status, 200);
 });
 
-test('a passkey of another application, another host or without user verification signs nobody in', async () => {
+test('a passkey of another application or host, or without user verification, cannot sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const authenticator = await passkeyOf(lab, origin, 'key@example.com');
   const attempt = async (at: ConsumerLab, forged: object = {}): Promise<number> => {
@@ -207,7 +207,7 @@ test('a passkey of another application, another host or without user verificatio
   assert.equal(await attempt(lab, { challenge: Buffer.alloc(32).toString('base64url') }), 401);
 });
 
-test('the pages cannot be framed, and load nothing from elsewhere', async () => {
+test('the pages cannot be framed and load nothing from elsewhere', async () => {
   const { started } = await lab.begin();
   const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
   const answer = await fetch(url);
@@ -218,7 +218,7 @@ test('the pages cannot be framed, and load nothing from elsewhere', async () => 
   assert.doesNotMatch(await answer.text(), /https?:\/\//);
 });
 
-/** A passkey that a consumer has added on a page of ours. */
+/** Adds a passkey to a consumer on a page of ours. */
 async function passkeyOf(at: ConsumerLab, origin: string, email: string): Promise<Authenticator> {
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };

@@ -1,5 +1,5 @@
-// The container image with the rights of docs/guides/container.md: sessions work, outlive their server, and end in order with the
-// container; the attacks of jail.test.ts are refused in it.
+// The container image with the rights of docs/guides/container.md. Sessions work, outlive their server, and end in
+// order with the container. The attacks of jail.test.ts are refused in it.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -109,7 +109,7 @@ test('the container has no capability, no new privileges, a filter and a read-on
   );
 });
 
-test('a session outlives a killed server, and one that is restarted', async () => {
+test('a session outlives a server that is killed or restarted', async () => {
   const session = await create();
   const state = 'globalThis.kept';
   assert.equal(await marked(session), 7);
@@ -140,7 +140,7 @@ test('the attacks on the jail are refused', async t => {
   const checkout = join(folder, 'checkout');
   for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
-  // A low process id would be that of a process of the jail, too.
+  // Starts many processes first, because a low process id would also be one of a process in the jail.
   const script = `i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; node "$@"; exit $?`;
   const attack = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
   const where = [
@@ -168,7 +168,7 @@ test('the attacks on the jail are refused', async t => {
     });
 });
 
-test('a stop of the container ends its sessions in order', async () => {
+test('stopping the container ends its sessions in order', async () => {
   const session = await create();
   assert.equal(await marked(session), 7);
   const told = lines.length;

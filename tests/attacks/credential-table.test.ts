@@ -39,7 +39,7 @@ const TAKES: Readonly<Record<Credential, readonly Kind[]>> = {
   agentKeyOrAccount: ['agent key', 'personal token', 'developer token', 'cookie'],
   handoffReader: ['agent key', 'personal token', 'developer token', 'cookie'],
   handoffClaimer: ['cookie'],
-  // Tests of hand-offs have the tokens of leases.
+  // Lease tokens are covered by the tests of hand-offs.
   handoffLease: [],
 };
 
@@ -74,7 +74,7 @@ const pathOf = (id: OperationId): string =>
   );
 
 for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].length > 0))
-  test(`${id} takes no other credential`, async () => {
+  test(`${id} accepts no other credential`, async () => {
     const { method, credential } = operation(id);
     const wrong = [...sent].filter(([kind]) => !TAKES[credential].includes(kind));
     const answers = await Promise.all(
@@ -84,12 +84,12 @@ for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].le
       }),
     );
     const expected = wrong.map(([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`);
-    // For an operation that programs call, a cookie is no credential: the request counts as one without.
+    // For an operation for programs, a cookie is not a credential, so the request counts as one without a credential.
     const asNone = answers.map(answer => answer.replace('cookie: 401 missing', 'cookie: 401 invalid'));
     assert.deepEqual(asNone, expected);
   });
 
-test('the table has every kind of credential that operations take', () => {
+test('the table has every kind of credential that operations accept', () => {
   const kinds = new Set(OPERATION_IDS.map(id => operation(id).credential));
   assert.deepEqual(
     [...kinds].filter(kind => !(kind in TAKES)),

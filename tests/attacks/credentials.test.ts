@@ -1,4 +1,4 @@
-// A credential does not work outside its restrictions, after its end, or from another address.
+// A credential does not work outside its restrictions, after it has ended, or from another address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -24,7 +24,7 @@ const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
-/** The close code of a socket whose key has ended, as in the contract. */
+/** The close code of a connection whose key has ended, as in the contract. */
 const KEY_ENDED = 4001;
 
 const owner = await cliToken();
@@ -59,7 +59,7 @@ const idOf = async (token: string): Promise<string> => (await as(token)<Token>('
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('lets a token without the right to manage tokens list none and revoke only itself', async () => {
+test('a token without the right to manage tokens can list none and revoke only itself', async () => {
   const other = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
   const confined = await issueToken({ scopes: ['applications:read'], applicationIds: [other] });
   const listed = await as(confined.token)('GET', TOKENS);
@@ -74,7 +74,7 @@ test('lets a token without the right to manage tokens list none and revoke only 
   assert.equal((await as(confined.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
-test('lets a restricted token list and revoke itself and the tokens that it issued', async () => {
+test('a restricted token can list and revoke itself and the tokens that it issued', async () => {
   const manager = await cliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
@@ -89,7 +89,7 @@ test('lets a restricted token list and revoke itself and the tokens that it issu
   assert.equal((await as(manager)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
 });
 
-test('refuses a restricted token to issue a wider or longer-lived one', async () => {
+test('a restricted token cannot issue a wider or longer-lived one', async () => {
   const end = inFuture(HOUR);
   const restricted = await cliToken(
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
@@ -121,7 +121,7 @@ test('refuses a restricted token to issue a wider or longer-lived one', async ()
 
 // ---- rotation -----------------------------------------------------------------------------------------------------------
 
-test('refuses to rotate a rotated or expired key, with advice', async () => {
+test('refuses to rotate a rotated or expired key, and says what to do', async () => {
   const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
   const old = await issueKey();
   const successor = await rotate(old.id);
@@ -139,7 +139,7 @@ test('refuses to rotate a rotated or expired key, with advice', async () => {
   assert.match(late.body.message, /Issue a new key/);
 });
 
-test('lets one of two concurrent rotations succeed, and leaves no unreturned key', async () => {
+test('one of several concurrent rotations succeeds, and no key is left that was not returned', async () => {
   const { id } = await issueKey({ name: 'twice' });
   const outcomes = await Promise.all([1, 2, 3].map(() => asOwner('POST', `${KEYS}/${id}/rotate`, {})));
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409, 409]);
@@ -149,7 +149,7 @@ test('lets one of two concurrent rotations succeed, and leaves no unreturned key
 
 // ---- the end of a key ---------------------------------------------------------------------------------------------------
 
-/** Every kind of connection that can be open under a key. */
+/** Connections of every kind that can be open with a key. */
 interface Opened {
   readonly session: CreatedSession;
   readonly withHeader: CdpClient;
@@ -230,7 +230,7 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
 };
 
 for (const [how, end] of Object.entries(endings))
-  test(`closes all connections of a key when the key ${how}, and those of no other key`, async () => {
+  test(`closes all connections of a key when the key ${how}, and none of other keys`, async () => {
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);
@@ -261,7 +261,7 @@ test('ends a session when the key of its last client is revoked', async () => {
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
 });
 
-test('keeps open sockets of a key revoked with closeConnections=false, and refuses new ones', async () => {
+test('keeps open connections of a key revoked with closeConnections=false, but refuses new ones', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   const client = await CdpClient.connect(session.connectUrl);
@@ -286,7 +286,7 @@ test('refuses addresses of a key that was revoked while the server was down', as
 // ---- addresses
 // -----------------------------------------------------------------------------------------------------------
 
-test('behind a trusted proxy applies cidrAllow to the caller, for HTTP and CDP', async () => {
+test('behind a trusted proxy, cidrAllow applies to the caller, for HTTP and CDP', async () => {
   const { key } = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
   const from = (forwarded: string) => server.api('GET', SESSIONS, { key, headers: { 'x-forwarded-for': forwarded } });
   assert.equal((await from('203.0.113.7')).status, 200);

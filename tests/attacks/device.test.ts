@@ -22,7 +22,7 @@ const server = await startServer({
   env: {
     BERTH_REGISTRATION: 'open',
     BERTH_TRUSTED_PROXIES: '127.0.0.0/8',
-    // Sessions may reach this service under another name than its own.
+    // Sessions can reach this service under a name other than its own.
     BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`,
     BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
   },
@@ -38,7 +38,7 @@ const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 const codeOf = ({ status, body }: HttpAnswer<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
-/** The header of a proxy in front that reports another address. */
+/** The header with which the proxy in front reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
 // ---- one token
@@ -58,7 +58,7 @@ test('of fifty concurrent requests one gets the token, and the others are refuse
   assert.equal(await statusWith(tokens[0] ?? ''), 200);
 });
 
-test('a device code that is sent again revokes the token that was issued for it', async () => {
+test('sending a device code again revokes the token that was issued for it', async () => {
   const started = await devices.start();
   await devices.approve(started);
   const { access_token: issued } = await devices.collected(started);
@@ -69,7 +69,7 @@ test('a device code that is sent again revokes the token that was issued for it'
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
 });
 
-test('a program whose device code was stolen gets an error, which revokes the token of the thief', async () => {
+test('a program whose device code was stolen gets an error, and the token of the thief is revoked', async () => {
   const started = await devices.start();
   await devices.approve(started);
   const stolen = await devices.collected(started);
@@ -97,7 +97,7 @@ test('refuses a stolen device code without the verifier or with another client, 
   assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
 });
 
-test('neither a developer token, an agent key nor a device code opens anything else', async () => {
+test('developer tokens and device codes give access to nothing else', async () => {
   const started = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/applications'],
@@ -126,7 +126,7 @@ test("another device code does not read an authorization's state", async () => {
 
 // ---- the person ----------------------------------------------------------------------------------------------------------
 
-test('only the person who has read a code first can read or decide it', async () => {
+test('only the person who read a code first can read or decide it', async () => {
   const stranger = await otherPerson(server, 'stranger@example.com');
   const started = await devices.start();
   const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
@@ -143,7 +143,7 @@ test('only the person who has read a code first can read or decide it', async ()
   assert.equal(decided.status, 200, decided.text);
 });
 
-test('refuses to grant access to an application by a person who is not its developer', async () => {
+test('a person who is not a developer of an application cannot grant access to it', async () => {
   const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
   const started = await devices.start();
   const read = await devices.read(viewer, started.user_code);
@@ -160,7 +160,7 @@ test('refuses to grant access to an application by a person who is not its devel
   assert.equal(codeOf(none), '400 invalid_request');
 });
 
-test('an approval cannot widen what was asked for', async () => {
+test('an approval cannot grant more than was asked for', async () => {
   const started = await devices.start({ scope: 'applications:read' });
   await devices.read(await devices.freshOwner(), started.user_code);
   for (const scopes of [['keys:write'], ['applications:read', 'account:tokens'], []])
@@ -211,7 +211,7 @@ test('a page of another site can neither claim nor approve', async () => {
   assert.equal(sent.status, 415, sent.text);
 });
 
-test('an approval from an address of this machine, reported by the proxy in front, is refused', async () => {
+test('an approval from an address of this machine, as reported by the proxy in front, is refused', async () => {
   const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
   const started = await devices.start();
   const person = await devices.freshOwner();
@@ -222,14 +222,14 @@ test('an approval from an address of this machine, reported by the proxy in fron
   assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
 });
 
-test('the browser of a session cannot approve, also where sessions may reach this service', async () => {
+test('the browser of a session cannot approve, even if sessions can reach this service', async () => {
   const session = await server.createSession({ keepAlive: true });
   const person = await devices.freshOwner();
   const started = await devices.start();
   await devices.read(person, started.user_code);
   const cdp = await CdpClient.connect(session.connectUrl);
   const page = await cdp.attachToPage();
-  // The agent has made the person sign in here, at an address whose origin counts as the service's own.
+  // The agent has made the person sign in here, at an address with an origin that counts as the service's own.
   const address = `http://localhost:${new URL(server.url).port}`;
   const [name = '', value = ''] = (person.cookie ?? '').split('=');
   await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);
@@ -283,7 +283,7 @@ test('does not count correct codes', async () => {
     assert.equal((await devices.read(person, started.user_code)).status, 200);
 });
 
-test('limits the starts of each address', async () => {
+test('limits how many authorizations an address can start', async () => {
   const ip = '198.51.100.77';
   const begin = () => devices.openly<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
   const answers = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
@@ -310,7 +310,7 @@ test('no code and no token is stored or logged in clear text', async () => {
   );
 });
 
-test('forms that are too large, repeat a parameter or name a prototype are refused, and taken by no other route', async () => {
+test('forms that are too large, repeat a parameter or name a prototype are refused, and no other route accepts forms', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const sent = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
   for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])
@@ -321,7 +321,7 @@ test('forms that are too large, repeat a parameter or name a prototype are refus
   assert.equal(other.status, 415);
 });
 
-test('removes text direction and line breaks from what a program says about itself', async () => {
+test('removes text direction marks and line breaks from what a program says about itself', async () => {
   const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.freshOwner(), started.user_code);
   assert.equal(body.deviceName, 'laptop');

@@ -53,7 +53,7 @@ const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
 const ANSWER_MS = 30_000;
-/** Longer than a machine may be suspended, shorter than the timeout of an answer. */
+/** Longer than a machine may be suspended, but shorter than the timeout of a response. */
 const PATIENT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>
@@ -68,7 +68,7 @@ function makeAddresses(): void {
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
-/** A host that never answers: packets to it go into a veth peer without a reader. */
+/** Makes a host that never answers: packets to it go into a veth peer without a reader. */
 function makeSilence(): void {
   ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
   ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
@@ -78,7 +78,7 @@ function makeSilence(): void {
 
 const SILENT = '93.184.217.2';
 
-/** Normalizes an address, so that the arrived and the intended address can be compared. */
+/** Normalizes an address, so that the actual and the intended address can be compared. */
 function plain(text: string): string {
   const address = parseAddress(text)?.text ?? '';
   return address.includes(':') ? new URL(`http://[${address}]/`).hostname.slice(1, -1) : address;
@@ -175,7 +175,8 @@ function everything(): Spelling[] {
 }
 
 /**
- * Name server: fixed names, one that changes after its first answer, and some with both public and private addresses.
+ * Answers as a name server: fixed names, one that changes after its first answer, and some with both public and private
+ * addresses.
  */
 function answer({ name, type, time }: Question) {
   const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
@@ -200,7 +201,7 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
 ];
 
 const real = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
-/** In the namespace all outside addresses are on this machine's interfaces, so none of them counts as its own. */
+/** In the namespace all outside addresses are on interfaces of this machine. None of them counts as its own here. */
 const machine = { ...real, has: () => false };
 const shut: EgressPolicy = egressPolicy({ allow: [], machine });
 const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
@@ -323,7 +324,7 @@ async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: s
   ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
   await scene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
   ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');
-  // Without a carrier: lists of running interfaces omit it, but the kernel still answers for its address.
+  // An interface without a carrier: lists of running interfaces omit it, but the kernel still answers for its address.
   ip('link', 'add', 'dead0', 'type', 'veth', 'peer', 'name', 'dead1');
   ip('addr', 'add', `${CARRIERLESS_4}/24`, 'dev', 'dead0');
   ip('link', 'set', 'dead0', 'up');

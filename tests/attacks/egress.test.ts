@@ -1,5 +1,6 @@
-// A session must not reach metadata, private and own addresses, however they are spelled or embedded. With an open policy the
-// same requests arrive, which proves the tests. No packet leaves the network namespace of the tests.
+// A session must not reach metadata addresses, private addresses and the machine's own addresses, however they are
+// spelled or embedded. With an open policy the same requests arrive, which proves that the tests are effective. No
+// packet leaves the network namespace of the tests.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { getuid } from 'node:process';
@@ -19,7 +20,7 @@ let report: Report;
 
 before(async () => {
   const user = getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  // The namespace ends with the process, because it has no name that could remain.
+  // The namespace disappears with the process, because it has no name under which it could remain.
   const args = [...user, '--net', '--', process.execPath, INSIDE];
   const { stdout } = await promisify(execFile)('unshare', args, {
     timeout: RUN_MS,
@@ -43,7 +44,7 @@ describe('spellings of forbidden addresses', () => {
     assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
   });
 
-  test('refuses each by its rule, and no packet arrives', () => {
+  test('refuses each spelling by its rule, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
       // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
@@ -74,13 +75,13 @@ const PUBLIC = '93.184.216.34';
 const both = ['connect', 'http'] as const;
 
 describe('hostile name servers', () => {
-  test('uses the checked address of a name that becomes private later, then refuses it', () => {
+  test('uses the checked address of a name that later becomes private, and then refuses the name', () => {
     assert.deepEqual(scene('turning, first'), { status: 200, said: PUBLIC, hits: 1, asked: 1 });
     assert.deepEqual(scene('turning, second'), { status: 403, said: 'private', hits: 0, asked: 2 });
     assert.deepEqual(scene('turning, third'), { status: 403, said: 'private', hits: 0, asked: 3 });
   });
 
-  test('reaches an ordinary public name without an entry', () => {
+  test('reaches an ordinary public name without an entry for it', () => {
     for (const via of both)
       assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
   });
@@ -109,7 +110,7 @@ describe("the server's own listener", () => {
           );
   });
 
-  test('is reached where the operator opened that very address and port', () => {
+  test('is reached if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`own opened exactly by ${via}`), { status: 200, said: '127.0.0.1', hits: 1 });
   });
@@ -133,14 +134,14 @@ describe('another service of this machine, on an address that looks public', () 
     }
   });
 
-  test('is refused on a new address, and on one of an interface without a carrier', () => {
+  test('is refused on a new address, and on the address of an interface without a carrier', () => {
     for (const via of both) {
       assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
       assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
     }
   });
 
-  test('is reached where the operator opened that very address and port', () => {
+  test('is reached if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`machine opened exactly by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
@@ -151,8 +152,8 @@ describe('hosts that do not answer', () => {
     for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 
-  test('gives up a host that never answers, with the name of the failure', () => {
-    // A plain request then gets no answer; only the interim response names the failure.
+  test('gives up on a host that never answers, and names the failure', () => {
+    // A plain request gets no final response then. Only the interim response names the failure.
     for (const [via, status] of [
       ['connect', 504],
       ['http', 100],

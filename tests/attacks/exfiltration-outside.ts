@@ -1,5 +1,5 @@
-// Runs in network, mount and process namespaces of its own, with a Chromium that has no jail: tries what never leaves a
-// slot, each with a host and a port of its own, and prints the names of those that arrived there.
+// Runs in its own network, mount and process namespaces, with a Chromium that has no jail. Tries what never leaves a
+// slot, each attempt with its own host and port, and prints the names of those that arrived.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { eventually } from '../harness/until.ts';
 import { STAYING } from './exfiltration-routes.ts';
 
-/** The address of an own interface that leads nowhere. */
+/** The address of an interface of the namespace that leads nowhere. */
 const ADDRESS = '93.184.216.34';
 const ARRIVE_MS = 4_000;
 const TRIES_MAX = 20;
@@ -100,7 +100,7 @@ makeNetwork();
 await countAll();
 const plain = await startChromium('plain');
 for (const name of names) if (name !== PROXIED) await attempt(plain.client, name);
-// No proxy listens there, so what arrives has bypassed it.
+// No proxy is listening there, so what arrives has bypassed it.
 const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
 await attempt(proxied.client, PROXIED);
 // A busy browser may ignore a hint, so attempts that did not arrive are repeated.

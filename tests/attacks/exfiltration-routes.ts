@@ -1,5 +1,5 @@
-// Ways for a page or a client to send a byte to a host. Each gets a page and its own host, and tries. That host sees whether
-// something arrives.
+// Ways for a page or a client to send a byte to a host. Each gets a page and its own host to try. That host sees
+// whether anything arrives.
 
 export interface Way {
   /** Sends a command to the page. */
@@ -107,7 +107,7 @@ export const LEAVING: Readonly<Record<string, Route>> = {
   },
 };
 
-/** Ways that never work in a jail. An unjailed Chromium proves the tests. */
+/** Ways that never work in a jail. A Chromium without a jail proves that the tests are effective. */
 export const STAYING: Readonly<Record<string, Route>> = {
   WebRTC: inPage(
     it => `const peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${it.host}:${it.port}' }] });

@@ -1,6 +1,6 @@
-// With a network policy that allows one host, no byte reaches another: each attempt is refused and recorded. Without a policy
-// the attempts arrive, which proves the tests. For attempts that never leave a jail, a Chromium without a jail in a network
-// namespace of the test is the proof. No packet leaves this machine.
+// With a network policy that allows one host, no byte reaches another one: each attempt is refused and recorded.
+// Without a policy the attempts arrive, which proves that the tests are effective. For attempts that never leave a
+// jail, the proof is a Chromium without a jail in a network namespace of the test. No packet leaves this machine.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -28,7 +28,7 @@ const names = [...Object.keys(LEAVING), ...Object.keys(STAYING), EXTENSION];
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
 const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1])] ?? host;
 
-/** Every host for which a byte arrived, by the name in a request or in a TLS greeting. */
+/** Every host for which a byte arrived, according to the name in the request or in the TLS greeting. */
 const arrived = new Set<string>();
 let datagrams = 0;
 
@@ -105,11 +105,14 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
     host: hostOf(name),
     port,
   };
-  // A refusal by the gateway or by Chromium is expected too.
+  // The gateway or Chromium may refuse the attempt.
   await route(way).catch(() => {});
 }
 
-/** The client stays connected during the checks, because some attempts continue as long as it does. */
+/**
+ * Makes all attempts. The client stays connected during the checks, because some attempts continue only while it is
+ * connected.
+ */
 async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [name, route] of Object.entries({ ...LEAVING, ...STAYING })) await attempt(client, name, route);

@@ -1,5 +1,5 @@
-// Attacks with extensions: archives that write outside their folder, clients that load other folders, extensions that try to
-// read the host, other sessions, or bypass the egress proxy.
+// Attacks with extensions: archives that write outside their folder, clients that load other folders, and extensions
+// that try to read the host or other sessions or to bypass the egress proxy.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ await client.shows(
   title => title === 'Home',
 );
 
-/** The answer of the extension's worker when it is told to call a function. */
+/** Tells the extension's worker to call a function, and returns its answer. */
 const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
   client.evaluate(
     `new Promise(resolve => {
@@ -58,7 +58,7 @@ const listed = async (cdp: CdpClient): Promise<Array<{ id: string; name: string;
   return Array.isArray(extensions) ? extensions : [];
 };
 
-test('lets the hostile extension reach allowed hosts', async () => {
+test('a hostile extension can reach allowed hosts', async () => {
   assert.match(String(await spied('get', `${pages.a}/`)), /<h1>Home/);
 });
 
@@ -107,7 +107,7 @@ test('refuses zip bombs before they are unpacked', async () => {
   }
 });
 
-test('refuses a client to load any other folder, in every spelling', async () => {
+test('does not let a client load any other folder, in any spelling', async () => {
   const [own] = await listed(client);
   assert.ok(own);
   const neighbours = await CdpClient.connect(neighbour.connectUrl);
@@ -154,7 +154,7 @@ test('refuses a client to load any other folder, in every spelling', async () =>
   await neighbours.close();
 });
 
-test('refuses a client access to extensions of other sessions', async () => {
+test('does not let a client access extensions of other sessions', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
   for (const id of [pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
@@ -180,7 +180,7 @@ test('refuses the extension of another application', async () => {
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
 });
 
-test('refuses an extension files of the host and internal pages', async () => {
+test('denies an extension access to files of the host and to internal pages', async () => {
   const box = join(server.dataDir, 'sessions', neighbour.id, 'box');
   const files = ['/etc/passwd', '/etc/hostname', '/root/.profile', join(server.dataDir, 'secret'), box];
   const urls = [...files.map(path => `file://${path}`), 'chrome://version', 'chrome://policy', 'devtools://devtools/'];

@@ -1,5 +1,5 @@
-// Attacks on downloads and uploads: a hostile box puts links, FIFOs and foreign files among its downloads, a client points file
-// inputs at files of the host, a stranger alters links.
+// Attacks on downloads and uploads: a hostile box puts links, FIFOs and foreign files among its downloads, a client
+// sets file inputs to files of the host, and a stranger alters links.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chownSync, linkSync, mkdirSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
   await server.release(session.id).catch(() => {}); // the test released it
 }
 
-/** Files that a hostile box creates in its downloads folder. A release and an adoption read that folder. */
+/** Files that a hostile box creates in its downloads folder, which is read on a release and on an adoption. */
 const PLANTED: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
@@ -69,7 +69,7 @@ describe('a hostile box', () => {
         assert.equal((await list(id)).total, 0);
       }));
 
-  it('that replaces its folder by a link during a download reveals nothing and loses only that file', () =>
+  it('that replaces its folder with a link during a download reveals nothing, and loses only that file', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
       const downloads = join(boxFolder(id), 'downloads');

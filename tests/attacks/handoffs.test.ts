@@ -1,5 +1,6 @@
-// What a person does in a masked hand-off stays hidden: from the agent on every connection, from other viewers, from the recording,
-// the log and the HAR file. And what a hand-off gives to whom: its link to one browser, its lease to one person.
+// What a person does in a masked hand-off stays hidden: from the agent on every connection, from other viewers, and
+// from the recording, the log and the HAR file. Also what a hand-off gives, and to whom: its link to one browser, its
+// lease to one person.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -31,7 +32,7 @@ import { eventually } from '../harness/until.ts';
 
 const SECRET = 'Zq8!plötzlich "laut" & <weit>';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** Every form in which the page spreads what is typed, and what remains of them in the middle of longer ones. */
+/** Every form in which the page spreads the typed text, and what remains of each form in the middle of a longer one. */
 const FORMS: readonly string[] = [
   ...[SECRET, encodeURIComponent(SECRET), new URLSearchParams({ '': SECRET }).toString().slice(1)],
   ...[JSON.stringify(SECRET).slice(1, -1), JSON.stringify(JSON.stringify(SECRET)).slice(3, -3)],
@@ -40,12 +41,12 @@ const FORMS: readonly string[] = [
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
-/** An agent may read addresses: see docs/decisions/0063-handoffs.md. */
+/** An agent may read addresses, as docs/decisions/0063-handoffs.md says. */
 const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
-/** What forms sent. */
+/** Bodies of the forms that were sent. */
 const posted: string[] = [];
-/** As soon as something is typed, the page is magenta and tells it wherever it can. */
+/** As soon as something is typed, the page turns magenta and repeats the text wherever it can. */
 const pages = await openPages({
   '/otp': `<!doctype html><meta charset="utf-8"><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
     <form method="post" action="/done"><input id="code" name="code" autocomplete="off"></form><p id="shown" style="margin-top:100px"></p>
@@ -102,7 +103,7 @@ function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
   return pixels;
 }
 
-/** Those of pictures of the live view, which is asked many times about the same one. */
+/** The number of pixels by picture of the live view, because the same picture is checked many times. */
 const counted = new WeakMap<Buffer, number>();
 
 function sees({ newest }: LiveViewer): boolean {
@@ -120,7 +121,7 @@ async function onOtpPage(settings: object = {}) {
   return { id, connectUrl, browser, page };
 }
 
-/** The service's own ways into a session: operations, and tools over MCP. Each answers what it saw. */
+/** The service's own ways into a session: operations, and tools over MCP. Each returns what it saw. */
 const bySteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
   const headers = { 'idempotency-key': crypto.randomUUID(), prefer: 'wait=55' };
   const input = { sessionId, steps, timeoutMs: 8_000 };
@@ -142,7 +143,7 @@ const pictureIn = async (answer: string): Promise<Buffer | undefined> => {
 const debugUrl = async (id: string, query = ''): Promise<string> =>
   (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`, { key })).body.debuggerUrl;
 
-/** DevTools on the first page. */
+/** Connects to DevTools on the first page. */
 async function devtoolsOf(id: string): Promise<CdpClient> {
   const { pages: [page] = [] } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key }))
     .body;
@@ -165,7 +166,7 @@ const press = (viewer: LiveViewer, key: string): void => {
   viewer.drive({ type: 'key', action: 'up', ...common });
 };
 
-/** Whether a promise has settled by the time an unrelated command is answered. */
+/** Whether a promise is still pending when an unrelated command has been answered. */
 async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Promise<boolean> {
   let isSettled = false;
   const settle = (): void => {
@@ -176,7 +177,7 @@ async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Pr
   return !isSettled;
 }
 
-/** Where a text was found that may not have what was typed. */
+/** Texts that must not contain what was typed, and where each was found. */
 const found: Array<{ readonly where: string; readonly text: string }> = [];
 const keep = (where: string, text: string): void => void found.push({ where, text });
 
@@ -188,7 +189,7 @@ const assertNowhere = (): void => {
   assert.deepEqual(leaks, []);
 };
 
-test('nothing that is typed in a masked hand-off is anywhere: in an answer, an event, a picture or a file', async () => {
+test('nothing that is typed in a masked hand-off appears anywhere: in a response, an event, a picture or a file', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.exposeFunction('told', (text: string) => keep('a binding', text));
   await page.reload();
@@ -311,7 +312,7 @@ test('nothing that is typed in a masked hand-off is anywhere: in an answer, an e
   );
 });
 
-/** Every table as text, and the chunks of logs as they were before they were compressed. */
+/** Keeps every table as text, and the chunks of logs as they were before compression. */
 async function keepTables(when: string): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
@@ -340,7 +341,7 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
-test('a session that is not recorded is black for others too, and an intercepted request cannot be redirected', async () => {
+test('a session without a recording is black for others too, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -354,7 +355,7 @@ test('a session that is not recorded is black for others too, and an intercepted
   await typeSecret(viewer);
   await eventually('pictures of the other', () => other.frames > 0);
   assert.equal(sees(other), false);
-  // The service connects during the hand-off.
+  // The service connects only now, during the hand-off.
   const calls = [
     byTool(id, 'browser_evaluate', { function: '() => code.value' }),
     bySteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
@@ -374,7 +375,7 @@ test('a session that is not recorded is black for others too, and an intercepted
   await server.release(id);
 });
 
-test('while a person has control, input of the agent on any connection, by a call or by a live view of before has no effect', async () => {
+test('while a person has control, input of the agent has no effect on any connection, by a call or through an earlier live view', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   const hits = pages.hits('/done');
   const earlier = await LiveViewer.open(await debugUrl(id));
@@ -383,7 +384,7 @@ test('while a person has control, input of the agent on any connection, by a cal
   await earlier.give();
   const second = await CdpClient.connect(connectUrl);
   const channel = await second.attachToPage();
-  // Nothing is hidden, so that the agent may read what comes of it.
+  // Nothing is hidden, so that the agent can read the effect.
   const { id: handoff } = await requestHandoff(server, key, id, { record: 'keep' });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -422,7 +423,7 @@ test('while a person has control, input of the agent on any connection, by a cal
   await server.release(id);
 });
 
-test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text', async () => {
+test('a dialog that is open when a masked hand-off ends is reported to the agent then, without its text', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -433,14 +434,14 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   const claims = async () => {
     const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
     const viewer = await LiveViewer.open(claimed.liveViewUrl);
-    // A page with a dialog sends no picture.
+    // A page with a dialog sends no pictures.
     await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.page !== '');
     return { claimed, viewer };
   };
   const asksPerson = (viewer: LiveViewer) =>
     eventually('the dialog', () => viewer.last('page')?.dialog?.message.includes(SECRET));
 
-  // One that the person answers is never told.
+  // A dialog that the person answers is never reported.
   const first = await claims();
   first.viewer.click(100, 100);
   await asksPerson(first.viewer);
@@ -452,7 +453,8 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   assert.deepEqual(dialogs(), []);
   await first.viewer.close();
 
-  // One that the person leaves open is told when they are done; the agent answers it, and its page goes on.
+  // A dialog that the person leaves open is reported when the person is done. The agent answers it, and its page
+  // continues.
   page.on('dialog', dialog => {
     asked.push(dialog.type(), dialog.message(), dialog.defaultValue());
     void dialog.accept('yes');
@@ -471,7 +473,7 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   assert.deepEqual(asked, ['prompt', '', '']);
   await second.viewer.close();
 
-  // One that was open before is told to be closed, without what the person answered.
+  // A dialog that was open before is reported as closed, without the answer of the person.
   page.removeAllListeners('dialog');
   page.on('dialog', () => {});
   await eventually('the end of the dialog', () => dialogs().length === 2);
@@ -516,7 +518,7 @@ test('the person cannot leave the allowed origins, by the address or by a link',
   await server.release(id);
 });
 
-test('a claim link works in one browser, and dies of wrong secrets; the agent can neither claim nor complete', async () => {
+test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete', async () => {
   const { id, browser } = await onOtpPage();
   const ask = async () => {
     const { claimUrl = assert.fail(), ...handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
@@ -580,7 +582,7 @@ test('a claim link works in one browser, and dies of wrong secrets; the agent ca
   await server.release(unfiled.id);
 });
 
-test('a hand-off that names a consumer is claimed by that consumer alone, once', async () => {
+test('a hand-off that names a consumer can be claimed only by that consumer, once', async () => {
   const [kim, lee] = [await lab.signIn('kim@example.com'), await lab.signIn('lee@example.com')];
   const { body: elsewhere } = await person.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const otherLab = await ConsumerLab.of(server, person, elsewhere.id);
@@ -628,7 +630,7 @@ test('a hand-off that names a consumer is claimed by that consumer alone, once',
   await server.release(id);
 });
 
-test('a consumer whose session is ended, or who is deleted, has no control any more', async () => {
+test('a consumer who is deleted or whose session is ended loses control', async () => {
   const [phone, laptop] = [await lab.signIn('sam@example.com'), await lab.signIn('sam@example.com')];
   const { id, browser, page } = await onOtpPage();
   const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: nameOf(phone) } });

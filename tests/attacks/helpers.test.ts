@@ -1,6 +1,6 @@
-// Attacks by a helper program (ffmpeg) that a hostile picture has taken over. A script runs in its place, in each form of the
-// chain, and reports what it could do. Everything is refused in a jail. Without a jail it is possible, except where limits
-// apply, which proves the tests.
+// Attacks by a helper program (ffmpeg) that a hostile picture has taken over. A script runs in its place, in each form
+// of the chain, and reports what it could do. Everything is refused in a jail. Without a jail it succeeds, except where
+// limits apply, which proves that the tests are effective.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const ORDINARY_UID = 199_997;
 const ATTACKED_WITHIN_MS = 60_000;
 const BOUNDS = { memoryBytes: 256 * MIB, cpuSeconds: 1 };
 
-/** Each prints a word if it succeeds. */
+/** Each script prints a word if it succeeds. */
 const ATTACKS = {
   'read /etc/passwd': 'open(F, "<", "/etc/passwd") and print "done"',
   'read an open file of the data folder': 'open(F, "<", $ARGV[0]) and print "done"',
@@ -28,14 +28,14 @@ const ATTACKS = {
   'start a program of the system': 'system("/bin/true") == 0 and print "done"',
   'write a file': 'open(F, ">", "/tmp/berth-helper-attack") and (print F "x") and close(F) and print "done"',
 } as const;
-/** Refused with and without a jail. */
+/** These are refused with and without a jail. */
 const BOUNDED = {
   'take more memory than its bound': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
   'compute for longer than its bound': '1 while (times)[0] < 20; print "done"',
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
-/** System call numbers by architecture. With these arguments none has an effect if it is allowed. */
+/** System call numbers by architecture. With these arguments, no call has an effect if it is allowed. */
 const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   mount: [165, 40],
   umount2: [166, 39],
@@ -54,7 +54,7 @@ const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   init_module: [175, 105],
   clone3: [435, 435],
 };
-/** System calls of the x32 ABI, which a kernel of x64 may support: getpid. */
+/** A system call of the x32 ABI, which an x64 kernel may support: getpid. */
 const X32_GETPID = 0x40000000 + 39;
 const [EPERM, ENOSYS] = [1, 38];
 const MOUNT_NAMESPACE = 0x00020000;
@@ -65,7 +65,7 @@ const SOCKET = { x64: 41, arm64: 198 };
 const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
-/** All run until the last one is started, even on a busy machine. */
+/** All processes stay alive until the last one was started, even on a busy machine. */
 const FORKS =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 
@@ -123,12 +123,12 @@ function suite(form: Form): void {
         const { stdout, stderr } = run(call(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
-    test('make a mount namespace in a user namespace of its own: refused; the user namespace alone is not', () => {
+    test('make a mount namespace in its own user namespace: refused, but the user namespace alone is allowed', () => {
       const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
       assert.equal(run(call(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
       assert.equal(run(call(unshare, USER_NAMESPACE)).stdout, '0');
     });
-    test('open sockets of packets, of netfilter and of virtual machines: refused', () => {
+    test('open packet, netfilter and virtual machine sockets: refused', () => {
       const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
       for (const [family, type, protocol] of [
         [17, 3, 0],

@@ -1,5 +1,5 @@
-// Clients that send malformed parameters: objects in place of strings, deeply nested URLs. Each gets an answer or loses its own
-// connection. Other sessions are not affected.
+// Clients that send malformed parameters: objects in place of strings, and deeply nested URLs. Each client gets an
+// answer or loses its own connection. Other sessions are not affected.
 import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const other = await CdpClient.connect(neighbour.connectUrl);
 const otherPage = await other.attachToPage();
 const { pid } = server;
 
-/** Checks that the same server process answers, and that another session is not affected. */
+/** Asserts that the same server process answers and that another session is not affected. */
 async function assertUnharmed(what: string): Promise<void> {
   assert.equal((await server.api('GET', '/healthz')).status, 200, what);
   assert.equal(server.pid, pid);
@@ -29,7 +29,7 @@ async function open(): Promise<{ session: CreatedSession; client: CdpClient; pag
   return { session, client, page: await client.attachToPage() };
 }
 
-/** Cannot be converted to a string, a URL or a number. */
+/** An object that cannot be converted to a string, a URL or a number. */
 const NO_TEXT = { toString: 1, valueOf: 1 };
 const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
   ['an object that no text can be made of', NO_TEXT],
@@ -38,7 +38,7 @@ const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
   ['a number', -1e308],
   ['nothing', null],
 ];
-/** The parameters of commands that the gateway or the log reads. */
+/** The parameters that the gateway or the log reads, by command. */
 const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'DOM.setFileInputFiles': ['files', 'nodeId'],
   'Input.dispatchDragEvent': ['type', 'data', 'x'],
@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('answers every inspected command, whatever its parameters are', async () => {
+test('answers every inspected command, whatever its parameters', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)
@@ -100,7 +100,7 @@ for (const [what, url] of [
   ['in view-source:', `${'view-source:'.repeat(300_000)}x`],
   ['in blob: and blanks', `${'blob: \t'.repeat(500_000)}x`],
 ] as const)
-  test(`does not block other sessions on a URL of megabytes that is nested ${what}`, async () => {
+  test(`a URL of megabytes, nested ${what}, does not block other sessions`, async () => {
     const { session, client, page } = await open();
     for (const method of ['Page.navigate', 'Network.loadNetworkResource'])
       assert.ok((await client.ask(method, { url }, page)).error, `${method} is refused`);
@@ -117,7 +117,7 @@ test('answers an upgrade of an invalid URL with 404', async () => {
   await assertUnharmed('upgrades of addresses that are none');
 });
 
-test('returns the events of a trace, and nothing about the host', async () => {
+test('returns the events of a trace, but nothing about the host', async () => {
   const { session, client } = await open();
   const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
   await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });
@@ -153,7 +153,7 @@ test('returns the events of a trace, and nothing about the host', async () => {
   await server.release(session.id);
 });
 
-test('lets a viewer take control, whatever a client does', async () => {
+test('a viewer can take control, whatever a client does', async () => {
   const { session, client, page } = await open();
   const { error } = await client.ask('Input.setIgnoreInputEvents', { ignore: true }, page);
   assert.match(error?.message ?? '', /refused/);

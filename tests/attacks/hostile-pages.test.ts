@@ -1,5 +1,5 @@
-// Pages that produce malformed values: URLs that are not strings, deeply nested, or as long as Chromium allows. The server and
-// other sessions keep running.
+// Pages that produce malformed values: URLs that are not strings, are deeply nested, or are as long as Chromium allows.
+// The server and other sessions keep running.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionLog } from '../../contract/logs.ts';

@@ -1,5 +1,5 @@
 // Attacks on operations: addresses that a session may not reach, sessions and invocations of others, hostile pages, and
-// receipts that were changed. Verification runs where there is no network.
+// altered receipts. Receipts are verified without a network.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
@@ -45,7 +45,7 @@ test('an operation cannot open files, internal pages or addresses that sessions 
   }
 });
 
-test('no step and no redirect leads to files, internal pages or private addresses', async () => {
+test('no step or redirect leads to files, internal pages or private addresses', async () => {
   const { key: stepping } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   let calls = 0;
   const goTo = (url: string) => {
@@ -75,7 +75,7 @@ test('no step and no redirect leads to files, internal pages or private addresse
   }
 });
 
-test('a picture of an error page is no success, however the page came up', async () => {
+test('a picture of an error page is not a success, however the page was reached', async () => {
   pages.set('/gone', (_, response) => void response.writeHead(410, { 'content-type': 'text/html' }).end('<h1>Gone'));
   pages.set('/to-gone', (_, response) => void response.writeHead(302, { location: '/gone' }).end());
   pages.set('/broken', request => void request.socket.destroy());
@@ -91,7 +91,7 @@ test('a picture of an error page is no success, however the page came up', async
     }
 });
 
-test('a session or an invocation of another application does not exist', async () => {
+test('a session or an invocation of another application is not found', async () => {
   const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
   const app = await server.berth('apps', 'create', '--help');
   assert.equal(app.code, 0);
@@ -109,7 +109,7 @@ test('a session or an invocation of another application does not exist', async (
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { status: 'REQUEST_RELEASE' } });
 });
 
-/** A key with grants in an application of its own. */
+/** Returns a key with grants, in its own application. */
 async function otherKey(): Promise<{ key: string; applicationId: string }> {
   const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
   const { token }: { token: string } = JSON.parse(made.stdout);
@@ -127,7 +127,7 @@ async function otherKey(): Promise<{ key: string; applicationId: string }> {
   return { key: issued.body.key, applicationId: id };
 }
 
-test('hostile pages give bounded output or a failure, and delay nobody else', async () => {
+test('hostile pages cause bounded output or a failure, and delay nobody else', async () => {
   const huge = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' })).body;
   assert.equal(huge.status, 'succeeded', JSON.stringify(huge.error));
   assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);
@@ -142,7 +142,7 @@ test('hostile pages give bounded output or a failure, and delay nobody else', as
   assert.equal((await loop).body.status, 'failed');
 });
 
-test('a page that hangs once it is loaded ends at the deadline, and the session can be driven afterwards', async () => {
+test('a call on a page that hangs once it is loaded ends at the deadline, and calls work afterwards', async () => {
   const url = `${pages.url}/late`;
   const wait = { headers: { prefer: 'wait=30' } };
   for (const [operation, more] of [
@@ -159,7 +159,7 @@ test('a page that hangs once it is loaded ends at the deadline, and the session 
   assert.equal(body.status, 'succeeded', JSON.stringify(body.error));
 });
 
-test('an input is not readable in the database, and is gone after the end', async () => {
+test('an input is not readable in the database', async () => {
   const secret = 'a-password-in-an-input-9f31';
   const proxies = [{ type: 'external', server: 'http://127.0.0.1:1', username: 'me', password: secret }];
   const { status } = await invoke(server, key, 'browser.content', { url: `${pages.url}/page`, proxies });
@@ -177,7 +177,7 @@ test('an input is not readable in the database, and is gone after the end', asyn
 
 const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
 
-/** By the command, where there is no network. */
+/** Verifies with the command line, without a network. */
 function verifiedOffline(receipt: string, keys: string, values: Readonly<Record<string, unknown>> = {}) {
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
@@ -192,7 +192,7 @@ function verifiedOffline(receipt: string, keys: string, values: Readonly<Record<
   return spawnSync('unshare', ['--map-root-user', '--net', ...command], { encoding: 'utf8' });
 }
 
-test('a receipt is verified without a network, and one changed byte is noticed', async () => {
+test('a receipt can be verified without a network, and one changed byte is detected', async () => {
   const input = { url: `${pages.url}/page`, as: 'text' };
   const done = (await invoke(server, key, 'browser.content', input)).body;
   const { receipt = '', output } = done;
@@ -218,7 +218,7 @@ test('a receipt is verified without a network, and one changed byte is noticed',
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
 });
 
-test('a receipt that somebody else signed is refused, whatever its header says', async () => {
+test('a receipt signed by someone else is refused, whatever its header says', async () => {
   const { receipt = '' } = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const [head = '', payload = ''] = receipt.split('.');
   const header: { kid: string } = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -248,7 +248,7 @@ test('a receipt that somebody else signed is refused, whatever its header says',
   }
 });
 
-test('a receipt of another installation is refused, and this one does not know it', async () => {
+test('a receipt of another installation is refused, and is unknown to this one', async () => {
   const upstream = await openUpstream();
   const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
   await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrder(upstream));
@@ -258,7 +258,7 @@ test('a receipt of another installation is refused, and this one does not know i
   const theirs = await (await fetch(`${elsewhere.url}/.well-known/jwks.json`)).text();
   assert.equal(verifiedOffline(receipt, theirs).status, 0);
   assert.match(verifiedOffline(receipt, jwks).stderr, /a key that the key set does not have/);
-  // Both key sets are trusted, and the receipt is still about its own issuer.
+  // Even if both key sets are trusted, the receipt is bound to its own issuer.
   const both = JSON.stringify({ keys: [...JSON.parse(jwks).keys, ...JSON.parse(theirs).keys] });
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(both);
   assert.throws(() => verifyReceipt(receipt, { keys, issuer: server.url }), /was issued by/);
@@ -268,8 +268,8 @@ test('a receipt of another installation is refused, and this one does not know i
   assert.deepEqual(status.body, { status: 'unknown' });
 });
 
-// Last: the key set of before is what the tests above know.
-test('a receipt is verified without a network after the signing key was rotated, and a newer one is not by the set of before', async () => {
+// This test is last, because the tests above use the key set from before the rotation.
+test('after the signing key was rotated, a receipt can be verified without a network, but a newer one cannot with the previous key set', async () => {
   const content = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const { receipt: before = '' } = await content();
   const rotated = await server.berth('keys', 'rotate-signing');

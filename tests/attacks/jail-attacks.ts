@@ -1,6 +1,6 @@
-// Tries each attack of a browser's client on one form of isolation, with a DevTools pipe directly on the FIFOs, without gateway
-// and egress proxy. Prints the results as JSON for jail.test.ts. Must run in its own network namespace, in which this process
-// has the foreign addresses.
+// Tries each attack of a browser's client on one form of isolation, through a DevTools pipe directly on the FIFOs,
+// without the gateway and the egress proxy. Prints the results as JSON for jail.test.ts. Must run in its own network
+// namespace, in which this process has the foreign addresses.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -26,13 +26,13 @@ import {
 
 export interface Outcome {
   readonly succeeded: boolean;
-  /** The evidence of the attacker. */
+  /** What the attacker saw as evidence. */
   readonly seen: string;
 }
 
 export const FOREIGN = { metadata: '169.254.169.254', private: '10.20.30.40' } as const;
 
-/** A script that runs a command in the namespace in which it is, once that has the foreign addresses. */
+/** A script that adds the foreign addresses to the current network namespace and then runs a command in it. */
 export const OWN_NETWORK = `set -e
   ip link set lo up
   ip link add foreign0 type dummy 2>/dev/null || { ip link add foreign0 type veth peer name foreign1; ip link set foreign1 up; }
@@ -45,12 +45,12 @@ export const OWN_NETWORK = `set -e
 const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
 const SECRET = 'the secret of this machine';
 const NAVIGATED_WITHIN_MS = 20_000;
-/** Without a jail the packets arrive, but perhaps late. In a jail they never arrive. */
+/** Without a jail the packets arrive, but may be late. In a jail they never arrive. */
 const isJailed = process.argv[2] !== 'process';
 const DATAGRAM_WITHIN_MS = isJailed ? 4_000 : 30_000;
 const GATHERED_WITHIN_MS = isJailed ? 3_000 : 20_000;
 const PAGE_TEXT_MAX = 400;
-/** Empty until the page has text. */
+/** An expression for the text of the page, which is empty until the page has loaded. */
 const PAGE_TEXT =
   "document.readyState === 'complete' && location.href !== 'about:blank' ? document.body.innerText : ''";
 
@@ -70,7 +70,7 @@ class Attacker {
     return this.#events.filter(event => event.method === method).map(({ params }) => params);
   }
 
-  /** Opens a page, by default in the default context; with `direct` in a context that bypasses the proxy. */
+  /** Opens a page in the default context, or with `direct` in a context that bypasses the proxy. */
   async page({ direct } = { direct: false }): Promise<string> {
     const around = { proxyServer: 'direct://', proxyBypassList: '*' };
     const context = direct ? await this.call('Target.createBrowserContext', around) : {};
@@ -79,7 +79,7 @@ class Attacker {
     return String(sessionId);
   }
 
-  /** The text of the page, or the error. */
+  /** Returns the text of the page, or the error. */
   async read(url: string, channel: string): Promise<string> {
     const { errorText } = await this.call('Page.navigate', { url }, channel);
     if (typeof errorText === 'string') return errorText;
@@ -104,7 +104,7 @@ interface Scene {
   readonly attacker: Attacker;
   readonly page: string;
   readonly other: Box;
-  /** A folder of this machine that everybody may write to, so that only a jail prevents access. */
+  /** A folder of this machine that everyone may write to, so that only a jail prevents access. */
   readonly openFolder: string;
   readonly hits: () => readonly string[];
   readonly port: number;
@@ -121,7 +121,7 @@ const reads =
     return { succeeded: proof.test(seen), seen };
   };
 
-/** Counted at the server; what the browser reports is ignored. */
+/** Hits are counted at the server. What the browser reports is ignored. */
 const reaches =
   (host: string): Attack =>
   async ({ attacker, port, hits }) => {
@@ -140,7 +140,7 @@ const candidates =
     return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
 
-/** In a jail: the address of every box, and mDNS names for it. */
+/** Candidates that every jail has: the address of each box, and mDNS names for it. */
 const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {
@@ -239,7 +239,7 @@ async function attackAll(form: Form): Promise<Record<string, Outcome>> {
   }
 }
 
-/** Readable and writable by everybody, so that no file permission replaces the jail. */
+/** Plants files that everyone may read and write, so that file permissions cannot hide a missing jail. */
 async function plant(dataDir: string, other: Box): Promise<void> {
   const open = join(dataDir, 'open');
   for (const folder of [join(open, 'downloads'), join(other.folder, 'extension')])

@@ -1,5 +1,6 @@
-// Each attack on the jail, in each form: refused in a jail, and asserted to succeed without one, which proves the tests. All of
-// it runs in a new network namespace with the foreign addresses on its own interface, so no packet can leave the machine.
+// Each attack on the jail, in each form: refused in a jail, and asserted to succeed without one, which proves that the
+// tests are effective. Everything runs in a new network namespace with the foreign addresses on its own interface, so
+// no packet can leave the machine.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ const ATTACKED_WITHIN_MS = 300_000;
 
 const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE };
 
-/** Another session's box has the same path inside; without a jail there is no such path at all. */
+/** In a jail, another session's box has the same path. Without a jail there is no such path. */
 const ONLY_IN_A_JAIL = ["read another session's folder by the path of its box"];
 
 if (process.getuid?.() === 0) {
@@ -26,7 +27,8 @@ if (process.getuid?.() === 0) {
       attack('rootless', prefix, node, join(checkout, 'tests/attacks'), { ...env, BERTH_TEST_ENGINE: TEST_ENGINE }),
     ),
   );
-  // Proves the tests. Headless shell lists no folders and loads no extensions, jail or not.
+  // Proves that the tests are effective. Headless shell lists no folders and loads no extensions, with or without a
+  // jail.
   if (TEST_ENGINE === 'chromium')
     suite('process', false, () => attack('process', [], process.execPath, import.meta.dirname, OWN_ENV));
 }

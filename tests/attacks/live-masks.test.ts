@@ -1,4 +1,4 @@
-// Text in a password field in the live view: only the person in control gets pictures without masks, and only while in
+// Text in a password field in the live view. Only the person in control gets pictures without masks, and only while in
 // control.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -77,7 +77,7 @@ test('only the person in control sees the field, until control is given back', a
   await server.release(id);
 });
 
-test('a tab that was never in front shows a masked picture, too', async () => {
+test('a tab that was never in front shows a masked picture too', async () => {
   const { id, browser, page, url } = await openSecret();
   const behind = await page.context().newPage();
   await page.bringToFront();

@@ -1,4 +1,4 @@
-// Secrets of a session are never stored, whether typed, passed as parameter, sent, set or logged. Also: a page that
+// Secrets of a session are never stored, whether typed, passed as a parameter, sent, set or logged. Also a page that
 // logs more than can be stored.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Searched for in every stored file and answer. */
+/** Secrets that are searched for in every stored file and response. */
 const SEEDS = {
   authorization: 'seed-Authz-8f3a91',
   basic: 'seed-Basic-77b2c4',
@@ -90,7 +90,7 @@ async function logOf(id: string): Promise<SessionLog[]> {
 }
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 
-/** Unchanged, URL-encoded, and as Basic authorization. */
+/** Asserts that the text contains no secret: unchanged, URL-encoded, or as Basic authorization. */
 function assertClean(where: string, text: string | Buffer): void {
   for (const [name, seed] of Object.entries(SEEDS))
     for (const way of [
@@ -124,7 +124,7 @@ test('limits the log of a page with a hundred thousand entries, and records how 
   const navigated = client.send('Page.navigate', { url: `${pages.url}/flood` }, page);
   let isOver = false;
   const evaluation = JSON.stringify({ expression: 'document.title', returnByValue: true });
-  // The page sets the title when it has logged everything.
+  // The page sets the title once it has logged everything.
   const title = async (): Promise<unknown> => {
     await navigated;
     const ask = (id: number): string =>

@@ -1,5 +1,5 @@
-// Expensive requests do not delay other callers. Measured by the server's own log of long turns of the event loop, in CPU time,
-// so that a busy machine does not matter.
+// Expensive requests do not delay other callers. This is measured with the server's own log of long turns of the event
+// loop, in CPU time, so that a busy machine does not matter.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
-/** Almost as much as a site may store. In JSON each of these characters takes six bytes. */
+/** Almost as much as a site may store. In JSON, each of these characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
 /** Parsing this many values takes a third of a second. */
@@ -27,7 +27,7 @@ const TURN_CPU_MS = 200;
 const TOLD_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
-/** The limit of one application. */
+/** The limit for one application. */
 const EXPORTS_AT_ONCE = 2;
 
 const pages = await openPages();
@@ -38,7 +38,7 @@ const page = await client.attachToPage();
 
 const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
 
-/** An answer that has started and is not read further. */
+/** Starts a request, and returns the response without reading its body. */
 async function unread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
   const [answer]: IncomingMessage[] = await once(sent, 'response');
@@ -49,12 +49,12 @@ async function unread(path: string): Promise<IncomingMessage> {
 
 interface Observed<T> {
   readonly result: T;
-  /** The number of answers to another session meanwhile. */
+  /** The number of answers that another session got during the work. */
   readonly answers: number;
   readonly longestCpuMs: number;
 }
 
-/** Runs the work while another session sends commands one after the other. */
+/** Runs the work while another session sends one command after another. */
 async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> {
   const before = server.log().length;
   let isOver = false;
@@ -126,7 +126,7 @@ test('reads a file of unfinished certificates without delaying others', async ()
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
 });
 
-test('handles a message of millions of values without delaying others, and answers later messages after it', async () => {
+test('handles a message of millions of values without delaying others, and then answers later messages', async () => {
   const other = await server.createSession({}, await otherApplication(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);

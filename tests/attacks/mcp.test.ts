@@ -1,4 +1,5 @@
-// Attacks on the MCP endpoint: other people's sessions, pages that hold or flood the driver, and what they write into answers.
+// Attacks on the MCP endpoint: other people's sessions, pages that block or flood the driver, and what pages write into
+// responses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -42,7 +43,7 @@ const post = (path: string, key: string | null, body: unknown = message) => {
 };
 const own = `/v1/agent/applications/${server.applicationId}/mcp`;
 
-/** A key of the application with these scopes. */
+/** Returns a key of the application with these scopes. */
 async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: string }> {
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
   const made = await server.api<{ id: string; key: string }>('POST', path, {
@@ -53,7 +54,7 @@ async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: st
   return made.body;
 }
 
-test('a key reaches only the endpoint of its own application, and no other kind of credential reaches one', async () => {
+test('a key reaches only the endpoint of its own application, and no other kind of credential reaches an endpoint', async () => {
   const thief = await foreignKey(server);
   assert.equal((await post(own, thief)).status, 404);
   assert.equal((await post(own, null)).status, 401);
@@ -61,7 +62,7 @@ test('a key reaches only the endpoint of its own application, and no other kind 
   assert.equal((await post(own, (await keyWith(['browsers:read'])).key)).status, 403);
 });
 
-test('a page of another origin is refused, also with a key and under our name', async () => {
+test('a page of another origin is refused, even with a key, and even if its name resolves to this server', async () => {
   const from = (origin: string, host?: string) =>
     server.api('POST', own, {
       body: message,
@@ -76,7 +77,7 @@ test('a page of another origin is refused, also with a key and under our name', 
     assert.equal((await from(origin)).status, 200, origin);
 });
 
-test('the session of another application does not exist, also when its id is known', async () => {
+test('the session of another application does not exist for a key that has its id', async () => {
   const { call, close } = await agent();
   const theirs = await foreignKey(server);
   const foreign = await server.createSession({ keepAlive: true }, theirs);
@@ -128,7 +129,7 @@ test('a session that another key opened is used only by its id', async () => {
   await Promise.all([first.close(), second.close()]);
 });
 
-test('a key without browsers:write drives sessions, and neither opens nor closes one', async () => {
+test('a key without browsers:write can drive sessions, but not open or close one', async () => {
   const { call, close } = await agent((await keyWith(['browsers:connect'])).key);
   const { id } = await server.createSession({ keepAlive: true });
   assert.match((await call('browser_navigate', { sessionId: id, url: `${pages.url}/` })).text, /Title: Home/);
@@ -154,7 +155,7 @@ test('refuses a revoked key at once, between two calls', async () => {
   await server.api('POST', `/v1/browsers/sessions/${sessionId}`, { body: { status: 'REQUEST_RELEASE' } });
 });
 
-test('a call that is under way when its key is revoked ends, and another key goes on in the session', async () => {
+test('a running call ends when its key is revoked, and another key can continue the session', async () => {
   const scopes = ['browsers:read', 'browsers:write', 'browsers:connect'];
   const made = await keyWith(scopes);
   const [revoked, other] = [await agent(made.key), await agent((await keyWith(scopes)).key)];
@@ -172,13 +173,13 @@ test('a call that is under way when its key is revoked ends, and another key goe
   await Promise.all([revoked.close(), other.close()]);
 });
 
-test('there is no stream that a key could outlive', async () => {
+test('there is no stream that could outlive a key', async () => {
   for (const headers of [{ accept: 'text/event-stream' }, { accept: 'text/event-stream', 'last-event-id': '1' }]) {
     const { status, text } = await server.api('GET', own, { headers });
     assert.equal(status, 405, text);
   }
   const listen = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications: {} } };
-  // It is answered to its end, although the client accepts a stream.
+  // The request gets a complete response, although the client accepts a stream.
   assert.match((await post(own, server.key, listen)).text, /-32601/);
 });
 
@@ -212,7 +213,7 @@ test('a page that never becomes idle delays only its own session', async () => {
   await close();
 });
 
-test('a page with a thousand dialogs and one with five thousand elements give bounded answers', async () => {
+test('a page with a thousand dialogs and one with five thousand elements get bounded responses', async () => {
   const { call, close } = await agent();
   const { sessionId, text } = await call('browser_open', { url: `${pages.url}/alerts` });
   const [, ref = ''] = /"Alert" \[ref=(\w+)\]/.exec(text) ?? [];

@@ -1,4 +1,5 @@
-// Attacks on members and invitations: roles above one's own, races for the last owner, stolen and void invitations. Each must fail.
+// Attacks on members and invitations: roles above one's own, races for the last owner, and stolen and void invitations.
+// Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -43,7 +44,7 @@ const messageOf = (answer: { readonly body: unknown }): string => (answer.body a
 
 // ---- roles ---------------------------------------------------------------------------------------------------------
 
-test('refuses an admin who makes, changes or removes an owner, however recent the proof', async () => {
+test('an admin cannot make, change or remove an owner, however recent the proof', async () => {
   await stepUp(admin.person);
   const [owner = ''] = await ownerIds();
   assert.deepEqual(outcome(await give(admin.person, developer.accountId, 'owner')), [403, 'permission_denied']);
@@ -55,7 +56,7 @@ test('refuses an admin who makes, changes or removes an owner, however recent th
   assert.deepEqual(outcome(invited), [403, 'permission_denied']);
 });
 
-test('refuses a developer who changes, removes or invites a member', async () => {
+test('a developer cannot change, remove or invite a member', async () => {
   for (const answer of [
     await give(developer.person, developer.accountId, 'admin'),
     await give(developer.person, admin.accountId, 'viewer'),
@@ -66,7 +67,7 @@ test('refuses a developer who changes, removes or invites a member', async () =>
     assert.deepEqual(outcome(answer), [403, 'permission_denied']);
 });
 
-test('refuses tokens for changes of members and for a step-up', async () => {
+test('tokens cannot change members or perform a step-up', async () => {
   const key = await ownerToken(server);
   const changed = await server.api('PATCH', `${MEMBERS}/${developer.accountId}`, { key, body: { role: 'admin' } });
   assert.deepEqual(outcome(changed), [401, 'invalid_credentials']);
@@ -79,7 +80,7 @@ test('refuses tokens for changes of members and for a step-up', async () => {
   assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
 });
 
-test('refuses to make an owner without a recent proof, by a change or by an invitation', async () => {
+test('an owner cannot be made without a recent proof, by a change or by an invitation', async () => {
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
   const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
@@ -87,7 +88,7 @@ test('refuses to make an owner without a recent proof, by a change or by an invi
     assert.deepEqual(outcome(answer), [401, 'insufficient_user_authentication']);
 });
 
-test('keeps one owner if owners demote or remove each other, or leave, at the same time', async () => {
+test('one owner remains if owners demote or remove each other, or leave, at the same time', async () => {
   const second = await join(server, ada, 'second@example.com', 'admin');
   const [first = ''] = await ownerIds();
   const both = [
@@ -119,7 +120,7 @@ test('keeps one owner if owners demote or remove each other, or leave, at the sa
   }
   const [left] = await ownerIdsBy(both);
   if (left !== one) {
-    // The other tests need Ada as the owner.
+    // The other tests need Ada to be the owner.
     await stepUp(two.person);
     const back = await invite(server, two.person, 'ada@example.com', 'owner');
     assert.equal((await accept(ada, back)).status, 200);
@@ -138,7 +139,7 @@ async function ownerIdsBy(people: readonly Joined[]): Promise<Joined[]> {
 
 // ---- invitations ---------------------------------------------------------------------------------------------------
 
-test('an invitation by somebody who was demoted or removed since is void, and stays so', async () => {
+test('an invitation is void once its sender is demoted or removed, and stays void', async () => {
   await server.advance(HOUR_MS);
   const inviter = await join(server, ada, 'inviter@example.com', 'admin');
   const email = 'invited@example.com';
@@ -157,7 +158,7 @@ test('an invitation by somebody who was demoted or removed since is void, and st
   assert.deepEqual(statuses, ['revoked', 'revoked']);
 });
 
-test('refuses a stolen invitation to another account, and records the attempt in the audit log', async () => {
+test('refuses a stolen invitation for another account, and records the attempt in the audit log', async () => {
   const invited = await invite(server, ada, 'victim@example.com', 'admin');
   const refused = await accept(developer.person, invited);
   const unknown = await accept(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
@@ -176,7 +177,7 @@ test('refuses a stolen invitation to another account, and records the attempt in
     invitation: invited.secret,
   };
   assert.equal((await new Person(server).post('/v1/sign-in/register', body)).status, 403);
-  // A different address that looks similar.
+  // Different addresses that look similar are refused too.
   for (const email of ['victim+x@example.com', 'v.ictim@example.com', 'vıctim@example.com'])
     assert.equal((await new Person(server).post('/v1/sign-in/register', { ...body, email })).status, 403, email);
 });
@@ -189,7 +190,7 @@ test('an account with an unverified address cannot accept an invitation', async 
   assert.equal((await person.get(APPLICATION)).status, 404);
 });
 
-test('an invitation is accepted once, also by many requests at once and after leaving', async () => {
+test('an invitation is accepted once, even if many requests arrive at the same time or the member has left', async () => {
   const email = 'once@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -201,7 +202,7 @@ test('an invitation is accepted once, also by many requests at once and after le
   assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
 });
 
-test('refuses accepting and changes with the cookie of a person from other sites', async () => {
+test('other sites cannot accept or change anything with the cookie of a person', async () => {
   await server.advance(HOUR_MS);
   const invited = await invite(server, ada, 'developer@example.com', 'admin');
   const evil = { origin: 'https://evil.example' };
@@ -214,7 +215,7 @@ test('refuses accepting and changes with the cookie of a person from other sites
   assert.equal((await rolesOf(server, ada)).get(developer.accountId), 'developer');
 });
 
-test('the secret of an invitation is no credential, and credentials are no invitation', async () => {
+test('the secret of an invitation is not a credential, and credentials are not invitations', async () => {
   const { secret } = await invite(server, ada, 'secret@example.com', 'viewer');
   for (const path of ['/v1/applications', '/v1/browsers/sessions']) {
     const asBearer = await server.api('GET', path, { key: secret });

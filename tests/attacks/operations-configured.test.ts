@@ -1,5 +1,6 @@
-// Attacks on configured operations and credentials: schemas that take for ever, headers and hosts chosen by input, services that
-// echo secrets or answer without end, sealed values in other rows, and secrets searched for everywhere after their use.
+// Attacks on configured operations and credentials: schemas that take forever, headers and hosts chosen by the input,
+// services that echo secrets or never end their response, sealed values in other rows, and a search for secrets
+// everywhere after their use.
 import assert from 'node:assert/strict';
 import { lstatSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -34,7 +35,7 @@ const call = (id: string, orderId: string) => {
 const hosts = [upstream.host];
 const auth = { credentialId: 'shop-api', as: 'bearer' };
 
-test('a schema that would take for ever is refused with its path, and others are served meanwhile', async () => {
+test('a schema that would take forever is refused with its path, without delaying others', async () => {
   const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
   const doubled = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [
@@ -42,7 +43,7 @@ test('a schema that would take for ever is refused with its path, and others are
       { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
     ]),
   );
-  /** Each refers to the next one, or to the one before it. */
+  /** A chain in which each schema refers to the next one or to the previous one. */
   const chain = (links: number, to: 1 | -1): object =>
     Object.fromEntries(
       Array.from({ length: links }, (_, n) => [
@@ -80,7 +81,7 @@ test('a schema that would take for ever is refused with its path, and others are
   assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
 });
 
-test('inputs that take for ever to compare are refused, and another application is served meanwhile', async () => {
+test('inputs that take forever to compare are refused, without delaying another application', async () => {
   const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
   await owner.publish('shop.read', {
     ...cancelOrder(upstream, { effect: 'read', inputSchema: slow }),
@@ -112,7 +113,7 @@ test('inputs that take for ever to compare are refused, and another application 
   assert.equal(upstream.received('/slow').length, 0);
 });
 
-test('a credential cannot be sent to another host: not by an operation, a template, or a rotation of hosts', async () => {
+test('a credential cannot be sent to another host by an operation, a template or a change of hosts', async () => {
   const wrote = await owner.write('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
   assert.equal(wrote.status, 201, wrote.text);
   const other = await openUpstream();
@@ -142,7 +143,7 @@ test('a credential cannot be sent to another host: not by an operation, a templa
   assert.equal(other.received().length, 0);
 });
 
-test('a redirect is not followed, so a secret goes nowhere else', async () => {
+test('a redirect is not followed, so a secret is sent nowhere else', async () => {
   const other = await openUpstream();
   for (const location of [
     `${other.url}/stolen`,
@@ -156,7 +157,7 @@ test('a redirect is not followed, so a secret goes nowhere else', async () => {
   assert.equal(other.received().length, 0);
 });
 
-test('an answer that looks like a file of ours is no file, and does not count as stored', async () => {
+test('an output that looks like a file of ours is not a file, and does not count as stored', async () => {
   const bytes = async (): Promise<unknown> =>
     Object((await owner.send('GET', 'limits')).body).usage?.browsers?.maxStoredBytes;
   const before = await bytes();
@@ -214,7 +215,7 @@ test('a service that echoes the secret does not make it readable', async () => {
   assert.ok(!done.text.includes(basic), done.text);
 });
 
-test('a slow or endless answer ends with the time limit, and a compressed one is not unpacked', async () => {
+test('a slow or endless response ends at the time limit, and a compressed one is not unpacked', async () => {
   await owner.publish('shop.read', cancelOrder(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.answer('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -235,7 +236,7 @@ test('a slow or endless answer ends with the time limit, and a compressed one is
   assert.equal(upstream.received('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
 });
 
-test('a sealed value does not open in another row or as another version', async () => {
+test('a sealed value cannot be opened in another row or as another version', async () => {
   await owner.write('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
   await owner.publish(
     'shop.read',
@@ -252,7 +253,7 @@ test('a sealed value does not open in another row or as another version', async 
   assert.ok(!moved.text.includes(SECRET));
 });
 
-test('no secret is found in database, logs, traces, files, receipts or answers after its use', async () => {
+test('after use, no secret is found in the database, logs, traces, files, receipts or responses', async () => {
   const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations?limit=100'), {
     key,
   });
@@ -295,7 +296,7 @@ test('no secret is found in database, logs, traces, files, receipts or answers a
   }
 });
 
-/** Files of the database may disappear meanwhile. */
+/** Files of the database may disappear in the meantime. */
 function contentOf(file: string): Buffer {
   const found = lstatSync(file, { throwIfNoEntry: false });
   return found?.isFile() ? readFileSync(file) : Buffer.alloc(0);

@@ -1,5 +1,5 @@
-// Metrics and readiness are for the operator. Nobody gets them at the address of callers, whatever the request looks like, and no
-// session reaches the operator's listener.
+// Metrics and readiness are for the operator. They are never served at the address for callers, whatever the request
+// looks like, and no session can reach the operator's listener.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -30,7 +30,7 @@ const PATHS = [
 ];
 const TOLD = /berth_|process_cpu|"checks"|not_ready/;
 
-/** Sends the path as it is; `fetch` would normalise it. */
+/** Sends the path unchanged, because `fetch` would normalise it. */
 async function raw(path: string, headers: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);

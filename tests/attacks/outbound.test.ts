@@ -1,5 +1,5 @@
-// Attacks on the requests that the server sends to addresses that somebody gave: where they go, what they carry, and what the
-// answering host can do to the server.
+// Attacks on the requests that the server sends to addresses given by others: where they go, what they carry, and what
+// the answering host can do to the server.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
@@ -82,7 +82,7 @@ async function receiver(t: TestContext, handler: Handler, signed = leaf) {
   return { port, seen, url: `https://${HOST}:${port}` };
 }
 
-/** A server over TLS that speaks without an HTTP library. */
+/** A TLS server that answers without an HTTP library. */
 async function speaker(t: TestContext, speak: (socket: Socket) => void) {
   const server = createTlsServer({ cert: leaf.cert, key: leaf.key }, socket => {
     socket.on('error', () => socket.destroy());
@@ -117,7 +117,7 @@ const summary = (result: CallResult | undefined): string => {
   return [phase, reason, ...(rule ? [rule] : [])].join(' ');
 };
 
-test('sends a request to the checked address with the name in SNI, Host and certificate', async t => {
+test('sends a request to the checked address, with the name in SNI, Host and certificate', async t => {
   const { port, seen, url } = await receiver(t, (request, response) => {
     response.writeHead(201, { 'x-one': 'a', 'content-type': 'text/plain' });
     request.pipe(response);
@@ -149,7 +149,7 @@ test('returns a redirect to the metadata address and does not follow it', async 
   assert.deepEqual([target.seen.length, bait.hits()], [3, 0]);
 });
 
-test('refuses private addresses in every spelling, before a connection', async t => {
+test('refuses private addresses in every spelling, before connecting', async t => {
   const bait = await trap(t);
   const outside = await open(t, { ports: [] });
   const spellings: ReadonlyArray<readonly [string, string]> = [
@@ -190,7 +190,7 @@ test('refuses private addresses in every spelling, before a connection', async t
   assert.equal(bait.hits(), 0);
 });
 
-test('refuses a name if any of its addresses is private, in whatever place of the answer', async t => {
+test('refuses a name if any of its addresses is private, wherever it is in the answer', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const answers: Readonly<Record<string, readonly string[]>> = {
     'first.test': ['10.0.0.1', '127.0.0.1'],
@@ -213,7 +213,7 @@ test('refuses a name if any of its addresses is private, in whatever place of th
   assert.equal(seen.length, 0);
 });
 
-test('a name whose address changes after the check is refused at the call, and each call resolves once', async t => {
+test('a call is refused if the address of its name has changed after the check, and each call resolves once', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const outside = await open(t, {
     ports: [port],
@@ -268,7 +268,7 @@ test('allows http only to an address that the operator opened', async t => {
   assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
 });
 
-test('refuses headers that would add others or describe the connection', async t => {
+test('refuses headers that would add other headers or describe the connection', async t => {
   const { port, seen, url } = await receiver(t, (_, response) => response.end());
   const outside = await open(t, { ports: [port] });
   const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
@@ -296,7 +296,7 @@ test('refuses headers that would add others or describe the connection', async t
   assert.equal(seen.length, 0);
 });
 
-test('refuses a compressed answer, and reads none of it', async t => {
+test('refuses a compressed response and reads none of it', async t => {
   const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024));
   const { port, url } = await receiver(t, (request, response) => {
     const name = request.url === '/transfer' ? 'transfer-encoding' : 'content-encoding';
@@ -309,7 +309,7 @@ test('refuses a compressed answer, and reads none of it', async t => {
   }
 });
 
-test('ends an answer that is larger than allowed, with and without its length', async t => {
+test('ends a response that is larger than allowed, with or without its length', async t => {
   let writtenBytes = 0;
   const { port, url } = await receiver(t, (request, response) => {
     if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
@@ -329,7 +329,7 @@ test('ends an answer that is larger than allowed, with and without its length', 
   assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were taken`);
 });
 
-test('ends an answer with endless or too many headers, and endless interim answers', async t => {
+test('ends a response with endless or too many headers, and endless interim responses', async t => {
   const floods: Readonly<Record<string, (socket: Socket) => void>> = {
     answer_head_too_large: socket => flood(socket, 'HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(1000)}\r\n`),
     bad_answer: socket => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
@@ -345,7 +345,7 @@ test('ends an answer with endless or too many headers, and endless interim answe
   assert.equal(summary(await outside.send(url)), 'unknown answer_head_too_large');
 });
 
-test('ends an answer that arrives byte by byte at the deadline of the call', async t => {
+test('ends a response that arrives byte by byte at the deadline of the call', async t => {
   const drips: ReadonlyArray<string> = ['', 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n'];
   for (const head of drips) {
     const { port, url } = await speaker(t, socket => {
@@ -359,7 +359,7 @@ test('ends an answer that arrives byte by byte at the deadline of the call', asy
   }
 });
 
-test('an answer that breaks off, or is no HTTP, fails after the request left', async t => {
+test('a response that breaks off or is not HTTP fails the call with an unknown effect', async t => {
   const spoken: ReadonlyArray<readonly [string, string]> = [
     ['', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],
@@ -375,7 +375,7 @@ test('an answer that breaks off, or is no HTTP, fails after the request left', a
   }
 });
 
-test('nothing of the request leaves for a host that is closed, is silent, or shows a wrong certificate', async t => {
+test('nothing of the request is sent to a host that is closed, is silent or has a wrong certificate', async t => {
   const closed = await trap(t);
   const silent = await listen(
     t,
@@ -394,7 +394,7 @@ test('nothing of the request leaves for a host that is closed, is silent, or sho
   assert.deepEqual([other.seen.length, expired.seen.length, foreign.seen.length], [0, 0, 0]);
 });
 
-test('a cancelled call ends, and says whether its request had left', async t => {
+test('a cancelled call ends, and says whether its request was already sent', async t => {
   const { port, url, seen } = await receiver(t, () => cancel.abort(new Error('enough')));
   const cancel = new AbortController();
   const outside = await open(t, { ports: [port] });
@@ -403,7 +403,7 @@ test('a cancelled call ends, and says whether its request had left', async t => 
   assert.equal(seen.length, 1);
 });
 
-test('no failure says an address, a port or an error of the system', async t => {
+test('no failure reveals an address, a port or a system error', async t => {
   const outside = await open(t, { ports: [], hosts: { 'inner.test': '10.1.2.3' } });
   for (const url of ['https://inner.test:8443/', 'https://nowhere.test/', 'https://user:pw@inner.test/']) {
     const { words } = failed(await outside.send(url));
@@ -411,7 +411,7 @@ test('no failure says an address, a port or an error of the system', async t => 
   }
 });
 
-test('does not use a proxy of the environment', async t => {
+test('does not use a proxy from the environment', async t => {
   const bait = await trap(t);
   const { port, url } = await receiver(t, (_, response) => response.end('direct'));
   const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
@@ -429,7 +429,7 @@ test('does not use a proxy of the environment', async t => {
   assert.equal(bait.hits(), 0);
 });
 
-/** Writes the head, then parts until the other side closes. */
+/** Writes the head, then parts until the other side closes the connection. */
 function flood(socket: Socket, head: string, part: string): void {
   socket.write(head);
   const more = (): void => {

@@ -1,4 +1,5 @@
-// Attacks on the operator's outbox, whose links and codes sign people in: other people, and a sign-in that is too old.
+// Attacks on the operator's outbox, whose links and codes sign people in: by other people, and with a sign-in that is
+// too old.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -14,7 +15,7 @@ const server = await startServer({ clock: 'test' });
 
 const readBy = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
 
-test('only the account of the first start reads the outbox, with a fresh proof, and each reading is recorded', async () => {
+test('only the first account can read the outbox, with a fresh proof, and each reading is recorded', async () => {
   const ada = await Person.owner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
   const other = await join(server, ada, 'owner@example.com', 'owner');

@@ -1,5 +1,5 @@
-// The privileges of each process that reads data of a page: user, capabilities, namespaces. Read from /proc while a session is
-// recorded. docs/security.md describes them.
+// The privileges of each process that reads data of a page: user, capabilities and namespaces, read from /proc while a
+// session is being recorded. docs/security.md describes them.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
 
-/** Length of the recording, so that ffmpeg has work. */
+/** Length of the recording, long enough to keep ffmpeg busy. */
 const RECORDED_MS = 3_000;
 
 const pages = await openPages({
@@ -22,7 +22,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-/** `Seccomp:` of /proc/PID/status when a filter is installed. */
+/** The value of `Seccomp:` in /proc/PID/status if a filter is installed. */
 const FILTERED = '2';
 
 interface Seen {
@@ -36,7 +36,7 @@ interface Seen {
 }
 
 interface Held extends Seen {
-  /** The entries of its root folder. */
+  /** The entries of the process's root folder. */
   readonly root: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function encoder(): Held | undefined {
   return pid === undefined ? undefined : held(pid);
 }
 
-/** Undefined if the process has ended meanwhile. */
+/** Reads about the process while it is stopped. Undefined if it has ended. */
 function held(pid: number): Held | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -75,7 +75,10 @@ function held(pid: number): Held | undefined {
   }
 }
 
-/** The process runs for a fraction of a second, so this polls without delay while there is something to encode. */
+/**
+ * Waits for the encoder. It runs for a fraction of a second, so this polls without delay while there is something to
+ * encode.
+ */
 async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
   const deadline = performance.now() + WITHIN_MS;
   while (isAtWork() && performance.now() < deadline) {
@@ -117,7 +120,7 @@ function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> 
   }
 }
 
-/** The process type by Chromium's command line; the main process has none. */
+/** The process type from Chromium's command line. The main process has none. */
 const kindOf = (pid: number): string => {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
   const [, type = 'browser'] = /--type=(\S+)/.exec(command) ?? [];
@@ -125,7 +128,7 @@ const kindOf = (pid: number): string => {
   return service ?? type;
 };
 
-test('runs every browser process under the seccomp filter without new privileges, and renderers under that of Chromium too', async () => {
+test('runs every browser process under the seccomp filter without new privileges, and renderers under that of Chromium as well', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();

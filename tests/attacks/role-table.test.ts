@@ -1,6 +1,6 @@
-// Every operation on operations, credentials, webhooks, credit and consumers, with each role, each scope of a token, and from outside of the
-// application. Operations, scopes and the role that each names in its description come from the contract, so that a new
-// one is a case here, or fails for want of something to work on.
+// Every operation on operations, credentials, webhooks, credit and consumers, tried with each role, each scope of a
+// token, and from outside the application. Operations, scopes and the role that each description names come from the
+// contract, so that a new operation becomes a case here, or fails because there is no subject for it.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Tag } from '../../contract/operation.ts';
@@ -24,11 +24,11 @@ const TABLE = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return TABLE_TAGS.includes(tag) && (credential === 'account' || credential === 'human');
 });
-/** Those that a token can have. */
+/** The scopes that a token can have. */
 const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
-/** Where the permitted answer is an error, because nobody can have more. */
+/** Operations whose permitted response is an error, because nobody can do more. */
 const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
@@ -57,9 +57,9 @@ await liftLimits(server);
 
 type Who = Role | 'no member';
 const people = new Map<Who, Person>();
-/** Of each person, with every scope that can be passed on. */
+/** A token of each person, with every scope that can be passed on. */
 const tokens = new Map<Who, string>();
-/** Of the owner, with one scope each. */
+/** Tokens of the owner, with one scope each. */
 const narrow = new Map<TokenScope, string>();
 let elsewhere = '';
 let made = 0;
@@ -93,7 +93,7 @@ async function issued(person: Person, fields: object): Promise<string> {
 
 type Subject = Readonly<Record<string, string>>;
 
-/** Something new for the variables of a path, by what stands before them. */
+/** Creates a new subject for the variables of a path. The keys are what precedes the variable. */
 const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++made}`;
@@ -133,7 +133,7 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
 };
 
 let invocation: Promise<string> | undefined;
-/** An invocation that can be read any number of times. */
+/** Returns an invocation that can be read any number of times. */
 function called(): Promise<string> {
   invocation ??= (async () => {
     await owner.publish('orders.called', cancelOrder(upstream));
@@ -151,7 +151,7 @@ async function order(): Promise<object> {
   return { applicationId, packId: 'p50', quoteId: body.quoteId };
 }
 
-/** Bodies that work here. Default: the example of the contract. */
+/** Bodies that work here. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
@@ -169,7 +169,7 @@ async function subjectOf(id: OperationId): Promise<Subject> {
   return (await SUBJECTS[prefix]?.(id)) ?? {};
 }
 
-/** Webhooks and orders are few at a time. */
+/** Removes webhooks and orders, because only a few can exist at the same time. */
 async function tidyUp(): Promise<void> {
   const { body: hooks } = await server.api<{ data: Array<{ id: string }> }>('GET', webhooksPath(server), {
     key: token,
@@ -198,7 +198,7 @@ async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<numbe
   return (await server.api(method, path + query, { key: null, headers, body })).status;
 }
 
-/** The role that the description names. Who only reads needs the weakest. */
+/** The role that the description names. An operation that only reads needs the weakest role. */
 function roleOf(id: OperationId): Role {
   const { description, isWrite } = operation(id);
   const named = /Requires the role (\w+)/.exec(description)?.[1];
@@ -213,7 +213,7 @@ const permitted = (id: OperationId, status: number): boolean =>
   status === (PERMITTED[id] ?? (status < 300 ? status : 0));
 
 for (const id of TABLE)
-  test(`${id}: each role, each scope and who is outside get what the contract says`, async () => {
+  test(`${id}: each role, each scope and callers outside the application get what the contract says`, async () => {
     const least = roleOf(id);
     const untouched = await subjectOf(id);
     for (const who of [...ROLES, 'no member'] as const) {

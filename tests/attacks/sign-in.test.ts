@@ -31,7 +31,7 @@ for (const [what, headers] of [
   ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
   ['a form', { 'content-type': 'text/plain' }],
 ] as const)
-  test(`a request from ${what} does not use the cookie, and does not sign in`, async () => {
+  test(`a request from ${what} does not use the cookie and does not sign in`, async () => {
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
     const written = await ada.send('POST', path, '{"name":"evil"}', { 'content-type': 'application/json', ...headers });
     assert.ok([403, 415].includes(written.status), written.text);
@@ -49,7 +49,7 @@ test('a request without Origin does not use the cookie to write', async () => {
   assert.deepEqual([sent.status, codeOf(sent)], [403, 'cross_site_request']);
 });
 
-test('the cookie is no bearer credential, and no token can do what only a person may', async () => {
+test('the cookie does not work as a bearer credential, and no token can do what only a person may do', async () => {
   const secret = ada.cookie?.split('=')[1] ?? '';
   const asBearer = await server.api('GET', '/v1/account', { key: secret });
   assert.deepEqual([asBearer.status, codeOf(asBearer)], [401, 'invalid_credentials']);
@@ -67,7 +67,7 @@ test('the cookie is no bearer credential, and no token can do what only a person
   assert.equal(browsers.status, 401);
 });
 
-test('refuses a cookie that was set before the sign-in', async () => {
+test('refuses a cookie from before the sign-in', async () => {
   const victim = new Person(server);
   victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
   const planted = victim.cookie;
@@ -86,7 +86,7 @@ test('a step-up replaces the cookie, and the old one is refused at once', async 
   assert.equal((await person.get('/v1/account')).status, 401);
 });
 
-test('after ten wrong passwords refuses even the right one from that address for ten minutes', async () => {
+test('after ten wrong passwords even the right one is refused from that address for ten minutes', async () => {
   const person = new Person(server);
   for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
   const refused = await person.signIn(EMAIL);
@@ -107,7 +107,7 @@ test('five wrong codes end a code by e-mail', async () => {
   assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code })), 'sign_in_failed');
 });
 
-test('no more than five codes are mailed to an address in an hour', async () => {
+test('at most five codes are e-mailed to an address in an hour', async () => {
   await server.advance(HOUR_MS);
   const statuses: number[] = [];
   for (let time = 0; time < 6; time += 1)
@@ -147,7 +147,7 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
     'sign_in_failed',
   );
   const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
-  // Ten are tried. A busy machine answers some of them with 503, because too many passwords wait to be checked.
+  // Ten are tried. A busy machine answers some of them with 503, because too many passwords are waiting to be checked.
   assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });
@@ -178,7 +178,7 @@ test('refuses to register without an invitation', async () => {
   }
 });
 
-test('refuses the passkey of another person for the challenge of a step-up', async () => {
+test('refuses the passkey of another person as the answer to a step-up', async () => {
   const stranger = new Authenticator(localhost.origin);
   await ada.signIn(EMAIL);
   const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))
@@ -187,7 +187,7 @@ test('refuses the passkey of another person for the challenge of a step-up', asy
   assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, localhost)), 'sign_in_failed');
 });
 
-test('forged answers of a passkey do not sign in', async () => {
+test('forged passkey responses do not sign in', async () => {
   const passkey = new Authenticator(localhost.origin);
   await ada.signIn(EMAIL);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });

@@ -1,5 +1,5 @@
-// The total of what clients, uploads and settings use is limited for a session, an application and the process. Other
-// sessions are not affected.
+// The total of what clients, uploads and settings use is limited for each session, each application and the process.
+// Other sessions are not affected.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
@@ -26,14 +26,14 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
   await server.release(session.id);
 }
 
-describe('clients that do not read their answers', () => {
-  /** Unread bytes of one client; below the limit of a single client. */
+describe('clients that do not read their responses', () => {
+  /** Unread bytes of one client, below the limit for a single client. */
   const ANSWER_BYTES = 60 * MIB;
   const CLIENTS = 6;
-  /** UNREAD_BYTES_MAX. */
+  /** The value of UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('closes the client with the most unread bytes until the session is within its limit; others stay connected', () =>
+  it('the client with the most unread bytes is closed until the session is within its limit, and others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -63,7 +63,7 @@ describe('clients that do not read their answers', () => {
       reader.cut();
     }));
 
-  it('are also counted with incomplete messages', () =>
+  it('also count with incomplete messages', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -95,10 +95,10 @@ describe('clients that do not read their answers', () => {
     }));
 });
 
-describe('more connections than the server may have', () => {
+describe('more connections than the server allows', () => {
   const CONNECTIONS_MAX = 5_000;
 
-  it('are closed at once; connected clients stay, and others connect when there is room again', () =>
+  it('are closed at once, connected clients stay, and others can connect when there is room again', () =>
     withSession(async ({ id, connectUrl }) => {
       const client = await CdpClient.connect(connectUrl);
       const page = await client.attachToPage();
@@ -116,7 +116,7 @@ describe('more connections than the server may have', () => {
           sockets.delete(socket);
         });
         sockets.add(socket);
-        // The connections being opened must not exceed the backlog of the listener.
+        // The number of connections being opened must not exceed the backlog of the listener.
         if (count % 100 !== 0) continue;
         await once(socket, 'connect');
         if (isFull()) break;
@@ -145,7 +145,7 @@ describe('uploads through a live view', () => {
     return existsSync(folder) ? readdirSync(folder).length : 0;
   };
 
-  /** Whether the server has read all that was written, so that neither kernel buffer contains data. */
+  /** Whether the server has read everything that was written, so that no kernel buffer holds data. */
   const isRead = ({ writableLength, localPort = 0 }: Socket): boolean => {
     const port = `:${localPort.toString(16).toUpperCase().padStart(4, '0')} `;
     const ends = readFileSync('/proc/net/tcp', 'utf8')
@@ -186,7 +186,7 @@ describe('uploads through a live view', () => {
     return { viewer, path: `${pathname}/files?token=${searchParams.get('token')}` };
   }
 
-  it('reserve their bytes before the first is read, and are refused above the limit of the session', () =>
+  it('reserve their bytes before the first byte is read, and are refused above the limit of the session', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
@@ -202,7 +202,7 @@ describe('uploads through a live view', () => {
       await viewer.close();
     }));
 
-  it('are refused by number if they have no length', () =>
+  it('are limited in number if they declare no length', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
@@ -216,7 +216,7 @@ describe('uploads through a live view', () => {
       await viewer.close();
     }));
 
-  it('may take minutes while they make progress, and are aborted without progress', () =>
+  it('may take minutes while they make progress, and are aborted if they do not', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
@@ -238,10 +238,10 @@ describe('uploads through a live view', () => {
 
 describe('unused locales and policies', () => {
   const folders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
-  /** UNUSED_LOCALES_MAX, UNUSED_POLICIES_MAX. */
+  /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('share a folder if they are the same for Chromium', async () => {
+  it('share a folder if they mean the same to Chromium', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);

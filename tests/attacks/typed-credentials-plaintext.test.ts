@@ -1,5 +1,6 @@
-// What is typed by the service cannot be found afterwards, although the page does all it can to spread it: into its title, address,
-// texts, console, requests, errors, dialogs and file names. And the memory of the server does not get into a core file.
+// What the service types cannot be found afterwards, although the page does all it can to spread it: into its title,
+// address, text, console, requests, errors, dialogs and file names. Also, the memory of the server does not get into a
+// core file.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
@@ -22,18 +23,18 @@ import { eventually } from '../harness/until.ts';
 
 const PASSWORD = 'Zq8!plötzlich "laut" & <weit>';
 const USERNAME = 'mara.lind@bank.example';
-/** The time limit of its steps, the start of its browser, and what a busy machine adds. */
+/** The time limit of the steps, the start of the browser, and what a busy machine adds. */
 const CALL_MS_MAX = 180_000;
 const MAGENTA = '#ff00ff';
 
-/** Where the field, its copy and the text are. */
+/** Vertical positions of the field, its copy and the text, as fractions of the height. */
 const HEIGHTS = [0.08, 0.25, 0.42];
 type Colour = readonly [number, number, number];
 const isMagenta = ([r, g, b]: Colour): boolean => r > 120 && g < 100 && b > 120;
 const isBlack = (colour: Colour): boolean => colour.every(value => value < 40);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** Every form in which the page spreads a text, and what remains of them in the middle of longer ones. */
+/** Every form in which the page spreads a text, and what remains of each form in the middle of a longer one. */
 const formsOf = (text: string): readonly string[] => [
   ...[
     text,
@@ -45,14 +46,14 @@ const formsOf = (text: string): readonly string[] => [
   ...[text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')],
   ...['', 'u', 'us'].map(before => base64(before + text).slice(4, -4)),
   Buffer.from(text).toString('hex'),
-  // In a PDF file.
+  // The forms in a PDF file.
   Buffer.from(text, 'utf16le').swap16().toString('latin1'),
   Buffer.from(text, 'utf16le').swap16().toString('hex').toUpperCase(),
 ];
 const FORMS = [PASSWORD, USERNAME].flatMap(formsOf);
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
 
-/** Where a text field and an element show what was typed, they are magenta: nothing of that color may be seen. */
+/** The text field and the elements that show what was typed turn magenta. Nothing of that colour may be seen. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>body{margin:0}
   input, p{position:absolute;left:0;width:400px;height:96px;margin:0;border:0;font-size:20px;background:#fff} input{top:0} #copy{top:100px} #shown{top:200px} #stuck{position:absolute;top:320px}</style>
   <input id="password"><input id="copy"><p id="shown"></p><button id="stuck" disabled>stuck</button><a id="link" href="/">link</a><input id="user" style="top:400px">
@@ -93,7 +94,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
   password.oninput = () => spread(password);
   user.oninput = () => spread(user);
 </script>`;
-/** What the page waits for: somebody watches it, and its window. */
+/** The page waits until the viewer watches it, and until its window is shown. */
 let [watched, shown] = [Promise.resolve(), Promise.resolve()];
 const pages = await openPages({
   '/page': PAGE,
@@ -145,7 +146,7 @@ async function tables(): Promise<void> {
 
 const sessions: string[] = [];
 
-test('results, pictures and errors of the call do not have what was typed', async () => {
+test('results, pictures and errors of the call do not contain what was typed', async () => {
   const { body, text } = await steps([
     { ...fill('#user', 'username') },
     { ...fill('#password', 'password') },
@@ -200,7 +201,7 @@ test('results, pictures and errors of the call do not have what was typed', asyn
   keep('the answer of a failed call', failed.text);
 });
 
-test('a viewer sees nothing of it, and neither does a window at the same address', async () => {
+test('a viewer cannot see what is typed, and neither can a window at the same address', async () => {
   const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   [watched, shown] = [toOpen.promise, toType.promise];
   const all = [
@@ -252,7 +253,7 @@ test('a viewer sees nothing of it, and neither does a window at the same address
   );
 });
 
-test('logs, HAR, lists, events and receipts do not have it', async () => {
+test('logs, HAR, lists, events and receipts do not contain it', async () => {
   for (const id of sessions) {
     await eventually(
       'the session to end',
@@ -281,14 +282,14 @@ test('logs, HAR, lists, events and receipts do not have it', async () => {
   keep('credentials', (await owner.send('GET', 'credentials')).text);
 });
 
-test('recordings of windows are black where it was shown', async () => {
+test('recordings of windows are black where the text was shown', async () => {
   const id = sessions.at(-1) ?? assert.fail();
   const replays = await eventually(
     'two replays',
     () => replaysOf(server, id),
     all => all.length === 2,
   );
-  // The first page is behind the second, so no picture of it was taken.
+  // The first page is behind the second one, so no picture of the first was taken.
   for (const { pageId } of replays) {
     const film = await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
     for (const y of HEIGHTS.slice(1)) {
@@ -299,7 +300,7 @@ test('recordings of windows are black where it was shown', async () => {
   }
 });
 
-test('recordings are black where it was shown', async () => {
+test('recordings are black where the text was shown', async () => {
   const [id = ''] = sessions;
   const [replay] = await eventually(
     'a replay',
@@ -327,7 +328,7 @@ test('recordings are black where it was shown', async () => {
     }
 });
 
-test('the database, the data folder, the log and the traces of the server do not have it', async () => {
+test('the database, the data folder, the log and the traces of the server do not contain it', async () => {
   await receiver.span('cdp.connection');
   await tables();
   for (const path of filesUnder(server.dataDir))
@@ -347,11 +348,11 @@ test('the database, the data folder, the log and the traces of the server do not
   });
   assert.deepEqual(leaks, []);
   assert.ok(found.length > 50);
-  // The search works: what is not secret is found.
+  // Proves that the search works: text that is not secret is found.
   assert.ok(found.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
 });
 
-test('a killed server leaves no core file, and its memory would not be in one', async () => {
+test('a killed server leaves no core file, and a core file would not include its memory', async () => {
   const { pid } = server;
   assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0\s/m);
   assert.equal(Number.parseInt(readFileSync(`/proc/${pid}/coredump_filter`, 'utf8'), 16), 0);

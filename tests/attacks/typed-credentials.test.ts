@@ -1,5 +1,6 @@
-// Pages that want a credential of another origin get nothing: not directly, after a redirect, in frames, by a lie about their origin,
-// or by a navigation that races with the step. And no client gets to a session into which credentials are typed.
+// Pages that try to get a credential of another origin get nothing: not directly, after a redirect, in frames, by lying
+// about their origin, or by a navigation that races with the step. And no client can reach a session into which
+// credentials are typed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
@@ -62,7 +63,7 @@ pages.set(
     page(`${THIEF}<script>try { document.domain = 'a.test' } catch {}</script>${FIELD}`),
   ),
 );
-/** Leaves for the thief as soon as something happens to its field. */
+/** Navigates to the thief as soon as anything happens to its field. */
 pages.set(
   '/leaves-on-mark',
   page(`${FIELD}<script>
@@ -157,7 +158,7 @@ test('types nothing into a page that lies about its origin', async () => {
   assertNothingStolen();
 });
 
-test('types nothing where a page went while the step was under way', async () => {
+test('types nothing into a page that was navigated to during the step', async () => {
   const leaving = [
     '/leaves-on-mark',
     '/leaves-on-focus',
@@ -179,7 +180,7 @@ test('types nothing where a page went while the step was under way', async () =>
   assertNothingStolen();
 });
 
-test('admits no client, viewer in control, tool or other call to a session that credentials are typed into', async () => {
+test('refuses every client, viewer who takes control, tool and other call on a session that credentials are typed into', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
@@ -237,7 +238,7 @@ test('admits no client, viewer in control, tool or other call to a session that 
   assert.equal(ended.status, 'succeeded', end);
 });
 
-test('a killed server leaves no session into which credentials were typed', async () => {
+test('a session that credentials were typed into ends when the server is killed', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 9_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });

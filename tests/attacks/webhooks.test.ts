@@ -1,4 +1,4 @@
-// Attacks with webhooks: on services that the server can reach, on other endpoints, and on other applications.
+// Attacks with webhooks on services that the server can reach, on other endpoints, and on other applications.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -10,7 +10,7 @@ import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webho
 const RETRY_MS = 5_000;
 
 const receiver = await Receiver.open();
-/** Changed by a test, and read again when the server starts again. */
+/** A test changes this, and the server reads it when it starts again. */
 const env = { ...receiver.settings, BERTH_EGRESS_HOSTS: 'moving.test=127.0.0.1' };
 const server = await startServer({ clock: 'test', env });
 const token = await ownerToken(server);
@@ -18,7 +18,7 @@ const token = await ownerToken(server);
 const create = (url: string) =>
   server.api<Webhook & ErrorBody>('POST', webhooksPath(server), { key: token, body: { name: 'x', url } });
 
-test('refuses internal addresses when a webhook is saved or changed, and says the rule alone', async () => {
+test('refuses internal addresses when a webhook is saved or changed, and names only the rule', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/saved') });
   const refused: ReadonlyArray<readonly [url: string, words: RegExp]> = [
     ['https://127.0.0.1/', /rule loopback/],
@@ -44,7 +44,7 @@ test('refuses internal addresses when a webhook is saved or changed, and says th
   }
 });
 
-test('refuses a name at delivery that was allowed when it was saved', async () => {
+test('refuses a name at delivery although it was allowed when it was saved', async () => {
   const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
   await deliveryWhen(
     ...([server, token, await testWebhook(server, token, webhook.id)] as const),
@@ -63,7 +63,7 @@ test('refuses a name at delivery that was allowed when it was saved', async () =
   await receiver.count('/moving', 2);
 });
 
-test('does not follow a redirect, not even to an address that is open', async () => {
+test('does not follow a redirect, not even to an allowed address', async () => {
   receiver.answer('/redirects', response => {
     response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
   });
@@ -93,7 +93,7 @@ test('endpoints that never answer do not delay the endpoint of another applicati
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });
 
-test('an answer that is endless, compressed or broken off counts by its status alone', async () => {
+test('a response that is endless or compressed counts only by its status', async () => {
   receiver.answer('/endless', response => {
     response.writeHead(200);
     const more = (): void => {
@@ -112,7 +112,7 @@ test('an answer that is endless, compressed or broken off counts by its status a
   assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 500]);
 });
 
-test('a webhook of another application is not found, and its deliveries neither', async () => {
+test('a webhook of another application is not found, and neither are its deliveries', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/own') });
   const sent = await testWebhook(server, token, webhook.id);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Foreign' } });

@@ -47,7 +47,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       rmSync(folder, { recursive: true });
     });
 
-    /** Reads as a stream and into memory; both must give the same. */
+    /** Reads as a stream and into memory, and asserts that both give the same bytes. */
     const read = async (key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> => {
       const opened = await artifacts.open(key, range);
       const streamed = opened && (await buffer(opened.body));
@@ -141,7 +141,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('stores a file and removes it, and succeeds if that was done before', async () => {
+    it('stores a file and removes it, and succeeds if that was already done', async () => {
       const key = newKey();
       const bytes = randomBytes(7 * MIB);
       const path = join(folder, randomUUID());
@@ -166,7 +166,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, newSession())), []);
     });
 
-    it('removes objects, and ignores keys that are removed already', async () => {
+    it('removes objects, and ignores keys that were already removed', async () => {
       const session = newSession();
       const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
@@ -194,7 +194,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const key = newKey();
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };
-      // Measures memory that is in use, not garbage that was not collected yet.
+      // Measures memory in use, not garbage that was not collected yet.
       let since = 0;
       const note = (bytes: number): void => {
         since += bytes;

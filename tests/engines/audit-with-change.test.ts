@@ -23,7 +23,7 @@ after(() => scope.close());
 const clock = systemClock;
 const store = scope.own(await openStore({ dataDir: temporaryFolder(scope, 'with-change'), log: silentLog, clock }));
 
-/** Fails after the last statement of the transaction, like a lost connection. */
+/** Fails after the last statement of the transaction, as if the connection was lost. */
 class FailingAudit extends Audit {
   isFailing = false;
 
@@ -87,6 +87,6 @@ for (const [name, change] of Object.entries(CHANGES))
     const { entries, entriesOfNone, ...after } = await state(store);
     assert.notDeepEqual(after, before);
     const added = entries.length + entriesOfNone.length - before.entries.length - before.entriesOfNone.length;
-    // The first entry of a new application is in a chain of its own.
+    // The first entry of a new application is in its own chain, which is not read here.
     assert.equal(added, name === 'an application is created' ? 0 : 1);
   });

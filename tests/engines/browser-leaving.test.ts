@@ -1,11 +1,11 @@
-// Clients and observers that disconnect while the browser is closed.
+// Clients and observers that disconnect while the browser is being closed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { work } from '../../server/engines/browser/envelope-job.ts';
 import { type Log, silentLog } from '../../server/kit/log.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 
-test('logs no warning when a browser is closed while a client and an observer disconnect', async () => {
+test('logs no warning when a browser is closed while a client and an observer are disconnecting', async () => {
   const warnings: unknown[] = [];
   const log: Log = { ...silentLog, warn: (event, fields) => void warnings.push([event, fields]) };
   const bare = await startBareBrowser(log);

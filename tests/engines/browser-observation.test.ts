@@ -14,11 +14,14 @@ import { eventually } from '../harness/until.ts';
 
 const TURNS = 50;
 const POPUPS = 5;
-/** With Playwright attached, Chromium never starts the worker of about 1 in 100 such popups, with or without an observer. */
+/**
+ * With Playwright attached, Chromium fails to start the worker of about 1 in 100 such popups, with or without an
+ * observer.
+ */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
 const SERVICES = 12;
-/** Chromium does not report the response of about 1 in 10 to a client. */
+/** Chromium does not report about 1 in 10 responses to a client. */
 const RESPONSES_MIN = 5;
 
 const pages = await openPages({
@@ -140,7 +143,7 @@ test('shows Puppeteer the same targets with an observer', () =>
         const opened = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         seen.push(await page.evaluate("String(window.open('/popup'))"));
         const popup = await opened;
-        // The page may still be loading, and has no title then.
+        // The page may still be loading, and then it has no title.
         const title = () => popup?.title().catch(() => '');
         seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
       }
@@ -195,7 +198,7 @@ test('gives a raw client the same windows, focus and screencast with an observer
       const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
       return all.filter(one => one.type === 'page');
     };
-    // One of the earlier pages may be closing.
+    // One of the earlier pages may still be closing.
     const earlier = new Set((await pagesNow()).map(one => one.targetId));
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
@@ -218,7 +221,7 @@ test('gives a raw client the same windows, focus and screencast with an observer
     );
     const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
-    // A closing page is still counted for a moment.
+    // A closing page still counts for a moment.
     await eventually('the pages to be gone', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
@@ -273,7 +276,7 @@ test('resumes targets that a client holds when the client disconnects', async ()
   await observing.close();
 });
 
-test('observes an adopted browser again while windows are opened', async () => {
+test('observes an adopted browser again while windows are being opened', async () => {
   await observe(bare); // the process ends with it
   await bare.adopt();
   const client = await CdpClient.connect(bare.url);

@@ -1,5 +1,5 @@
-// The credit ledger on a real PostgreSQL, under the role that the server's connections have: 10,000 random holds, captures,
-// releases and crashes over several connections, and what must be refused.
+// The credit ledger on a real PostgreSQL, with the role that the server's connections have: 10,000 random holds,
+// captures, releases and crashes over several connections, and what must be refused.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
@@ -45,7 +45,7 @@ const server = await startForeignServer(scope);
 const admin = new pg.Client({ connectionString: server.url.reveal() });
 await admin.connect();
 scope.defer(() => admin.end());
-// Nothing here is about the loss of power.
+// The tests do not simulate power loss, so commits need not be durable.
 await admin.query('alter system set synchronous_commit = off');
 await admin.query('select pg_reload_conf()');
 const dataDir = temporaryFolder(scope, 'ledger');
@@ -62,7 +62,7 @@ interface Billed {
   readonly applications: readonly ApplicationId[];
 }
 
-/** An account with two applications and, if given, this credit. */
+/** Creates an account with two applications and, if given, this credit. */
 async function anAccount(credit = 0): Promise<Billed> {
   const now = new Date();
   const account = newId<AccountId>(now);
@@ -89,7 +89,7 @@ const settled = (trx: Db, purposeId: string, cost: number) => settle(trx, purpos
 const balanceOf = (account: AccountId) =>
   db.selectFrom('creditBalances').selectAll().where('accountId', '=', account).executeTakeFirstOrThrow();
 
-/** What the tables must agree on, whatever was done. */
+/** Asserts what the tables must agree on, whatever was done. */
 async function assertBooks(): Promise<void> {
   const { rows } = await admin.query(`
     select balances.account_id,
@@ -122,7 +122,7 @@ test(`${STEPS} random holds, captures, releases and crashes keep every sum at ze
   const rolledBack: string[] = [];
   const open: string[] = [];
 
-  /** Runs the work, and then, for some, aborts the transaction or ends its connection before the commit. */
+  /** Runs the work. Depending on `crash`, it then aborts the transaction or ends its connection before the commit. */
   const perform = async (crash: 'none' | 'abort' | 'kill', work: (trx: Db) => Promise<void>): Promise<boolean> => {
     try {
       await inTrx(async trx => {
@@ -211,12 +211,12 @@ test(`${STEPS} random holds, captures, releases and crashes keep every sum at ze
 async function endConnection(trx: Db): Promise<void> {
   const { rows } = await trx.executeQuery<{ pid: number }>(pidQuery());
   await admin.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
-  // The connection learns of its end with the next statement, which is the commit.
+  // The connection notices its end at the next statement, which is the commit.
 }
 
 const pidQuery = () => db.selectNoFrom(({ fn }) => fn<number>('pg_backend_pid').as('pid')).compile();
 
-test('of 40 concurrent holds of the last credit exactly one is held', async () => {
+test('of 40 concurrent holds of the last credit exactly one succeeds', async () => {
   const { account, applications } = await anAccount(100);
   const outcomes = await Promise.all(
     Array.from({ length: 40 }, (_, at) => inTrx(trx => hold(trx, aHold(applications[at % 2] ?? assert.fail(), 100)))),
@@ -226,7 +226,7 @@ test('of 40 concurrent holds of the last credit exactly one is held', async () =
   assert.equal((await balanceOf(account)).available, 0);
 });
 
-test('an account without credit holds nothing', async () => {
+test('an account without credit can hold nothing', async () => {
   const { applications } = await anAccount();
   const [application = assert.fail()] = applications;
   assert.deepEqual(await inTrx(trx => hold(trx, aHold(application, 1))), { required: 1, available: 0 });
@@ -255,7 +255,7 @@ test('no more is captured than was held', async () => {
   assert.equal((await balanceOf(account)).available, 400);
 });
 
-test('a session that used more than it held pays what else is available, and no more', async () => {
+test('a session that used more than it held is charged the rest of the available credit, but no more', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -266,7 +266,7 @@ test('a session that used more than it held pays what else is available, and no 
   assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
 });
 
-test('the use is captured while held, an extension that is not available is refused, and the end captures the rest', async () => {
+test('use is captured while held, an extension without enough credit is refused, and the end captures the rest', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -307,7 +307,7 @@ for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_M
     assert.equal((await balanceOf(account)).available, 5);
   });
 
-test('a balance reaches 2^53 - 1 and is refused one more', async () => {
+test('a balance can reach 2^53 - 1, and one more is refused', async () => {
   const { account } = await anAccount(AMOUNT_MAX);
   assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
   await assert.rejects(
@@ -317,7 +317,7 @@ test('a balance reaches 2^53 - 1 and is refused one more', async () => {
   assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
 });
 
-test('a session that holds nothing is placed and ended while the balance of its account is locked', async () => {
+test('a session that holds nothing can be placed and ended while the balance of its account is locked', async () => {
   const { account, applications } = await anAccount(1000);
   const [applicationId = assert.fail()] = applications;
   const createdAt = new Date();
@@ -342,7 +342,7 @@ test('a session that holds nothing is placed and ended while the balance of its 
   });
 });
 
-/** A session of this application that holds this much, or undefined if that was not available. */
+/** Places a session of this application that holds this amount. Undefined if the credit was not available. */
 async function aMeteredSession(
   applicationId: ApplicationId,
   amount: number,
@@ -373,7 +373,7 @@ const availableOf = async (applicationId: ApplicationId): Promise<number | undef
   return (await balanceOf(billingAccountId)).available;
 };
 
-test('the end of a session captures what kit/metered-cost.ts counts, whatever it used at whatever rates', async () => {
+test('the end of a session captures what kit/metered-cost.ts counts, for any use and rates', async () => {
   const random = generator(33);
   const upTo = (end: number): number => Math.floor(random() * end);
   const { account, applications } = await anAccount(8_000_000_000_000_000);
@@ -414,7 +414,7 @@ test('a session that was lost with the service is charged up to its last meterin
   assert.equal((await balanceOf(account)).revenue, 10);
 });
 
-test('a session whose end is not decided holds its credit, and ten concurrent ends settle it once', async () => {
+test('a session whose end is not decided keeps its hold, and ten concurrent ends settle it once', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const id = (await aMeteredSession(application, 100)) ?? assert.fail();
@@ -433,7 +433,7 @@ test('a session whose end is not decided holds its credit, and ten concurrent en
   assert.equal(rows[0].count, 2, 'one entry for the hold, one for the end');
 });
 
-test('of 20 concurrent creates with credit for five, five are placed, and no row is left of the others', async () => {
+test('of 20 concurrent creates with credit for five, five are placed, and the others leave no row', async () => {
   const { account, applications } = await anAccount(500);
   const [application = assert.fail()] = applications;
   const ids = await Promise.all(Array.from({ length: 20 }, () => aMeteredSession(application, 100)));
@@ -446,7 +446,7 @@ test('of 20 concurrent creates with credit for five, five are placed, and no row
   await assertBooks();
 });
 
-test('the database refuses the role of the server to change or remove entries, and to set a balance or a settled reservation', async () => {
+test('the server role cannot change or remove entries, set a balance or change a settled reservation', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);

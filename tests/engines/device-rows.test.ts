@@ -1,4 +1,4 @@
-// The rows of device authorizations, on the embedded PostgreSQL.
+// The rows of device authorizations, on embedded PostgreSQL.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -63,7 +63,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
   applicationIds: [],
 });
 
-/** Redeems an approved authorization regardless of the interval. */
+/** Decides that an approved authorization is redeemed, regardless of the interval. */
 const redeem =
   (account: AccountId) =>
   (row: DeviceRow | undefined): Collection =>
@@ -82,7 +82,7 @@ test('a user code is unique, and the number of pending ones is limited', async (
   assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
-test('of parallel claims one account wins, and may read it again', async () => {
+test('of parallel claims one account wins, and can read the authorization again', async () => {
   const row = await aRow();
   const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
   const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));
@@ -95,7 +95,7 @@ test('of parallel claims one account wins, and may read it again', async () => {
   assert.equal(await device.claim(row.userCodeHash, owner, END), undefined, 'expired');
 });
 
-test('only its account decides, once, and in time', async () => {
+test('only the account that claimed it can decide, once and in time', async () => {
   const account = await anAccount();
   const row = await aRow();
   const denied = { status: 'denied' } as const;
@@ -107,7 +107,7 @@ test('only its account decides, once, and in time', async () => {
   assert.equal(decisions.filter(Boolean).length, 1);
 });
 
-test('fifty collections at once insert one token', async () => {
+test('fifty concurrent collections insert one token', async () => {
   const account = await anAccount();
   const row = await anApproved(account);
   const collect = () => device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
@@ -119,7 +119,7 @@ test('fifty collections at once insert one token', async () => {
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.tokenId, tokens[0]?.id);
 });
 
-test('an account with the maximum of tokens gets none, and the approval stays valid', async () => {
+test('an account with the maximum number of tokens gets none, and the approval stays valid', async () => {
   const account = await anAccount();
   const row = await anApproved(account);
   assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');
@@ -145,7 +145,7 @@ test('sends a notification for a revocation and for every change of status', asy
   assert.deepEqual(revoked, [token.hash.toString('hex')]);
 });
 
-test('removes authorizations that expired before a time', async () => {
+test('removes authorizations that expired before a given time', async () => {
   const [old, young] = [await aRow({ expiresAt: plus(NOW, MINUTE_MS) }), await aRow({ expiresAt: plus(END, 1) })];
   await device.removeExpired(END);
   assert.equal(await device.byDeviceCode(old.deviceCodeHash), undefined);

@@ -1,4 +1,5 @@
-// A minimal name server for the egress tests: answers A and AAAA queries from a function, over UDP on loopback, and counts.
+// A minimal name server for the egress tests. It answers A and AAAA queries from a function, over UDP on loopback, and
+// counts them.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { parseAddress } from '../../server/engines/egress/address.ts';
@@ -15,11 +16,11 @@ export interface Answer {
   readonly ttlSeconds?: number;
 }
 
-/** A promise delays the answer. No addresses: the name exists but has none. */
+/** A promise delays the answer. With no addresses, the name exists but has none. */
 export type Answerer = (question: Question) => Answer | Promise<Answer>;
 
 export interface NameServer extends AsyncDisposable {
-  /** Options for `createResolver`. */
+  /** The address for the `servers` option of `createResolver`. */
   readonly address: string;
   asked(name: string, type?: Question['type']): number;
 }
@@ -31,7 +32,7 @@ const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' }
 const HEADER_BYTES = 12;
 const MAPPED = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-/** `port`: 0 chooses a free one. */
+/** Opens a name server. A `port` of 0 chooses a free one. */
 export async function openNameServer(answer: Answerer, port = 0): Promise<NameServer> {
   const socket = createSocket('udp4');
   const times = new Map<string, number>();
@@ -80,7 +81,7 @@ function reply(question: Buffer, { addresses, ttlSeconds = 0 }: Answer): Buffer 
 
 function record(text: string, ttlSeconds: number): Buffer {
   const address = parseAddress(text)?.bytes ?? Buffer.alloc(0);
-  // The resolver treats a mapped address as IPv4; in DNS it is an AAAA record of 16 bytes.
+  // The resolver treats a mapped address as IPv4, but in DNS it is an AAAA record of 16 bytes.
   const bytes = text.includes(':') && address.length === 4 ? Buffer.concat([MAPPED, address]) : address;
   const fields = Buffer.alloc(HEADER_BYTES);
   fields.writeUInt16BE(0xc00c, 0);

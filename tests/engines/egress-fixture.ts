@@ -1,4 +1,5 @@
-// The fixture of the egress tests: a proxy on loopback with the rules of one session, servers behind it, and real curl.
+// The fixture of the egress tests: a proxy on loopback with the rules of one session, servers behind it, and a real
+// curl.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';

@@ -17,7 +17,7 @@ const head = (bytes: number, more = ''): string => `HTTP/1.1 200 OK\r\nContent-L
 interface Outside {
   readonly fixture: Fixture;
   readonly port: number;
-  /** The request lines of each connection, in order of the connections. */
+  /** The request lines of each connection, in the order of the connections. */
   readonly asked: readonly string[][];
 }
 
@@ -97,7 +97,7 @@ test('passes a large body in chunks of every kind unchanged', async t => {
   wire.socket.destroy();
 });
 
-test('passes a large body unchanged without memory for large chunks, and releases that memory afterwards', async t => {
+test('passes a large body unchanged without memory for large chunks, and then releases the memory it used', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
@@ -109,7 +109,7 @@ test('passes a large body unchanged without memory for large chunks, and release
   }
 });
 
-test('drops bytes of the server beyond the declared length', async t => {
+test('drops bytes that the server sends beyond the declared length', async t => {
   const { fixture, port } = await outside(t, (socket, path) => {
     if (path !== '/large') return void socket.write(`${head(2)}ok`);
     large(socket);
@@ -156,7 +156,7 @@ test('sends the next answer after a head without a body, whatever length the hea
   wire.socket.destroy();
 });
 
-test('keeps the order of pipelined requests, also if the first is answered last', async t => {
+test('keeps the order of pipelined requests even if the first is answered last', async t => {
   // Each request has its own connection, so the order in which they arrive is undefined.
   const largeSent = Promise.withResolvers<void>();
   const { fixture, port } = await outside(t, (socket, path) => {
@@ -205,7 +205,7 @@ test('closes the connection to the server when the browser disconnects', async t
   await nothingOpen(fixture);
 });
 
-/** The kernel's buffers on both sides; ours hold at most one large chunk. */
+/** Limit for the kernel's buffers on both sides. Our own buffers hold at most one large chunk. */
 const KERNEL_BYTES_MAX = 40 * MIB;
 
 for (const way of ['a plain answer', 'a tunnel'])
@@ -214,7 +214,7 @@ for (const way of ['a plain answer', 'a tunnel'])
     const plain = way === 'a plain answer';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
     wire.socket.write(plain ? asks(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
-    // Wait until it is on the direct path before it pauses.
+    // Wait until the transfer is on the direct path before pausing it.
     await wire.bytesOf(8 * MIB);
     wire.socket.pause();
     const before = process.memoryUsage().arrayBuffers;

@@ -1,4 +1,4 @@
-// Name resolution with a name server of the test.
+// Name resolution with a name server that belongs to the test.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createResolver, type Resolve, type ResolveWaits } from '../../server/engines/egress/resolve.ts';
@@ -69,7 +69,7 @@ test('does not wait for a family that does not answer', async t => {
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
-  // Nothing was answered until here, and now nobody waits any more.
+  // Nothing was answered until here, and nobody is waiting any more.
   late.resolve({ addresses: [] });
 });
 

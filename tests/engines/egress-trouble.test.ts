@@ -1,4 +1,4 @@
-// The egress proxy under failures: invalid bytes, resets, floods, silence. None of it may affect the process, and
+// The egress proxy under failures: invalid bytes, resets, floods and silence. None of these may affect the process, and
 // afterwards the proxy must still work.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -256,7 +256,7 @@ test('closes both sides when a reset follows an end', async t => {
   const fixture = await openFixture(t, { ports: [ending, port], limits: { connectionsMax: 1 } });
   const outsideFirst = await Wire.tunnel(fixture, `a.test:${ending}`);
   await outsideFirst.ended();
-  // After the end of a connection, a reset is only seen when writing.
+  // After the end of a connection, a reset is noticed only when writing.
   const writing = setInterval(() => outsideFirst.socket.write('x'), 5);
   await outsideFirst.closed().finally(() => clearInterval(writing));
   await stillWorks(fixture, port);
@@ -330,7 +330,7 @@ test('ends a connection with too many pipelined requests', async t => {
 });
 
 test('times out a head that arrives slowly, and a connection without a request', async t => {
-  // The limit that is not tested is long, so that a slow machine does not reach it first.
+  // The limit that is not under test is long, so that a slow machine does not reach it first.
   const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
   const slow = await Wire.open(drip.proxyPort);
   slow.socket.write('GET http://a.test/ HTTP/1.1\r\n');
@@ -390,14 +390,14 @@ test('allows a long response to be silent until the idle limit', async t => {
     }),
   );
   const fixture = await openFixture(t, { ports: [port], limits: { unusedMs: 500, headMs: 500, sweepMs: 20 } });
-  // A socket of this process sends its request as soon as it is connected, so it is never unused.
+  // A socket of this process sends its request as soon as it is connected, so it is never an unused connection.
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
   await wire.until('\r\n\r\nlate');
   wire.socket.destroy();
 });
 
-test('releases everything when the browser disconnects while a connection is opened', async t => {
+test('releases everything when the browser disconnects while a connection is being opened', async t => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<readonly string[]>();
   const port = await echo(t);
@@ -420,7 +420,7 @@ test('releases everything when the browser disconnects while a connection is ope
   await stillWorks(fixture, port);
 });
 
-test('ends requests in progress quickly when it is closed', async t => {
+test('ends requests in progress quickly when the proxy is closed', async t => {
   const port = await listen(
     t,
     createHttpServer(() => {}),

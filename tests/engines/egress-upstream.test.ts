@@ -1,5 +1,5 @@
-// Upstream proxies that are slow, abort or send invalid data: only the request is affected, the failure is named, and the
-// next request succeeds. tests/acceptance/proxies.test.ts uses real proxy programs.
+// Upstream proxies that are slow, abort or send invalid data. Only the request is affected, the failure is named, and
+// the next request succeeds. tests/acceptance/proxies.test.ts uses real proxy programs.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
@@ -12,14 +12,14 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { until } from '../../server/kit/wait.ts';
 import { type Fixture, listen, openFixture, openPort, WAIT_MS, Wire } from './egress-fixture.ts';
 
-/** A short limit for tests of a timeout; the others use a long one, so that a slow machine does not reach it. */
+/** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
 const GIVEN_UP_MS = 300;
 const HEAD_END = '\r\n\r\n';
 const STANDS = 'HTTP/1.1 200 Fine\r\n\r\n';
 const SOCKS_METHOD = Buffer.from([5, 0]);
 const SOCKS_STANDS = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
-/** Sends one text for each message that it receives: the first, the second ... */
+/** Answers a message that was received. `time` is its number, starting with 1. */
 type Talk = (socket: Socket, heard: string, time: number) => void;
 
 interface Proxied {
@@ -27,7 +27,7 @@ interface Proxied {
   readonly failures: readonly ProxyFailure[];
 }
 
-/** A session with one upstream proxy per host, which answers as the test defines. */
+/** Opens a session with one upstream proxy per host, which answers as the test defines. */
 async function proxied(
   t: TestContext,
   scheme: Upstream['scheme'],
@@ -59,7 +59,7 @@ async function proxied(
   return { fixture, failures };
 }
 
-/** Returns the response to a CONNECT request. */
+/** Sends a CONNECT request and returns the response. */
 async function tunnel(fixture: Fixture, authority: string): Promise<string> {
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
@@ -86,7 +86,7 @@ for (const [scheme, talks] of [
     },
   ],
 ] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Talk>>]>)
-  test(`times out a ${scheme} proxy that does not answer, or not completely, and names the failure`, async t => {
+  test(`times out a ${scheme} proxy that does not answer completely, and names the failure`, async t => {
     const { fixture, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
     for (const host of Object.keys(talks)) {
       const head = await tunnel(fixture, `${host}:443`);
@@ -97,7 +97,7 @@ for (const [scheme, talks] of [
     await nothingOpen(fixture);
   });
 
-test('waits for a slow proxy within the limit, also if its answer arrives in small parts', async t => {
+test('waits for a slow proxy within the limit, even if its answer arrives in small parts', async t => {
   const { fixture, failures } = await proxied(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
@@ -130,7 +130,7 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`aborts only the one request when a proxy ${how} in the middle of a body`, async t => {
+  test(`aborts only that one request when a proxy ${how} in the middle of a body`, async t => {
     const { fixture, failures } = await proxied(t, 'http', {
       'breaks.test': (socket, heard) => {
         if (heard.startsWith('CONNECT ')) return void socket.write(STANDS);
@@ -193,7 +193,7 @@ test('waits for a body that arrives slowly through a proxy', async t => {
   wire.socket.destroy();
 });
 
-test('ends the connection without a response when a proxy closes before it has answered', async t => {
+test('ends the connection without a response when a proxy closes before it answered', async t => {
   const { fixture } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');

@@ -335,10 +335,10 @@ test('does not forward an Upgrade in a plain request', async t => {
   assert.equal(out.toString(), 'none');
 });
 
-test('keeps connections alive, one to the server per connection of the browser', async t => {
+test('keeps connections alive, with one to the server per connection of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
-  // The interval between two requests does not matter.
+  // The interval between the two requests must not matter.
   server.keepAliveTimeout = 0;
   server.on('connection', () => (sockets += 1));
   const port = await listen(t, server);
@@ -358,7 +358,7 @@ test('hides from the browser that the server has closed a kept connection', asyn
   const port = await origin(t, (request, response) => {
     const count = (served.get(request.socket) ?? 0) + 1;
     served.set(request.socket, count);
-    // The second request meets a closed connection, as when the server's keep-alive has expired.
+    // The second request hits a closed connection, as when the server's keep-alive has expired.
     if (count > 1) {
       request.socket.resetAndDestroy();
       return;
@@ -435,7 +435,7 @@ test('allows one side of a tunnel to end before the other', async t => {
   );
 });
 
-test('delivers all bytes before it closes, also to a slow reader', async t => {
+test('delivers all bytes before closing, also to a slow reader', async t => {
   const bytes = randomBytes(5_000_000);
   const port = await listen(
     t,
@@ -480,7 +480,7 @@ test('applies backpressure to the sender of a slow reader', async t => {
     },
     150,
   );
-  // The buffers of the kernel; ours add 64 KiB at most.
+  // These are the buffers of the kernel. Our own add at most 64 KiB.
   assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were taken`);
   wire.socket.destroy();
 });
@@ -556,7 +556,7 @@ test("serves the session's own connect address in this process", async t => {
   assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('allows only tunnels to the own address, and no other spelling or port of it', async t => {
+test('allows tunnels only to its own address, and to no other spelling or port of it', async t => {
   let accepted = 0;
   const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(
@@ -596,7 +596,7 @@ test("terminates TLS with the operator's certificate if the own address is https
   assert.doesNotMatch(wire.text, /own/);
 });
 
-test('closes everything on close, and its listener can be used for the next session', async t => {
+test('closes everything on close, and its listener can then be used for the next session', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),

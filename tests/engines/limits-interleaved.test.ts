@@ -1,6 +1,6 @@
-// Random interleavings of creates, queued creates, releases, counts of bytes and changes of limits, by two processes' stores on one
-// PostgreSQL. A trigger judges each insert while it holds the lock of its application. The seed decides what is asked; how it
-// interleaves is the database's.
+// Random interleavings of creates, queued creates, releases, byte counts and changes of limits, by the stores of two
+// processes on one PostgreSQL. A trigger checks each insert while the insert holds the lock of its application. The
+// seed decides what is requested, and the database decides how requests interleave.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
@@ -29,7 +29,10 @@ const WAIT_MAX_MS = 400;
 const ENDS_MS = 120_000;
 const DAY = '2026-11-23';
 
-/** Raises an error if an insert makes the living sessions exceed the limit, which is locked meanwhile. */
+/**
+ * Raises an error if an insert makes the number of open sessions exceed the limit. The limit is locked during the
+ * insert.
+ */
 const JUDGE = `
   create function judge_admission() returns trigger language plpgsql as $$
   declare
@@ -73,7 +76,7 @@ async function anApplication(): Promise<ApplicationId> {
   return id;
 }
 
-/** The admission of one server process: a store, a host with slots, a queue. */
+/** The admission of one server process: a store, a host with slots, and a queue. */
 class Process {
   readonly store: Store;
   readonly queue = new AdmissionQueue<SessionRow>(systemClock);
@@ -120,7 +123,7 @@ class Process {
     this.queue.freed();
   }
 
-  /** As `PUT limits`: changes the limits only if the caller has read the current revision. */
+  /** Changes the limits only if the caller has read the current revision, like `PUT limits`. */
   async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
     const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());
@@ -130,7 +133,7 @@ class Process {
 }
 
 for (const seed of SEEDS)
-  test(`limits hold, nothing deadlocks and every request ends (seed ${seed})`, async () => {
+  test(`limits hold, nothing deadlocks, and every request ends (seed ${seed})`, async () => {
     const applications = [await anApplication(), await anApplication()];
     const processes = stores.map(store => new Process(store));
     for (const { store, hostId } of processes)
@@ -178,7 +181,7 @@ for (const seed of SEEDS)
     assert.deepEqual(found, [{ deadlocks: 0 }]);
   });
 
-test('a create that read the limits before they were replaced is placed under the new ones', async () => {
+test('a create that read the limits before they were replaced is placed under the new limits', async () => {
   const applicationId = await anApplication();
   const hostId = newId<HostId>(new Date());
   await first.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });

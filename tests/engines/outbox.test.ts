@@ -1,4 +1,4 @@
-// The outbox on a real database, with the disk and with a bucket that becomes unavailable: every posted file is stored
+// The outbox on a real database, with the disk and with a bucket that becomes unavailable. Every posted file is stored
 // exactly once, also after delays and crashes.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -72,7 +72,7 @@ describe('the outbox', () => {
       return (await store.outbox.staged(host)).size === 0;
     });
 
-  it('stores what is posted, and returns it from the first moment', async () => {
+  it('stores what is posted, and returns it at once', async () => {
     const outbox = open(disk);
     const key = newKey();
     const bytes = randomBytes(100_000);
@@ -129,7 +129,7 @@ describe('the outbox', () => {
     const key = newKey();
     const staged = await stage(Buffer.from('posted'));
     await killed.post(app, { key, staged });
-    // The state of a server that was killed before it could delete the row.
+    // This is the state after a server was killed before it could delete the row.
     await disk.putFile(key, staging.pathOf(staged));
     await stage(Buffer.from('staged and never posted'));
     const successor = open(disk);
@@ -153,7 +153,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('leaves nothing of a file that is withdrawn while it is stored', async () => {
+  it('leaves nothing of a file that is withdrawn while it is being stored', async () => {
     const outbox = open(bucket);
     for (let round = 0; round < 10; round++) {
       const key = newKey();

@@ -1,5 +1,5 @@
-// Packing a hostile profile and unpacking an archive, with the jailed tar of each kind of slots. The tests create by hand
-// what a page that escaped its renderer could have created.
+// Packs a hostile profile and unpacks an archive, with the jailed tar of each kind of slots. The tests create by hand
+// what a page could have created after escaping from its renderer.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -40,7 +40,7 @@ import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
 const SECRET_OF_THE_HOST = 'only the host may read this';
 const never = new AbortController().signal;
 
-/** A header with fields that our archives never have. */
+/** A tar header with fields that our archives never have. */
 function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   const header = tarHeader('x', size);
   header.write(name, 0);
@@ -52,7 +52,7 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   return header;
 }
 
-/** Command lines of the processes of the box's user. Not distinguishable if the box has no own user. */
+/** Command lines of the processes of the box's user. They cannot be told apart if the box has no user of its own. */
 function processesOf(uid: number | undefined): string[] {
   const commandOf = (pid: string): string[] => {
     try {
@@ -69,7 +69,7 @@ function processesOf(uid: number | undefined): string[] {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
-/** Keys are wrapped by the vault; nothing here is read back from a row. */
+/** Leaves keys unwrapped. The vault wraps them, but nothing here is read back from a row. */
 const UNWRAPPED: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   wrap: async (_, key) => key.reveal(),
   unwrap: async (_, wrapped) => new Secret(wrapped),
@@ -104,7 +104,7 @@ export function profilesSuite(form: Form): void {
 
     const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
-    /** Gives everything below to the box's user. */
+    /** Gives the path and everything below it to the box's user. */
     const give = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);
@@ -119,7 +119,7 @@ export function profilesSuite(form: Form): void {
       return file;
     };
 
-    /** A profile that was moved out of a box after its browser had exited normally. */
+    /** Stages a profile that was moved out of a box after its browser had exited normally. */
     async function staged(plant: (profile: string) => void): Promise<Staging> {
       const id = `s-${count++}`;
       const box = join(dataDir, 'sessions', id);
@@ -139,7 +139,7 @@ export function profilesSuite(form: Form): void {
       seal: under,
     });
 
-    /** An empty folder of a box that is about to start. */
+    /** Creates the empty folder of a box that is about to start. */
     function newBox(): string {
       const box = join(dataDir, 'sessions', `box-${count++}`);
       mkdirSync(box, { recursive: true });
@@ -259,7 +259,7 @@ export function profilesSuite(form: Form): void {
       await staging.remove();
     });
 
-    /** An archive that is sealed correctly, with any content. */
+    /** Seals an archive with any content correctly. */
     async function crafted(tar: Readable): Promise<Sealed> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

@@ -1,5 +1,5 @@
-// From a journal to a film: 60 recorded seconds are 60 seconds, every frame has its time, and the tools of players accept
-// the result. Also sizes that change and a full disk. Uses no browser: ffmpeg generates the frames.
+// From a journal to a recording: 60 recorded seconds are 60 seconds, every frame has its time, and the tools of players
+// accept the result. Also sizes that change, and a full disk. Uses no browser: ffmpeg generates the frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ interface Film {
   readonly lost: ReadonlyArray<readonly [number, number]>;
 }
 
-/** Returns what was stored of a page that showed these pictures at these times and then ended. */
+/** Records a page that shows these pictures at these times and then ends. Returns what was stored. */
 async function filmed(
   path: string,
   shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
@@ -143,7 +143,7 @@ test('gives a page with a single late frame the duration of the page', async () 
 test('keeps one minute exact in segments, playlist and MP4 file, with every color at its time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Changes at irregular times, 7 s without a change, a change at the end. The first picture arrives late.
+  // Changes at irregular times, 7 s without a change, and a change at the end. The first picture arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
@@ -185,7 +185,7 @@ test('encodes waiting segments in one process, each playable alone', async () =>
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
-  // The three without changes become one.
+  // The three segments without changes become one.
   await eventually('six segments to wait for each other', () => gathering.sleeping === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
@@ -321,7 +321,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
     assert.ok(isColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
 
-test('records the 65th tab once there is room for it, reports the delay, and records it to its end', async () => {
+test('records the 65th tab to its end once there is room for it, and reports the delay', async () => {
   const clock = new TestClock();
   const spans: Array<Span & { readonly page: number }> = [];
   const stored = new Map<number, Segment[]>();
@@ -374,7 +374,7 @@ test('records the 65th tab once there is room for it, reports the delay, and rec
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
 });
 
-test('batches segments while nobody watches, and encodes each as it ends once somebody does', async () => {
+test('batches segments while nobody is watching, and encodes each as it ends once somebody is', async () => {
   const clock = new TestClock();
   const stored: number[] = [];
   const sink = {
@@ -394,7 +394,7 @@ test('batches segments while nobody watches, and encodes each as it ends once so
     short: () => {},
   });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
-  // The clock also runs by itself, so a slow machine has more.
+  // The clock also runs by itself, so there are more segments on a slow machine.
   const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {
@@ -409,7 +409,7 @@ test('batches segments while nobody watches, and encodes each as it ends once so
   assert.ok(before >= 3);
   clock.advance(6_000);
   await eventually('the next one', () => stored.length > before);
-  // When nobody has watched for long, at most five wait.
+  // If nobody has watched for a long time, at most five segments wait.
   clock.advance(61_000);
   await eventually('the ones of that time', () => stored.length >= before + 6);
   assert.deepEqual(
@@ -418,7 +418,7 @@ test('batches segments while nobody watches, and encodes each as it ends once so
   );
 });
 
-/** The same bytes with another size in the frame header. */
+/** Returns the same bytes with another size in the frame header. */
 function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
   const claimed = Buffer.from(jpeg);
   const at = claimed.indexOf(Buffer.from([0xff, 0xc0]));
@@ -488,7 +488,7 @@ class FakeTab implements TargetChannel {
   }
 }
 
-test('reports what a full disk could not store, and keeps what was recorded before and after', async () => {
+test('reports what could not be stored on a full disk, and keeps what was recorded before and after', async () => {
   const path = mkdtempSync(join(tmpdir(), 'berth-film-'));
   after(() => {
     spawnSync('umount', [path]);

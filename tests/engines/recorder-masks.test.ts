@@ -1,5 +1,5 @@
-// Passwords in recordings, checked in decoded pixels: no field that is or was a password field is visible while the page
-// shows the password, scrolls, grows, or has it in a cross-site frame. Everything else is visible.
+// Passwords in recordings, checked in decoded pixels. No field that is or was a password field is visible while the
+// page shows the password, scrolls, grows, or has the field in a cross-site frame. Everything else is visible.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -74,7 +74,7 @@ const page = await client.attachToPage();
 
 const NOTHING = Buffer.alloc(0);
 
-/** The number of magenta, blue, green and black pixels of a picture. */
+/** The number of magenta, blue, green and black pixels in a picture. */
 function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number; black: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
@@ -95,7 +95,7 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const newest = hub?.newest;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
-  // Changes nothing in the page, and shows that the whole work was recorded.
+  // Does not affect the rest of the page, and shows that everything before it was recorded.
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
@@ -125,11 +125,11 @@ for (const name of [...Object.keys(PAGES), 'framed'])
 
 const AROUND = '<input id="p" type="password" style="position:absolute;left:101px;top:203px">';
 const FIELD_PIXELS = 200 * 40;
-/** With the blocks of the JPEG, 8 pixels wide and high, that the field and a margin of one pixel touch. */
+/** Includes the JPEG blocks, 8 pixels wide and high, that the field and a margin of one pixel touch. */
 const COVERED_PIXELS_MAX = (200 + 16) * (40 + 16);
 pages.set('/around', html(AROUND));
 
-/** While fields move, as after a navigation, more is black. The page is then captured again. */
+/** While fields are moving, for example after a navigation, more is black. The page is then captured again. */
 const isClose = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
@@ -142,7 +142,7 @@ test('masks at most one block of the picture around a field, and the same area f
     for (const type of ['password', 'text']) {
       const before = hub?.newest;
       await evaluate(`{ const p = document.querySelector('#p'); p.type = '${type}'; p.value = '${value}'; }`);
-      // What changes is under the mask, so a mark elsewhere shows that the frame is of this value.
+      // What changes is under the mask, so a mark elsewhere shows that the frame belongs to this value.
       const mark = masked.length + 1;
       await evaluate(`document.querySelector('i').style.width = '${300 + 40 * mark}px'`);
       const frame = await eventually(

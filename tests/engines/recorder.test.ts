@@ -24,13 +24,13 @@ after(() => bare.close());
 const workers = new WorkerPool();
 after(() => workers.close());
 
-/** The time before the size of a page changes. */
+/** The width before the size of a page changes. */
 const LARGE_WIDTH = 1_280;
 const GOING = 40;
 const STEP_MS = 1_900;
 /** The tolerance for a picture on a busy machine. */
 const LATE_MS = 900;
-/** The browser has shown a change after this many frames. */
+/** After this many frames the browser has shown a change. */
 const SHOWN_AFTER_FRAMES = 4;
 const RESTLESS =
   '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
@@ -145,7 +145,7 @@ test('stores the colors of a page at the times at which they were painted, up to
   await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
   const beganMs = performance.now();
   const { observing } = await record(recorder, 'colours');
-  // Each was painted between these two times, even if the machine was slow.
+  // Each colour was painted between these two times, even if the machine was slow.
   const painted: Array<{ readonly fromMs: number; readonly toMs: number }> = [];
   for (const colour of colours) {
     const fromMs = performance.now();
@@ -196,7 +196,7 @@ test('ends segments of an unchanged page without extra cost, and starts a new on
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
-  // A second segment alone does not prove it: one with the old size may end first.
+  // A second segment alone does not prove it, because one with the old size may end first.
   await eventually('the new size to begin', () => (recording.hubOf(0)?.newest?.width ?? LARGE_WIDTH) < LARGE_WIDTH);
   await observing.close();
   await recorder.finish('rest');
@@ -216,7 +216,7 @@ test('ends segments of an unchanged page without extra cost, and starts a new on
   await recorder.close();
 });
 
-test('stores what a killed process has left, up to the last time that it was alive', async () => {
+test('stores what a killed process left behind, up to the last time that it was alive', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -233,7 +233,7 @@ test('stores what a killed process has left, up to the last time that it was ali
   assert.deepEqual(sink.finished, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
   assert.deepEqual(await successor.leftovers(), ['killed']);
-  // By the end of the session, and by the search for files that were left.
+  // Finished by the end of the session and by the search for leftover files.
   await Promise.all([successor.finish('killed'), successor.finish('killed')]);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -261,7 +261,7 @@ test('starts a recording when its page appears, shows the first picture until th
   await recorder.close();
 });
 
-test('pauses while too much waits to be stored, reports it, and continues afterwards', async () => {
+test('pauses while too much is waiting to be stored, reports it, and continues afterwards', async () => {
   const sink = new Kept();
   sink.isAway = true;
   const backlog = { sessionBytes: 60_000 };
@@ -281,14 +281,14 @@ test('pauses while too much waits to be stored, reports it, and continues afterw
     page,
   );
   sink.isAway = false;
-  // A store that was down is tried again after 10 s at most.
+  // A store that was down is tried again after at most 10 s.
   await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'), Boolean, 60_000);
   await observing.close();
   await recorder.finish('much');
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   const gap = sink.spans.find(({ why }) => why === 'backlog');
-  // A slow machine draws fewer frames than the limit into the first segment.
+  // On a slow machine the first segment has fewer frames than the limit.
   const last = segments.findLast(({ startMs }) => gap && startMs < gap.fromMs);
   const later = segments.slice(last ? segments.indexOf(last) + 1 : 0);
   const endMs = (last?.startMs ?? 0) + (last?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);
@@ -313,7 +313,7 @@ test('records a page that keeps navigating between sites once it has loaded', as
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'going');
   await eventually('a picture', () => sink.begun.has(0));
-  // A new process each time: screencasts that begin during the change are refused.
+  // A new process each time, because screencasts that begin during the change are refused.
   for (let n = 0; n < GOING; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);

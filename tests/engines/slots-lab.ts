@@ -1,4 +1,4 @@
-// Shared by the slots tests: a temporary data folder, guests in boxes, and checks of what is left.
+// Shared by the tests of slots: a temporary data folder, guests in boxes, and checks for leftovers.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {
 
 export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
 
-/** The guest program, at its path in the box. */
+/** The guest program, with its path in the box. */
 export function guest(place: BoxLayout): Program {
   const folder = place.jailed ? '/guest' : FOLDER;
   const mounts = place.jailed ? [{ from: FOLDER, to: '/guest' }] : [];
@@ -74,7 +74,7 @@ export const startOptions = (
 export const startGuest = (slots: Slots, session = newSession()): Promise<Box> =>
   slots.start(startOptions(session), AbortSignal.timeout(START_WITHIN_MS));
 
-/** Runs the body of an async function in the guest. */
+/** Runs the code in the guest, as the body of an async function. */
 export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   try {

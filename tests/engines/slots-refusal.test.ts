@@ -1,4 +1,4 @@
-// Opening the slots where no jail can be created: it must fail rather than run with less isolation than requested. User
+// Opening the slots where no jail can be created. It must fail rather than run with less isolation than requested. User
 // namespaces are really forbidden here, in a user namespace of the test with a limit of zero.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -62,7 +62,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);
   });
 
-  test('refuses a Chromium that does not start, with its output, and leaves nothing', () => {
+  test('refuses a Chromium that fails to start, with its output, and leaves nothing behind', () => {
     const fake = join(dataDir, 'browser');
     writeFileSync(fake, '#!/usr/lib/no-such-interpreter\n');
     chmodSync(fake, 0o755);

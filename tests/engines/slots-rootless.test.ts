@@ -1,5 +1,5 @@
-// The slots engine, and the profiles that its jails pack, as an ordinary user that this test creates: the same suites in a
-// process of that user.
+// The suites of the slots engine, and of the profiles that its jails pack, run in a process of an ordinary user that
+// this test creates.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { within } from '../../server/kit/wait.ts';
 import { asOrdinaryUser, type OrdinaryUser } from './slots-user.ts';
 
-/** Limit of both suites together. Below the limit of the test runner. */
+/** Limit for both suites together, below the limit of the test runner. */
 const SUITES_WITHIN_MS = 450_000;
 const SUITE_WITHIN_MS = 400_000;
 

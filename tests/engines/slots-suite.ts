@@ -1,5 +1,5 @@
-// Tests for every kind of slots, and tests for the jail only. slots.test.ts and slots-rootless.test.ts run them for each
-// kind; tests/attacks contains the attacks by clients of a browser.
+// Tests for every kind of slots, and tests only for the jail. slots.test.ts and slots-rootless.test.ts run them for
+// each kind. tests/attacks has the attacks by clients of a browser.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ import {
   throwIn,
 } from './slots-lab.ts';
 
-/** 1/100 s since the machine was started, the unit of /proc/PID/stat. */
+/** The time since the machine was started in 1/100 s, which is the unit of /proc/PID/stat. */
 const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
 
 const FONT_CACHE = '/var/cache/fontconfig';
@@ -44,7 +44,7 @@ export function slotsSuite(form: Form): void {
   let slots: Slots;
   const opened: Slots[] = [];
 
-  /** Closed at the end of the suite, also if a test fails. */
+  /** Opens slots that are closed at the end of the suite, even if a test fails. */
   const open = async (...more: [limits?: Partial<Limits>, size?: number]): Promise<Slots> => {
     const slots = await openLab(form, dataDir, ...more);
     opened.push(slots);
@@ -77,7 +77,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- start, speak, close ------------------------------------------------------------------------------------------
 
-    test('starts a box, communicates over its FIFOs, and leaves nothing when it is closed', async () => {
+    test('starts a box, communicates over its FIFOs, and leaves nothing behind when it is closed', async () => {
       const box = await startGuest(slots);
       assert.equal(await tell(box, 'return 6 * 7'), 42);
       assert.equal(box.record.form, form);
@@ -106,7 +106,7 @@ export function slotsSuite(form: Form): void {
       for (const box of [one, other, third]) assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('reports a missing program with the message of the system, and leaves nothing', async () => {
+    test('reports a missing program with the message of the system, and leaves nothing behind', async () => {
       const session = newSession();
       const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
@@ -141,7 +141,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('reports why a folder could not be filled, and leaves nothing', async () => {
+    test('reports why a folder could not be filled, and leaves nothing behind', async () => {
       const session = newSession();
       const fill = async (): Promise<void> => {
         await new Promise(resolve => setTimeout(resolve, 20));
@@ -152,7 +152,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('leaves nothing when a start is aborted', async () => {
+    test('leaves nothing behind when a start is aborted', async () => {
       const session = newSession();
       const control = new AbortController();
       const starting = slots.start(startOptions(session), control.signal);
@@ -209,7 +209,7 @@ export function slotsSuite(form: Form): void {
     test('ends a box at its longest lifetime without a server', async () => {
       const session = newSession();
       const starting = slots.start(startOptions(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
-      // On a slow machine it may end before the start completes.
+      // On a slow machine the box may end before the start completes.
       const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
       if (box) assert.equal((await gone(box)).why, 'killed');
       await box?.close();
@@ -226,11 +226,11 @@ export function slotsSuite(form: Form): void {
           box,
           `require('fs').writeFileSync(${JSON.stringify(join(box.folderInBox, name))}, Buffer.alloc(${bytes}, 1)); return 'written'`,
         );
-      // Behind a hole in a sparse file, so that its size does not show it.
+      // Writes beyond a hole in a sparse file, so that the disk space in use does not show the size.
       const beyond = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
         fs.writeSync(file, 'x', ${65 * MIB})`;
       await assert.rejects(tell(box, beyond), /EFBIG/);
-      // The kill may come before the last answer.
+      // The box may be killed before the last answer.
       for (const name of ['a', 'b', 'c']) await Promise.race([write(name, 30 * MIB), box.gone]).catch(() => {});
       const end = await gone(box);
       assert.equal(end.why, 'disk_limit');
@@ -307,7 +307,7 @@ export function slotsSuite(form: Form): void {
           const { sessionId } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
           await pipe.call('Inspector.enable', {}, String(sessionId));
           const expression = `let kept = []; try { for (;;) kept.push(new Uint8Array(4e7).fill(1)) } catch (error) { String(error) }`;
-          // A crashed page does not answer, or answers late.
+          // A crashed page answers late or not at all.
           pipe
             .call('Runtime.evaluate', { expression }, String(sessionId))
             .then(answer => crashed.resolve(JSON.stringify(answer.result)))
@@ -325,7 +325,7 @@ export function slotsSuite(form: Form): void {
     // ---- the jail seen from inside --------------------------------------------------------------------------------------
 
     if (jailed) {
-      test('shows the box a minimal root and its own processes only', async () => {
+      test('shows the box a minimal root and only its own processes', async () => {
         const box = await startGuest(slots);
         const root = await tell(box, "return require('fs').readdirSync('/').sort()");
         const program = process.execPath.split('/')[1] ?? '';
@@ -374,7 +374,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('names a time zone and shows the cache of fonts, which each start would look for otherwise', async () => {
+      test('sets a time zone and shows the font cache, which each start would otherwise search for', async () => {
         const box = await startGuest(slots);
         assert.equal(await tell(box, 'return process.env.TZ'), 'UTC');
         const names = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
@@ -553,7 +553,7 @@ export function slotsSuite(form: Form): void {
       const box = await startGuest(slots);
       const { record } = box;
       await box.abandon();
-      // The kernel counts starts in 1/100 s. A process that started with the box would pass for it here.
+      // The kernel counts starts in 1/100 s. A process that started in the same tick as the box would pass for the box.
       await until(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);
@@ -601,7 +601,7 @@ export function slotsSuite(form: Form): void {
     test('ends the helper that opens the listener', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
-      // The leader, and in a jail the outer and the inner bubblewrap.
+      // What remains is the leader and, in a jail, the outer and the inner bubblewrap.
       await until(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
@@ -654,7 +654,10 @@ const sendTo = (address: string): string => `
   return new Promise(done => socket.send('x', 9, ${JSON.stringify(address)}, error => done(error ? error.code : 'sent')))
     .finally(() => socket.close())`;
 
-/** Contains paths longer than the limit, names that are not text, links to the outside, and a folder without permissions. */
+/**
+ * Fills the folder with paths longer than the limit, names that are not text, links to the outside, and a folder
+ * without permissions.
+ */
 const hostileFolder = (folder: string, victim: string, outside: string): string => `
   const fs = require('fs');
   process.chdir(${JSON.stringify(folder)});
@@ -669,7 +672,7 @@ const hostileFolder = (folder: string, victim: string, outside: string): string 
 
 // ---- small things ------------------------------------------------------------------------------------------------------------
 
-/** `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box -> the program. */
+/** The pid of the program: `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box -> the program. */
 function firstOf(record: BoxRecord): number {
   const first = childrenOf(record.pid)
     .flatMap(child => childrenOf(child))

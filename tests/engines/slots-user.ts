@@ -1,5 +1,5 @@
-// An ordinary user that a test creates and removes, with a copy of the files that it needs: the checkout itself may be in a
-// folder that only root can read.
+// An ordinary user that a test creates and removes, with a copy of the files that the user needs. The checkout itself
+// may be in a folder that only root can read.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ export interface OrdinaryUser {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Needs root. */
+/** Creates an ordinary user for the work and removes it afterwards. Needs root. */
 export async function asOrdinaryUser<T>(work: (user: OrdinaryUser) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-user-'));
   const home = join(folder, 'home');

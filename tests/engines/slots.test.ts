@@ -1,4 +1,5 @@
-// The slots engine with the kind that this user can open, and without a jail. As root, slots-rootless.test.ts adds the third.
+// The slots engine with the kind of jail that this user can open, and without a jail. As root, slots-rootless.test.ts
+// adds the third kind.
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { slotsSuite } from './slots-suite.ts';
 

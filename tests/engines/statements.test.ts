@@ -1,6 +1,6 @@
-// How many statements a request sends to PostgreSQL: each is a round trip, and waits for the one before it. Bounds by number, which do
-// not depend on the speed of the machine. Of a create those are counted that place it. Of several equal calls the one
-// with the fewest counts, because background tasks add theirs.
+// How many statements a request sends to PostgreSQL. Each is a round trip and waits for the one before it. The bounds
+// are counts, which do not depend on the speed of the machine. For a create, only the statements that place it are
+// counted. Of several equal calls, the one with the fewest statements counts, because background tasks add their own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
@@ -15,12 +15,14 @@ import { startForeignServer } from './store-fixtures.ts';
 
 const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
-/** The limits, then the function that locks, counts, holds and inserts, in a transaction of its own. */
+/** Reads the limits, then calls the function that locks, counts, holds and inserts in its own transaction. */
 const PLACE_MAX = 2;
-/** The operation and the grants at once, the row, the dispatch, the signing key, the end with its receipt. */
-/** One of them, after the end was written, wakes readers of the event feed. */
+/**
+ * The operation together with the grants, the row, the dispatch, the signing key, and the end with its receipt. One of
+ * the statements, sent after the end was written, wakes readers of the event feed.
+ */
 const INVOKE_MAX = 7;
-/** A price is held in the transaction that inserts the row: its begin, the hold, and its commit. */
+/** A price is held in the transaction that inserts the row, which adds its begin, the hold, and its commit. */
 const PRICED_INVOKE_MAX = 10;
 
 const scope = new Scope();
@@ -43,7 +45,7 @@ await liftLimits(server);
 const granted = await server.operate('credits', 'grant', '-', '1000', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 
-/** The statements of the round with the fewest. */
+/** Returns the statements of the round that sent the fewest. */
 async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> {
   let least: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {

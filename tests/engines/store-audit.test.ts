@@ -1,4 +1,4 @@
-// The audit log in the database: numbers without gaps, and rows that the server can neither change nor remove.
+// The audit log in the database: numbers without gaps, and rows that the server cannot change or remove.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
@@ -86,7 +86,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list(newId<ApplicationId>(NOW), { limit: 10 }), []);
   });
 
-  it('numbers the entries of each application without gaps, whoever writes at once', async () => {
+  it('numbers the entries of each application without gaps, even with concurrent writers', async () => {
     const [one, other] = [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)];
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -105,7 +105,7 @@ describe('the audit log', () => {
     );
   });
 
-  it('refuses its server every change, and every statement about tables', async () => {
+  it('denies the server every change, and every statement that alters tables', async () => {
     assert.ok(store.isConfined);
     await store.audit.insert(entry());
     for (const change of [
@@ -120,18 +120,18 @@ describe('the audit log', () => {
       await assert.rejects(asServer(change), /permission denied|must be owner/, change);
   });
 
-  it('refuses even its owner a change, as long as the triggers stand', async () => {
+  it('denies even the owner a change while the triggers exist', async () => {
     for (const change of CHANGES) await assert.rejects(sqlAt(login, change), /never changed/, change);
   });
 
-  it('lets its server do everything else, also with tables that a later migration makes', async () => {
+  it('lets the server do everything else, also with tables that a later migration creates', async () => {
     await sqlAt(login, 'create table later (id bigint generated always as identity primary key, word text)');
     await (await openStore({ dataDir, log: silentLog, clock, beside: true })).close();
     await asServer(`insert into later (word) values ('a'); update later set word = 'b'; delete from later`);
     await sqlAt(login, 'drop table later');
   });
 
-  it('deletes entries by age only, and only up to the newest seal of that age', async () => {
+  it('deletes entries only by age, and only up to the newest seal of that age', async () => {
     const applicationId = newId<ApplicationId>(NOW);
     const before = (days: number) => new Date(Date.now() - days * DAY_MS);
     for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: before(days) }));
@@ -156,7 +156,7 @@ describe("the audit log in an operator's database", () => {
   const scope = new Scope();
   after(() => scope.close());
 
-  it('is confined where the user may make a role, and kept by triggers where it may not', async () => {
+  it('is confined by a role if the user can create one, and protected by triggers otherwise', async () => {
     const server = await startForeignServer(scope);
     const admin = { connectionString: server.url.reveal() };
     for (const [user, right, isConfined] of [

@@ -87,7 +87,7 @@ describe('contexts in the store', () => {
     ...{ id, now, earlier: { most: 5, until: plus(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
-  /** A version with its own objects. */
+  /** Saves a version with its own objects. */
   async function keep(context: ContextId): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
     assert.ok(await store.contexts.reserve(application, context, { id, source: 'import', now: NOW, until: LATER }));
@@ -229,7 +229,7 @@ describe('contexts in the store', () => {
     assert.deepEqual(await found(plus(NOW, 1)), [ended, never].sort());
   });
 
-  it('reports a save also after the session has ended', async () => {
+  it('reports a save even after the session has ended', async () => {
     const context = await aContext();
     const session = await aSession();
     await store.contextUses.open(use(session, context));

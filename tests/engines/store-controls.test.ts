@@ -1,4 +1,5 @@
-// Control of a session is decided in the database: a session has one open hand-off, and a fence that one transaction changes at a time.
+// Control of a session is decided in the database. A session has at most one open hand-off, and a fence that one
+// transaction at a time can change.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -79,7 +80,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       ...{ requesterKind: 'account', createdAt: NOW, expiresAt: LATER, claimTries: 0, claimHash: randomBytes(32) },
     });
 
-    it('keeps one open hand-off of a session, of fifty that are requested at once', async () => {
+    it('keeps one open hand-off of a session when fifty are requested concurrently', async () => {
       const session = await running();
       const inserted = await Promise.allSettled(
         Array.from({ length: 50 }, () => store.handoffs.insert(asked(session))),
@@ -98,7 +99,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.controls.of(session))?.fence, 20);
     });
 
-    it('locks no fence of another application, and says when a session is ending', async () => {
+    it('does not lock the fence of another application, and says when a session is ending', async () => {
       const session = await running();
       const locked = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
       assert.equal(await locked(newId<ApplicationId>(NOW)), undefined);
@@ -134,7 +135,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
-    it('binds a link to the first browser, and forgets its secret after too many wrong ones', async () => {
+    it('binds a link to the first browser, and deletes its secret after too many wrong ones', async () => {
       const row = asked(await running());
       await store.handoffs.insert(row);
       const browsers = await Promise.all(
@@ -147,7 +148,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.handoffs.get(application, row.id))?.claimHash, undefined);
     });
 
-    it('ends what is open of ended sessions, and forgets it later', async () => {
+    it('ends open hand-offs of ended sessions, and deletes them later', async () => {
       const session = await running();
       const row = asked(session);
       await store.handoffs.insert(row);

@@ -52,7 +52,7 @@ import {
 } from './store-fixtures.ts';
 
 const whole = new Scope();
-/** A data folder as a first start leaves it. Creating one takes longer than most of these tests. */
+/** A data folder in the state after a first start. Creating one takes longer than most of these tests. */
 let seed: string;
 let scope: Scope;
 let dataDir: string;
@@ -91,7 +91,7 @@ const addAccount = async (store: Store): Promise<AccountId> => {
   await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
   return id;
 };
-/** Backends of a dead postmaster may still answer for a moment. */
+/** Whether PostgreSQL was replaced. Backends of a dead postmaster may still answer for a moment. */
 const isReplaced = (pid: number): boolean => !isRunning(pid) && ![undefined, pid].includes(find(dataDir)?.pid);
 const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
 
@@ -116,7 +116,7 @@ describe('data folder lock', () => {
   it('waits for an owner that is releasing the lock', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
-    // It can only wait once flock(1) runs on the same file.
+    // It waits only once flock(1) is running on the same file.
     await until(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
@@ -201,7 +201,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.ok(isRunning(postmaster()));
   });
 
-  it('refuses a second server with its own data folder that is given the socket of the first', async () => {
+  it('refuses a second server whose own data folder is used with the socket of the first', async () => {
     await open();
     const address = await find(dataDir);
     assert.ok(address);
@@ -266,7 +266,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal((await (await open()).accounts.first())?.id, id);
   });
 
-  it('reports the error output of PostgreSQL when it cannot start', async () => {
+  it('reports the error output of PostgreSQL when it fails to start', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.conf'), 'no_such_setting = 1\n');
     await assert.rejects(
       open(),
@@ -404,7 +404,7 @@ describe('command', () => {
     assert.ok(!isRunning(pid));
   });
 
-  it('runs PostgreSQL itself if there is no server, and ends it', async () => {
+  it('starts PostgreSQL itself if there is no server, and ends it', async () => {
     const command = await open({ beside: true });
     await addAccount(command);
     const pid = postmaster();
@@ -497,7 +497,7 @@ describe('PostgreSQL binaries', () => {
       lstatSync(join(root, 'native', 'lib', name)).isSymbolicLink(),
     );
 
-  /** As npm installs it without install scripts: all files, but no links. */
+  /** A copy as npm installs it without install scripts: all files, but no links. */
   const unlinkedCopy = (): string => {
     const root = join(dataDir, 'package');
     cpSync(packageRoot, root, { recursive: true, verbatimSymlinks: true });
@@ -505,7 +505,7 @@ describe('PostgreSQL binaries', () => {
     return root;
   };
 
-  it('run after their library links were created, also by several processes at once', async () => {
+  it('run after their library links were created, even by several processes concurrently', async () => {
     const root = unlinkedCopy();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
@@ -519,7 +519,7 @@ describe('PostgreSQL binaries', () => {
     );
   });
 
-  it('are taken from an explicit folder only', async () => {
+  it('are taken only from an explicit folder', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
@@ -538,7 +538,7 @@ describe('PostgreSQL binaries', () => {
 });
 
 describe('identity', () => {
-  it('is the owner of the folder when root runs the server, so that the owner can continue alone', async () => {
+  it('is the owner of the folder when root runs the server, so that the owner can continue without root', async () => {
     if (process.getuid?.() !== 0) {
       assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
       return;
@@ -586,7 +586,7 @@ const inUseBy = (pid: number | undefined) => (error: unknown) => {
   return true;
 };
 
-/** Processes that the kernel lists as waiting for a lock of this file. */
+/** Number of processes that the kernel lists as waiting for a lock of this file. */
 function waitersFor(path: string): number {
   const { ino } = statSync(path);
   const waiting = readFileSync('/proc/locks', 'utf8').split('\n');

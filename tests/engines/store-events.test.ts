@@ -263,7 +263,8 @@ describe('session events', () => {
     const written = Promise.all(writers);
     const seen: SessionEventRow[] = [];
     let after = 0;
-    // A transaction of any database of the server, as another test's, holds back what began after it.
+    // A transaction in any database of the server, for example of another test, delays the events of transactions that
+    // began after it.
     await eventually(
       'all events to be read',
       async () => {

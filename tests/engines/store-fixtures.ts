@@ -18,7 +18,7 @@ import { freePort } from '../harness/free-port.ts';
 
 export const STEP_MS = 60_000;
 
-/** A folder that is removed when the scope closes, also if PostgreSQL ran as another user. */
+/** Creates a folder that is removed when the scope closes, even if PostgreSQL ran as another user. */
 export function temporaryFolder(scope: Scope, name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `berth-test-${name}-`));
   scope.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,12 +50,12 @@ export const isRunning = (pid: number): boolean => {
 export const untilGone = (pid: number): Promise<true> =>
   until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
-/** The connection may have been closed meanwhile. */
+/** Sends the signal if the process still exists. Its connection may have been closed since. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   if (isRunning(pid)) process.kill(pid, signal);
 }
 
-/** Connections that PostgreSQL serves now: its child processes with a matching title. */
+/** Connections that PostgreSQL is serving now, found as child processes with a matching title. */
 export const backendsOf = (postmaster: number): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -83,13 +83,16 @@ export interface ForeignServer {
   readonly url: Secret;
   readonly major: number;
   readonly pid: number;
-  /** SIGKILL, then a restart, as the operator's service manager does. */
+  /** Kills with SIGKILL and then restarts, as the operator's service manager does. */
   crash(): Promise<void>;
 }
 
 const PASSWORD = 'p@ss/word';
 
-/** An operator's server that listens on TCP with a password. Uses Debian's if installed, so that an older major is tested too. */
+/**
+ * Starts an operator's server that listens on TCP with a password. Uses Debian's if installed, so that an older major
+ * version is tested too.
+ */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   const folder = temporaryFolder(scope, 'foreign');
   const binaries = (await findBinaries({ major: 15 }).catch(() => undefined)) ?? (await findBinaries());
@@ -155,11 +158,11 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
 
 export interface Helper {
   readonly child: ChildProcess;
-  /** The next line that it prints. */
+  /** Resolves to the next line that it prints. */
   line(): Promise<string>;
 }
 
-/** Runs store-child.ts: a process to be killed. */
+/** Runs store-child.ts as a process that a test can kill. */
 export function startHelper(scope: Scope, args: readonly string[], through: readonly string[] = []): Helper {
   const script = fileURLToPath(new URL('./store-child.ts', import.meta.url));
   const [program = '', ...rest] = [...through, process.execPath, script, ...args];

@@ -1,5 +1,5 @@
 // Limits and idempotency in the store, on the embedded PostgreSQL and on an operator's server. The database decides
-// concurrent requests.
+// about concurrent requests.
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -105,7 +105,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     };
 
     describe('configured limits', () => {
-      it('are empty at first, are replaced only by who has read the current revision, and can be removed', async () => {
+      it('are empty at first, can be replaced only with the current revision, and can be removed', async () => {
         const id = await anApplication();
         assert.deepEqual(await store.limits.get(id), {
           applicationId: id,
@@ -124,7 +124,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    describe('the line of a fleet', () => {
+    describe('the queue of a fleet', () => {
       const joins = (applicationId: ApplicationId, hostId: HostId, change: Partial<WaitingCreate> = {}, most = 10) =>
         store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, most);
       const joined = async (...asked: Parameters<typeof joins>): Promise<Place> => {
@@ -135,7 +135,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
       const order = async () => (await store.line.list(100)).map(({ place }) => place);
 
-      it('gives free slots to the first that wait, and the applications take turns', async () => {
+      it('gives free slots to the first in the queue, and the applications take turns', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
         const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
@@ -154,7 +154,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await order(), []);
       });
 
-      it('holds up neither hosts of another region, nor other applications while a limit is waited for', async () => {
+      it('delays neither hosts of another region nor other applications while a create waits for its limit', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const far = await joined(a, hostId, { region: 'far' });
@@ -165,7 +165,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const { place } of [far, limited]) await store.line.leave(place);
       });
 
-      it('has at most as many creates of an application as its limit, also when they come at once', async () => {
+      it('has at most as many creates of an application as its limit, even with concurrent creates', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
         const places = all.flatMap(one => ('turn' in one ? [one] : []));
@@ -181,7 +181,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    it('admits as many requests of a credential over two hosts as over one, and asks the database for few of them', async () => {
+    it('admits as many requests of a credential with two hosts as with one, and asks the database for few of them', async () => {
       let asked = 0;
       const rows: RequestRateRows = {
         ...store.requestRates,
@@ -202,12 +202,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         )) ?? 0;
       let admitted = 0;
       for (let request = 0; request < 240; request += 1) admitted += await taken(hosts[request % 2]);
-      // What a host has taken and not used yet is missing; what was refilled meanwhile is added.
+      // What a host has taken and not used yet is missing, and what was refilled in the meantime is added.
       assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
       assert.ok(asked <= 60, String(asked));
     });
 
-    it('counts attempts of many hosts at once exactly, forgets them after the period, and takes back what succeeded', async () => {
+    it('counts concurrent attempts of many hosts exactly, forgets them after the period, and takes back successful ones', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
@@ -230,7 +230,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       );
     });
 
-    it('keeps the attempts of the newest names only', async () => {
+    it('keeps only the attempts of the newest names', async () => {
       const names = Array.from({ length: 4 }, (_, index) => ({ tally: `kept ${index}`, digest: Buffer.alloc(32) }));
       const limit = { max: 1, withinMs: 600_000 };
       for (const name of names) await store.attempts.count(name, limit);
@@ -244,7 +244,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('places exactly as many as the limit when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
-        // An embedded database has one server, so the second one is another pool in the same process.
+        // An embedded database has only one server, so the second one is another pool in the same process.
         const other = options.databaseUrl ? await openStore(options) : store;
         const arrive = (index: number) =>
           (index % 2 ? store : other).sessions.place(
@@ -342,7 +342,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(two, 1));
       });
 
-      it('places with the current limits, and nothing when they throw', async () => {
+      it('places with the current limits, and places nothing if the terms throw', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
@@ -453,7 +453,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('leave a session to its caller while the answer is being sent or has arrived', async () => {
+      it('leave a session to its caller while the answer is being sent or after it has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
         await store.sessions.answered(row.id, true);
@@ -497,7 +497,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The terms of the domain, with limits that are not configured. */
+/** The terms of the domain for limits that are not configured. */
 const within = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},

@@ -59,7 +59,7 @@ describe('logs', () => {
     assert.deepEqual(chunks, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])]);
   });
 
-  it('reads after a line, by kind, and only for the own application', async () => {
+  it('reads after a line, by kind, and only for its own application', async () => {
     const session = await aSession();
     const { applicationId, id } = session;
     await store.logs.write(

@@ -152,7 +152,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.dropFile(before, async () => {}), false);
     });
 
-    it('makes a caller wait who wants to store a file that is being removed', async () => {
+    it('makes a caller wait who stores a file that is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, plus(NOW, -48 * HOUR_MS));
@@ -166,7 +166,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       });
       await begun.promise;
       const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
-      // The later statement is answered first: the other one waits.
+      // The later statement is answered first, because the other one is waiting.
       await store.extensions.get(application, newId(NOW));
       removing.resolve();
       await Promise.all([dropping, expecting]);

@@ -36,7 +36,7 @@ interface Past {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly keyId?: KeyId;
-  /** Minutes after ten. */
+  /** In minutes after ten. */
   readonly created: number;
   readonly startMs?: number;
   readonly ended?: number;
@@ -114,7 +114,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       assert.equal(await store.usage.ofSession(id), undefined);
     });
 
-    it('says of hours the same before and after they are summed, also when their sessions are forgotten', async () => {
+    it('returns the same hours before and after they are summed, even if their sessions were deleted', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const keyId = await aKey(applicationId);
       const owner = { applicationId, hostId };
@@ -124,7 +124,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       await aSession({ ...owner, created: 70, startMs: 60_000 });
       const used = { sessionId: crashed, cpuMs: 1500, peakMemoryBytes: 7, bytesReceived: 1000, bytesSent: 100 };
       await store.usage.save([used]);
-      // Two run at once from 10:30 to 10:40, and from 11:11 to 11:15.
+      // Two sessions run at the same time from 10:30 to 10:40, and from 11:11 to 11:15.
       const expected: UsageHour[] = [
         {
           ...{ hour: TEN, created: 3, ended: 2, failed: 2, endReasons: { crashed: 1, start_failed: 1 } },

@@ -1,5 +1,5 @@
-// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's: data keys are added while
-// the master key is changed.
+// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's server. Data keys are
+// added while the master key is being changed.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -47,7 +47,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       return seen;
     };
 
-    it('adds the first row once, and others only under the master key in use', async () => {
+    it('adds the first row once, and others only under the current master key', async () => {
       const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
       assert.equal(await store.vault.get(INSTALLATION), undefined);
       const firsts = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
@@ -88,7 +88,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       }
     });
 
-    /** The rows of the first test cannot be opened, so they are wrapped again as if the vault had written them. */
+    /** Wraps the rows of the first test again as if the vault had written them, because they cannot be opened. */
     async function wrapAnew(): Promise<void> {
       const { masterKeys } = parts();
       const [master] = await masterKeys.read({ isFirst: true });
@@ -102,7 +102,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       );
     }
 
-    it('has one signing key in use, and never forgets a retired one', async () => {
+    it('has one signing key in use, and keeps every retired one', async () => {
       const key = (kid: string, ms = 0): SigningKeyRow => ({
         ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: plus(NOW, ms) },
       });

@@ -40,7 +40,7 @@ import {
 interface Place {
   readonly options: StoreOptions;
   postmaster(): number;
-  /** SIGKILL of the postmaster. Its owner starts it again. */
+  /** Kills the postmaster with SIGKILL. Its owner starts it again. */
   crash(): Promise<void>;
   /** Runs SQL as the operator would, for what the store does not offer. */
   readonly login: pg.ClientConfig;
@@ -154,7 +154,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.list(stranger.id, { limit: 10 }), []);
       });
 
-      it('refuses an existing slug and leaves nothing', async () => {
+      it('refuses an existing slug and leaves nothing behind', async () => {
         const account = await anAccount();
         const first = await anApplication(account);
         const second = { ...application(account.id, 'Other'), slug: first.slug };
@@ -583,7 +583,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           );
       });
 
-      it('is updated only while it runs and no end was decided', async () => {
+      it('is updated only while it is running and no end was decided', async () => {
         const { id, applicationId } = await aSession();
         const change = { userMetadata: { a: 'b' }, expiresAt: plus(NOW, 2 * MINUTE_MS) };
         const later = plus(NOW, 3);
@@ -697,7 +697,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('opening', () => {
-      it('keeps all data when it is opened again, also by several at once', async () => {
+      it('keeps all data when it is opened again, even by several concurrently', async () => {
         const row = await anApplication();
         if (!place.options.databaseUrl) return;
         const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
@@ -709,14 +709,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('failures', () => {
-      /** As many at once as the pool has connections, so that each is used. */
+      /** Sends as many requests as the pool has connections, so that each connection is used. */
       const recovered = (id: ApplicationId) =>
         until(STEP_MS, 'the store to answer again', async () => {
           const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
 
-      it('recovers from the death of one connection, and with it of all', async () => {
+      it('recovers when one connection dies, and all others with it', async () => {
         const row = await anApplication();
         const all = backendsOf(place.postmaster());
         assert.ok(all[0]);

@@ -13,7 +13,7 @@ const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3600_000;
 const PAGE = 0;
 
-describe('a sweep by the command line', () => {
+describe('a sweep on the command line', () => {
   const scope = new Scope();
   let local: Local;
 
@@ -23,7 +23,7 @@ describe('a sweep by the command line', () => {
   });
   after(() => scope.close());
 
-  /** An ended session with one recorded page. */
+  /** Creates an ended session with one recorded page. */
   async function aRecordedSession(filesDueAt: Date): Promise<SessionId> {
     const { sessions, recordings, hosts } = local.store;
     const hostId = newId<HostId>(NOW);
@@ -45,7 +45,7 @@ describe('a sweep by the command line', () => {
     return id;
   }
 
-  it('forgets the recording of a session whose files are due, and of no other', async () => {
+  it('deletes the recording of a session whose files are due, and of no other', async () => {
     const due = await aRecordedSession(plus(NOW, -1));
     const kept = await aRecordedSession(plus(NOW, 1));
     assert.deepEqual(await local.sweep(), { files: 1, sessions: 0, failed: 0 });

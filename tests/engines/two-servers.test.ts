@@ -1,5 +1,5 @@
-// Two servers on one database: a credential that is revoked at one is refused by the other, although that has cached
-// it. The cache keeps credentials for 30 seconds, so an earlier refusal shows that it was notified.
+// Two servers on one database: a credential that is revoked at one is refused by the other, although the other has
+// cached it. The cache keeps credentials for 30 seconds, so an earlier refusal shows that the server was notified.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -33,7 +33,10 @@ const token = await ownerToken(one);
 
 const SESSIONS = '/v1/browsers/sessions';
 
-/** Both accept the credential; then it ends at the first, and the second refuses it before its cache entry expires. */
+/**
+ * Asserts that after both servers have accepted the credential and it has ended at the first, the second refuses it
+ * before its cache entry expires.
+ */
 async function assertForgotten(
   statusAt: (server: typeof one) => Promise<number>,
   endAtOne: () => Promise<{ readonly status: number; readonly text: string }>,
@@ -75,7 +78,7 @@ test('a developer token', async () => {
   );
 });
 
-test('the session of a person who signs out', async () => {
+test('the human session of a person who signs out', async () => {
   const person = await devices.freshOwner();
   const { cookie } = person;
   assert.ok(cookie);

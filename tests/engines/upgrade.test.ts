@@ -1,5 +1,6 @@
-// A database of the version before the platform, restored and upgraded: its applications, keys, tokens and limits are intact.
-// first-version.sql is what pg_dump wrote of it: an installation with its first start, a token, a second application and its key.
+// A database of the version before the platform, restored and upgraded. Its applications, keys, tokens and limits are
+// intact. first-version.sql is the output of pg_dump for an installation with its first start, a token, and a second
+// application with its key.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +39,7 @@ after(() => scope.close());
 
 const hashOf = (text: string): Buffer => recognise(text)?.hash ?? assert.fail(`${text} is not recognised`);
 
-test('the account of the first start owns both applications, and nobody signs in to it yet', async () => {
+test('the account of the first start owns both applications, and nobody can sign in to it yet', async () => {
   const account = await store.accounts.first();
   assert.equal(account?.name, 'Operator');
   assert.equal(await store.accounts.hasPeople(), false);

@@ -1,5 +1,5 @@
-// A session whose adoption ends the server is not adopted twice. The fault is injected into the server, because no fault is
-// known that a browser could cause.
+// A session whose adoption crashed the server is not adopted a second time. The fault is injected into the server,
+// because no fault is known that a browser could cause.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ async function opened(expression = 'void 0'): Promise<CreatedSession> {
   return session;
 }
 
-test('ends a session whose adoption ended the server, and keeps the other sessions', async () => {
+test('ends a session whose adoption crashed the server, and keeps the other sessions', async () => {
   const neighbours = [await opened(), await opened()];
   const poisoned = await opened(`console.log('${POISON}')`);
   writeFileSync(isPoisonous, '');

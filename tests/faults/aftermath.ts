@@ -12,7 +12,7 @@ export async function openSessions(server: TestServer): Promise<Session[]> {
   return body;
 }
 
-/** Ends what a test, perhaps a failed one, left running. */
+/** Releases the sessions that a test left running, perhaps because it failed. */
 export async function releaseAll(server: TestServer): Promise<void> {
   const ends = (await openSessions(server)).map(({ id }) =>
     server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
@@ -20,7 +20,7 @@ export async function releaseAll(server: TestServer): Promise<void> {
   await Promise.all(ends);
 }
 
-/** Asserts that every open session runs and answers. Returns their ids. */
+/** Asserts that every open session is running and answers. Returns their ids. */
 export async function assertRowsAreTrue(server: TestServer): Promise<string[]> {
   const open = await openSessions(server);
   for (const { id, status } of open) {

@@ -1,5 +1,5 @@
-// A browser, or one of its processes, is killed from outside. Chromium replaces the processes that it can. When the browser is
-// gone the session ends, its clients are told, and its slot is free.
+// A browser, or one of its processes, is killed from outside. Chromium replaces the processes that it can. When the
+// browser is gone, the session ends, its clients are told, and its slot becomes free.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -25,7 +25,7 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
   ['timeout', false, box => box.leader],
 ];
 
-/** A process that the browser is closing may have ended already. */
+/** Kills the renderers of the session. One that the browser is closing may already have ended. */
 function killRenderers({ id }: CreatedSession): void {
   const killed = boxOf(server, id).renderers.filter(pid => killIfThere(pid));
   assert.ok(killed.length > 0, 'there is a renderer');
@@ -47,7 +47,7 @@ for (const [name, keepAlive, victim] of FATAL)
     await server.settles([next.id]);
   });
 
-test('kills a browser with many pending commands of many clients: each is answered with an error', async () => {
+test('kills a browser with many pending commands of many clients: each command is answered with an error', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
   const asked = await Promise.all(
@@ -65,7 +65,7 @@ test('kills a browser with many pending commands of many clients: each is answer
   await server.settles();
 });
 
-test('kills a renderer: its pending command is answered with an error, the session keeps running', async () => {
+test('kills a renderer: its pending command is answered with an error, and the session continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -124,7 +124,7 @@ test('connects when the only page has crashed: the client finds a working page',
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   await browser.close();
-  // Chromium may restore the crashed page. Besides it there is at most the replacement, and the visible page answers.
+  // Chromium may restore the crashed page. In addition there is at most the replacement, and the visible page answers.
   for (let times = 0; times < 2; times++) {
     const again = await connectPlaywright(session);
     const shown = contextOf(again).pages();
@@ -135,12 +135,12 @@ test('connects when the only page has crashed: the client finds a working page',
 });
 
 for (const part of ['gpu', 'network'] as const)
-  test(`kills the ${part} process: the session keeps running`, async () => {
+  test(`kills the ${part} process: the session continues`, async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await connectPlaywright(session);
     const page = firstPage(browser);
     await page.goto(`${pages.url}/`);
-    // Chromium starts it on demand, and restarts it after its end.
+    // Chromium starts this process on demand and restarts it when it has ended.
     const victim = await eventually(
       `a ${part} process to be killed`,
       () => boxOf(server, session.id)[part],
@@ -157,7 +157,7 @@ for (const part of ['gpu', 'network'] as const)
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   });
 
-test('kills a browser after a restart of the server, when it is no child process: the end is noticed', async () => {
+test('kills a browser that is not a child process, after a restart of the server: its end is noticed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);

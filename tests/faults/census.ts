@@ -1,18 +1,18 @@
-// Counts every second, while sessions come and go, what must agree: running rows, browsers in the process table, and taken
-// slots by the server's report. Also samples the memory of the server. Warm browsers are counted separately.
+// Counts every second what must agree while sessions come and go: running rows, browsers in the process table, and
+// taken slots as reported by the server. Also samples the server's memory. Warm browsers are counted separately.
 import assert from 'node:assert/strict';
 import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
 
 const EVERY_MS = 1_000;
 /**
- * The counts may differ for this long, on a loaded machine. A difference counts only if it was also seen in several samples,
- * because the test and the server may both have been suspended.
+ * The counts may differ for this long on a loaded machine. A difference counts only if it was also seen in several
+ * samples, because the test and the server may both have been suspended.
  */
 const LAG_MS = 15_000;
 const LOOKS_MIN = 10;
 const COURSE_PARTS = 12;
-/** The fraction of the samples that counts as warm-up. */
+/** The fraction of the samples that belongs to the warm-up. */
 const WARM_UP = 0.25;
 
 type Sample = Omit<Count, 'disagreements'>;
@@ -28,7 +28,7 @@ export interface CensusOptions {
 export class Census {
   readonly #options: CensusOptions;
   readonly #samples: Sample[] = [];
-  /** The current differences, and since when each exists. */
+  /** The current differences, each with the time since which it exists. */
   readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
   readonly #faults = new Set<string>();
   #worstLagMs = 0;
@@ -59,7 +59,7 @@ export class Census {
     };
   }
 
-  /** Fails if counts differed for too long, or memory grew too much. */
+  /** Fails if counts differed for too long, or if memory grew too much. */
   assertAll(): void {
     assert.deepEqual([...this.#faults], []);
     const { residentMib, heapMib } = this.#growth();
@@ -94,7 +94,10 @@ export class Census {
     }
   }
 
-  /** From the end of the warm-up to the end. Most of the heap is garbage, so its minimum shows what remains. */
+  /**
+   * Growth from the end of the warm-up to the end of the run. Most of the heap is garbage, so its minimum shows what
+   * remains.
+   */
   #growth(): { residentMib: number; heapMib: number } {
     const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));
     const third = Math.ceil(warm.length / 3);

@@ -1,5 +1,5 @@
-// The random plan of each cycle of a churn, drawn from a seed in advance: the same seed gives the same plan, however the cycles
-// overlap.
+// The random plan for each cycle of a churn, drawn from a seed in advance. The same seed gives the same plan, however
+// the cycles overlap.
 import { generator } from '../harness/random.ts';
 
 export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
@@ -10,9 +10,9 @@ export interface Cycle {
   readonly client: 'playwright' | 'raw';
   readonly keepAlive: boolean;
   readonly kill: Kill | undefined;
-  /** Counted from the answer to the create: the client is connecting, at work, or gone. */
+  /** Counted from the response to the create. By then the client is connecting, working or gone. */
   readonly killAfterMs: number;
-  /** The server is killed and restarted while the client of this cycle works. */
+  /** Whether the server is killed and restarted while the client of this cycle is working. */
   readonly restart: boolean;
 }
 
@@ -21,9 +21,9 @@ const KILL_WITHIN_MS = 300;
 export interface PlanOptions {
   readonly seed: number;
   readonly cycles: number;
-  /** One in this many cycles has a process killed. */
+  /** In one of this many cycles a process is killed. */
   readonly killEvery: number;
-  /** One in this many cycles has the server killed. Absent: the server is never killed. */
+  /** In one of this many cycles the server is killed. If absent, the server is never killed. */
   readonly restartEvery?: number;
 }
 

@@ -1,4 +1,4 @@
-// The two churn tests, with a parameter for their length.
+// The two churn tests. Parameters set their length.
 import { test } from 'node:test';
 import type { Engine } from '../../contract/sessions.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -9,7 +9,7 @@ import { Census } from './census.ts';
 import { churn } from './churn.ts';
 
 const WARM = 2;
-/** One in this many cycles has the server killed. */
+/** The number of cycles in which the server is killed. */
 const RESTARTS = 5;
 
 export interface ChurnTests {
@@ -29,7 +29,7 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
     },
   });
   await liftLimits(server);
-  // Idle connections hold descriptors, which are counted at the beginning and the end.
+  // Idle connections hold descriptors, and these are counted at the beginning and at the end.
   const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 

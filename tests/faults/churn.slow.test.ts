@@ -1,4 +1,4 @@
-// As churn.test.ts, a thousand cycles and two hundred.
+// Like churn.test.ts, with a thousand and two hundred cycles.
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 

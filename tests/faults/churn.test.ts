@@ -1,5 +1,6 @@
 // Cycles of create, drive and release with random kills leave nothing behind: a hundred with warm browsers and a count
-// every second, twenty in which the server is killed too. Ten times as many, of the engine chromium: churn.slow.test.ts.
+// every second, and twenty in which the server is killed too. churn.slow.test.ts runs ten times as many with the engine
+// chromium.
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 

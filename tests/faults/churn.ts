@@ -1,6 +1,6 @@
-// Creates, drives and releases sessions, several at once, while browsers, parts of them, jails and the server itself are
-// killed. An error is tolerated only in a cycle in which something was killed, and every end must have the reason that
-// the kill explains. What is left in the end is looked for in the kernel's tables.
+// Creates, drives and releases sessions, several at the same time, while browsers, parts of them, jails and the server
+// itself are killed. An error is tolerated only in a cycle in which something was killed, and every session must end
+// with a reason that the kill explains. At the end, the kernel's tables are searched for leftovers.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../../contract/sessions.ts';
@@ -19,17 +19,17 @@ import { boxOf, childrenOfServer } from './victims.ts';
 const AT_ONCE = 4;
 const CYCLE_MS = 180_000;
 const ENDED_MS = 60_000;
-/** Recordings are encoded one after the other. */
+/** Recordings are encoded one after another. */
 const ENCODED_MS = 180_000;
 const EVALUATIONS = 20;
-/** Tolerance for connections to the database, requests in progress and the like. */
+/** Allows for connections to the database, requests in progress and similar. */
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
 export interface ChurnOptions extends PlanOptions {
   readonly server: TestServer;
   readonly pages: Pages;
-  /** Counts during the whole churn, if the server is not killed. */
+  /** Counts during the whole churn if the server is not killed. */
   readonly census?: Census;
 }
 
@@ -54,7 +54,7 @@ export async function churn(options: ChurnOptions): Promise<Tally> {
 class Churn {
   readonly #options: ChurnOptions;
   readonly #tally = new Map<string, number>();
-  /** Incremented when the server is killed. */
+  /** Number of times that the server was killed. */
   #kills = 0;
   #up: Promise<void> = Promise.resolve();
 
@@ -105,7 +105,7 @@ class Churn {
     await this.#end(cycle, session, killed, serverWasKilled);
   }
 
-  /** Undefined if there is no session to drive; the reason is then counted. */
+  /** Returns undefined if there is no session to drive, and counts the reason. */
   async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
@@ -140,7 +140,7 @@ class Churn {
     return body[0];
   }
 
-  /** Whether there was a process to kill. */
+  /** Kills the process or processes of this kind. Returns whether there was one to kill. */
   #kill(session: string, kind: Kill): boolean {
     try {
       const box = boxOf(this.#options.server, session);
@@ -180,7 +180,10 @@ class Churn {
     }
   }
 
-  /** Ends the session by disconnecting its client, by release or by the kill, and returns the end reason. */
+  /**
+   * Ends the session by disconnecting its client, by release or by the kill, and asserts that the end reason is an
+   * expected one.
+   */
   async #end(
     cycle: Cycle,
     session: CreatedSession,
@@ -195,7 +198,7 @@ class Churn {
     const end = `${seen.status} ${seen.endReason}`;
     const expected = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
-      // A client that has finished may have disconnected before the kill.
+      // A client that had finished may have disconnected before the kill.
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
       ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
@@ -205,7 +208,10 @@ class Churn {
     this.#count(`ended: ${end}`);
   }
 
-  /** The number of kills of the server when it runs, because another cycle may kill it right after its start. */
+  /**
+   * Waits until the server is up and returns the number of times that it was killed. Another cycle may kill it right
+   * after its start.
+   */
   async #killsOnceUp(): Promise<number> {
     for (;;) {
       const up = this.#up;
@@ -214,7 +220,7 @@ class Churn {
     }
   }
 
-  /** Repeats what failed because another cycle killed the server. */
+  /** Repeats the work if it failed because another cycle killed the server. */
   async #surely<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       const killsBefore = await this.#killsOnceUp();
@@ -226,21 +232,24 @@ class Churn {
     }
   }
 
-  /** An earlier release, whose answer was lost, may have ended the session. */
+  /** Releases the session. An earlier release whose response was lost may already have ended it. */
   async #release({ id }: CreatedSession): Promise<void> {
     const body = { status: 'REQUEST_RELEASE' };
     const { status, text } = await this.#options.server.api('POST', `${SESSIONS}/${id}`, { body });
     assert.ok(status === 200 || status === 409, text);
   }
 
-  /** A running session answers. If no client had connected so far, the visit counts as the connection that ends. */
+  /**
+   * Asserts that a running session answers. If no client had connected before, this visit counts as the connection
+   * whose end ends the session.
+   */
   async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
       assert.ok(await answersFor(session));
     } catch (error) {
-      // Before the crash of a renderer is noticed, a client may find the crashed page.
+      // Until the crash of a renderer is noticed, a client may find the crashed page.
       if (kill === 'renderer' && keepAlive) return this.#answersAgain(session);
-      // A session without its client or browser may be ending; its row changes shortly after.
+      // A session without its client or browser may be ending. Its row changes shortly afterwards.
       const mayEnd = kill !== undefined || !keepAlive;
       const { status } = await (mayEnd
         ? this.#options.server.ended(session.id)
@@ -265,7 +274,7 @@ async function driveRaw(session: CreatedSession, url: string): Promise<void> {
     await client.send('Page.navigate', { url }, page);
     await eventually(
       'the page to load',
-      // The evaluation may be lost while one document replaces another.
+      // The evaluation may be lost while one document is replacing another.
       () => client.evaluate('document.title', page).catch(error => navigatedAway(error)),
       title => title === 'Next',
     );
@@ -281,7 +290,7 @@ function navigatedAway(error: unknown): string {
 }
 
 async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
-  // Creates whose answer was lost may have succeeded. Their sessions run, and are ended now.
+  // Creates whose response was lost may have succeeded. Their sessions are still running, and end now.
   await assertRowsAreTrue(server);
   await releaseAll(server);
   await eventually(
@@ -289,7 +298,7 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     () => boxesOfSessions(server),
     left => left.length === 0,
   );
-  // Further warm browsers may be started meanwhile.
+  // More warm browsers may be started in the meantime.
   await server.settles(() => waiting(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
@@ -304,7 +313,7 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     children => children.length === 0,
     ENCODED_MS,
   );
-  // An open socket of a box's network namespace would keep the namespace alive.
+  // An open socket in the network namespace of a box would keep the namespace alive.
   await eventually(
     'the server to have closed what it opened for sessions',
     () => descriptorsOf(server),
@@ -318,5 +327,5 @@ const waiting = (server: TestServer): string[] =>
 const boxesOfSessions = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [id] : []));
 
-/** Descriptors of a server without sessions. */
+/** The number of descriptors that the server has open. */
 const descriptorsOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;

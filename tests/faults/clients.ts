@@ -1,4 +1,4 @@
-// Clients that are busy while something is killed: each runs a typical load, and can report how its connection ended.
+// Clients that are busy while something is killed. Each runs a typical load and can report how its connection ended.
 import { type Browser, chromium, type Page } from 'playwright-core';
 import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
 import { CdpClient } from '../harness/cdp.ts';
@@ -7,11 +7,11 @@ import { soon } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
 const CONNECT_MS = 60_000;
-/** Maximum time from the first message to the end of the connection: as long as a test may take. */
+/** Maximum time from the first message to the end of the connection, which is as long as a test may take. */
 const ENDED_MS = 480_000;
 
 export interface Busy {
-  /** Resolves when the connection is closed. */
+  /** Resolves when the connection has closed. */
   readonly ended: Promise<unknown>;
 }
 
@@ -34,7 +34,7 @@ export function firstPage(browser: Browser): Page {
 export const disconnected = (browser: Browser): Promise<void> =>
   new Promise(resolve => void browser.once('disconnected', () => resolve()));
 
-/** Never continues a request that `route()` intercepted. */
+/** A client that never continues a request that `route()` intercepted. */
 export async function holdingARoute(session: CreatedSession, url: string, marker: string): Promise<Busy> {
   const browser = await connectPlaywright(session);
   const ended = disconnected(browser);
@@ -48,7 +48,7 @@ export async function holdingARoute(session: CreatedSession, url: string, marker
   return { ended };
 }
 
-/** Waits for a popup that never opens. */
+/** A client that waits for a popup that never opens. */
 export async function waitingForAPopup(session: CreatedSession, url: string): Promise<Busy> {
   const browser = await connectPlaywright(session);
   const ended = disconnected(browser);
@@ -58,7 +58,7 @@ export async function waitingForAPopup(session: CreatedSession, url: string): Pr
   return { ended };
 }
 
-/** Evaluates one expression after the other. */
+/** A Puppeteer client that evaluates one expression after another. */
 export async function puppeteering(session: CreatedSession, url: string): Promise<Busy> {
   const browser = await connectPuppeteer(session);
   const ended = new Promise<void>(resolve => void browser.once('disconnected', () => resolve()));
@@ -71,7 +71,7 @@ export async function puppeteering(session: CreatedSession, url: string): Promis
   return { ended };
 }
 
-/** Sends thousands of messages, and the next thousands as soon as the last of them is answered. */
+/** A client that sends thousands of messages, and the next thousands as soon as the last of them is answered. */
 export async function flooding(session: CreatedSession): Promise<Busy & { answers(): number }> {
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
@@ -90,7 +90,7 @@ export async function flooding(session: CreatedSession): Promise<Busy & { answer
   return { ended: client.closed(ENDED_MS), answers: () => answered };
 }
 
-/** Attached and idle. */
+/** A client that is attached and idle. */
 export async function idling(session: CreatedSession): Promise<Busy> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');

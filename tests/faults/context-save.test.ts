@@ -1,5 +1,5 @@
-// Failures during the save of a context: the server is killed, stored bytes are damaged, a profile is hostile, a context is
-// deleted. No login is lost silently, and nothing is left behind.
+// Failures during the save of a context: the server is killed, stored bytes are damaged, a profile is hostile, or a
+// context is deleted. No login is lost silently, and nothing is left behind.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ test('kills the server during a save: the save is completed after the restart', 
     await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
     await server.restart();
     await releasing;
-    // If the server was killed before the release was stored, the session continues, and the caller repeats the release.
+    // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
     await reachesVersion(server, id, round + 1);
     const told = (await contextEvents(server, session)).map(({ type }) => type);
@@ -53,8 +53,9 @@ test('kills the server during a save: the save is completed after the restart', 
     const next = await server.createSession({ contextId: id });
     await onPage(next.connectUrl, async page => {
       const found = (await findMarks(page, plain)).persistentCookie;
-      // Killed before its end was under way, only what was copied aside while it ran can be saved: these cookies, if it
-      // was long enough since they were set, or those it started from.
+      // If the server was killed before the end of the session had begun, only the copy made during the session can be
+      // saved. It has these cookies if enough time had passed since they were set, or otherwise those that the session
+      // started with.
       const isPartial = told.at(-1) === 'context.saved_partially';
       assert.ok(found === `k${round}` || (isPartial && found === before), `${found} after ${told.join()}`);
       before = found;
@@ -63,7 +64,7 @@ test('kills the server during a save: the save is completed after the restart', 
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('stops the store during a save: creates wait, then are refused, until the context is saved; an expired session is saved too', async () => {
+test('stops the store during a save: creates wait and are then refused until the context is saved, also that of an expired session', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };

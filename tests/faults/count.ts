@@ -1,5 +1,5 @@
-// Counts that must agree except for a short lag: running rows, browsers in the process table, and taken slots by the server's
-// report. Warm browsers are counted separately.
+// Counts that must agree except for a short lag: running rows, browsers in the process table, and taken slots as
+// reported by the server. Warm browsers are counted separately.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface Count {
   readonly heapMib: number;
 }
 
-/** `waitingMax`: maximum number of warm browsers, including those being started or ended. */
+/** `waitingMax` is the maximum number of warm browsers, including those being started or ended. */
 export async function count(server: TestServer, waitingMax: number): Promise<Count> {
   const [rows, metrics] = await Promise.all([
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
@@ -52,7 +52,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
   };
 }
 
-/** Waits until the counts agree, with this number of running sessions and of warm browsers. */
+/** Waits until the counts agree on this number of running sessions and warm browsers. */
 export async function assertAgrees(server: TestServer, running: number, waiting: number): Promise<void> {
   await eventually(
     `rows, browsers and places to agree, ${running} to run and ${waiting} to wait`,

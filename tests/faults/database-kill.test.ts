@@ -1,5 +1,5 @@
-// PostgreSQL is killed under load. Browsers and their clients are not affected. The API answers with errors and recovers.
-// Changes of sessions during the outage are written afterwards.
+// PostgreSQL is killed under load. Browsers and their clients are not affected. The API answers with errors and
+// recovers. Changes to sessions during the outage are written afterwards.
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ function postgres() {
   return found;
 }
 
-/** Stops an idle process of PostgreSQL, so that no other process waits for a lock that it holds. */
+/** Stops an idle process of PostgreSQL. Because it is idle, it holds no lock that another process would wait for. */
 function stopIfIdle(pid: number): boolean {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -50,7 +50,10 @@ function stopIfIdle(pid: number): boolean {
   return false;
 }
 
-/** The server's view of the database may be slightly old, and work in progress may end a row. */
+/**
+ * Waits until every row is true. The server's view of the database may be slightly old, and work in progress may end a
+ * session.
+ */
 const rowsToBeTrue = async (): Promise<readonly string[]> => {
   const running = await eventually(
     'every row to be true',
@@ -60,7 +63,10 @@ const rowsToBeTrue = async (): Promise<readonly string[]> => {
   return Array.isArray(running) ? running : [];
 };
 
-/** Kills PostgreSQL and keeps it away: a new one may not read what kind of folder it has there. All processes leave without theirs. */
+/**
+ * Kills PostgreSQL and keeps it down during the work: a new one cannot read the version of its data folder. All
+ * processes exit when their postmaster is gone.
+ */
 async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   const { postmaster } = postgres();
   const version = join(server.dataDir, 'pg/PG_VERSION');
@@ -76,7 +82,7 @@ async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   await readyIs(true);
 }
 
-test('kills the postmaster under load: CDP traffic continues, sessions keep running, the API recovers', async () => {
+test('kills the postmaster under load: CDP traffic and sessions continue, and the API recovers', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const flood = await flooding(session);
@@ -107,7 +113,7 @@ test('kills the postmaster under load: CDP traffic continues, sessions keep runn
   await server.settles();
 });
 
-test('kills one backend of PostgreSQL under load: at most one answer is lost', async () => {
+test('kills one backend of PostgreSQL under load: no answer is wrong, and PostgreSQL restarts by itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const flood = await flooding(session);
   const reading = new AbortController();
@@ -138,7 +144,7 @@ test('kills one backend of PostgreSQL under load: at most one answer is lost', a
   await server.settles();
 });
 
-test('kills PostgreSQL while one of its processes is stopped: the process is ended and does not block the restart', async () => {
+test('kills PostgreSQL while one of its processes is stopped: that process is ended and does not block the restart', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
   assert.ok(stuck);
@@ -152,7 +158,7 @@ test('kills PostgreSQL while one of its processes is stopped: the process is end
   await server.settles();
 });
 
-test('stops the database: changes of sessions meanwhile are in the rows afterwards', async () => {
+test('stops the database: changes to sessions during the outage are in the rows afterwards', async () => {
   const crashing = await server.createSession({ keepAlive: true });
   const leaving = await server.createSession();
   const coming = await server.createSession();
@@ -175,7 +181,7 @@ test('stops the database: changes of sessions meanwhile are in the rows afterwar
   await assertEnded(server, leaving.id, 'COMPLETED', 'client_disconnected');
   assert.ok(stayer.isOpen);
   assert.equal((await server.read(coming.id)).status, 'RUNNING');
-  // The refused release did nothing, or is made up for by now; to ask again is right in both cases.
+  // The refused release had no effect, or was carried out later. Repeating it is right in both cases.
   await eventually('the release to be heard', async () => (await release()).status < 500);
   await assertEnded(server, released.id, 'COMPLETED', 'released');
   await stayer.close();

@@ -1,5 +1,5 @@
-// The disk of the data folder is full. The test uses its own file system. New sessions are refused with a clear error, running
-// sessions continue as far as possible, and everything recovers when there is space.
+// The disk of the data folder is full. The test uses its own file system. New sessions are refused with a clear error,
+// running sessions continue as far as possible, and everything recovers once there is space.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -65,7 +65,7 @@ const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
 // Registered before the server's own cleanup, so that it runs after it.
 after(async () => {
   closeSync(ballast);
-  // The kernel may still be releasing the mount of processes that have just ended.
+  // The kernel may still be releasing the mount for processes that have just ended.
   await eventually('the disk to be taken away', () => spawnSync('umount', [folder]).status === 0);
   rmSync(folder, { recursive: true });
 });
@@ -85,7 +85,7 @@ function run(command: string, ...args: readonly string[]): void {
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** An effect of the first request may have released the session meanwhile. */
+/** The first request may have released the session although it failed. */
 const isOver = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
 const freeBytes = (): number => {
@@ -93,7 +93,7 @@ const freeBytes = (): number => {
   return bavail * bsize;
 };
 
-/** Fills the disk or frees space, until about this much is free. */
+/** Fills the disk or frees space until about this much is free. */
 function leaveFree(bytes: number): void {
   ftruncateSync(ballast, 0);
   fillUpTo(bytes);
@@ -106,7 +106,7 @@ function fillUpTo(bytes: number): void {
     while (freeBytes() > bytes)
       size += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, freeBytes() - bytes)), size);
   } catch (error) {
-    // The server writes at the same time.
+    // The server is writing at the same time.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
   }
 }
@@ -120,7 +120,7 @@ test('refuses creates with disk_full when space is low, and keeps running sessio
   assert.deepEqual([status, body.code], [503, 'capacity']);
   assert.match(body.message, /disk/);
   const { freeBytes: told } = Object(Object(body.details).disk);
-  // The browser and the database may have freed some space meanwhile.
+  // The browser and the database may have freed some space since then.
   assert.ok(Number(told) < 2 * NEARLY_FULL_BYTES, String(told));
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) > 0);
@@ -170,7 +170,8 @@ test('drives, reads and releases sessions on a full disk; everything works after
   });
   assert.ok(released.status === 200 || released.status >= 500, released.text);
   leaveFree(DISK_BYTES);
-  // The release is stored if the database has space in its files. Otherwise the caller gets an error and repeats it.
+  // The release is stored if the database has space left in its files. Otherwise the caller gets an error and repeats
+  // the release.
   if (released.status !== 200) await eventually('the release', () => server.release(other.id).then(() => true, isOver));
   await eventually(
     'the rows to be true',
@@ -181,13 +182,13 @@ test('drives, reads and releases sessions on a full disk; everything works after
   await browser.close();
 });
 
-test('fails a download that fills the disk; its session keeps running, and downloads again when there is space', async () => {
+test('fails a download that fills the disk: its session continues, and can download again once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
   await page.goto(`${pages.a}/files`);
   leaveFree(NEARLY_FULL_BYTES);
-  // One download declares its size, the other continues until nothing more can be written.
+  // One download declares its size, and the other continues until nothing more can be written.
   for (const name of ['huge', 'endless']) {
     await page.click(`#${name}`);
     const told = () => eventsOf(server, session.id, 'download.failed');
@@ -227,7 +228,7 @@ test('starts the server without any disk space: it reports the reason, and a lat
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);
-  // The running browser and database free some space now and then.
+  // The running browser and database free some space from time to time.
   const filling = setInterval(() => fillUpTo(0), REFILL_MS);
   await assert.rejects(server.start(), /No space left on device|ENOSPC/).finally(() => clearInterval(filling));
   leaveFree(DISK_BYTES);

@@ -1,5 +1,5 @@
-// The server is killed during an upload of an extension, after its last byte, and between the placing of a session and the
-// loading of its extensions. Confirmed uploads exist afterwards, and nothing is half done.
+// The server is killed during an upload of an extension, after its last byte, and between placing a session and loading
+// its extensions. Confirmed uploads exist afterwards, and nothing is left half done.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -37,7 +37,7 @@ const kept = (): string[] =>
     .filter(name => /^[0-9a-f]{64}$/.test(name))
     .sort();
 
-/** Sends the first bytes of an upload, and ignores the answer. */
+/** Sends the first bytes of an upload and ignores the response. */
 async function begin(bytes: Buffer, count: number): Promise<void> {
   const { body, headers = {} } = await upload('extension.zip', bytes);
   assert.ok(Buffer.isBuffer(body));
@@ -97,13 +97,13 @@ test('kills the server after the last byte of an upload: at most one file is sto
   }
 });
 
-/** The folders of unpacked extensions, of all boxes. */
+/** The folders of unpacked extensions in all boxes. */
 const placed = (): string[] => {
   const boxes = join(server.dataDir, 'sessions');
   return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
 };
 
-/** Empty if the folder was just removed. */
+/** The names in the folder, or none if the folder was just removed. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -152,7 +152,7 @@ for (const [when, make, waitMs] of [
     assert.deepEqual(placed(), []);
   });
 
-/** Polls often, because the awaited state is short. */
+/** Polls frequently, because the awaited state does not last long. */
 async function until(what: string, look: () => true | undefined): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!look()) {

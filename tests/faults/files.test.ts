@@ -1,5 +1,5 @@
-// The server is killed during an upload, a download or a sweep of files, and the object store is down for a while. Confirmed
-// files exist afterwards, and nothing is half done.
+// The server is killed during an upload, a download or a sweep of files, and the object store is down for a while.
+// Confirmed files exist afterwards, and nothing is left half done.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { chownSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** Retries are delayed exponentially, by a minute at most. */
+/** Retries are delayed exponentially, by at most a minute. */
 const STORED_MS = 180_000;
 const BYTES = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -71,7 +71,7 @@ describe('a server that is killed', () => {
     await eventually('the gated download to begin', () => open.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
-    // When the page cannot connect any more, the server is down.
+    // The server is down once the page can no longer connect.
     await page?.evaluate(
       `void (async () => {
         const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
@@ -99,11 +99,11 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('at any moment of storing a download keeps exactly one copy', async () => {
+  it('keeps exactly one copy of a download, whenever it is killed while storing it', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
-      // A download that is not complete passes through this server, and would be interrupted with it.
+      // An incomplete download passes through this server and would be interrupted with it.
       await eventually('the file to be whole in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
@@ -121,7 +121,7 @@ describe('a server that is killed', () => {
     const [first] = await listed(server, session.id, 1);
     const [name = ''] = wholeIn(session.id);
     await server.kill();
-    // The two files that Chromium leaves for a moment, before it renames one over the other.
+    // The two files that Chromium has for a moment before it renames one to the other.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());
@@ -152,7 +152,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('does not restore a download that was deleted, nor does the end of its session', async () => {
+  it('does not restore a deleted download, and neither does the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [download] = await listed(server, session.id, 1);
@@ -173,7 +173,7 @@ describe('a server that is killed', () => {
     );
   });
 
-  it('during an upload stores nothing of it', async () => {
+  it('stores nothing of an upload that was interrupted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const { body, headers = {} } = await upload('cv.pdf', BYTES);
     assert.ok(Buffer.isBuffer(body));
@@ -197,7 +197,7 @@ describe('a server that is killed', () => {
     await server.release(session.id);
   });
 
-  it('during a sweep continues it after the restart: files are deleted after 31 days, sessions after 90', async () => {
+  it('continues an interrupted sweep after the restart: files are deleted after 31 days, and sessions after 90', async () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
@@ -229,7 +229,7 @@ describe('a server that is killed', () => {
 });
 
 describe('an object store', () => {
-  it('that is down for a while delays no caller and loses no file; later its own links are returned', async () => {
+  it('that is down for a while delays no caller and loses no file, and later its own links are returned', async () => {
     const store = await startS3();
     after(() => store.close());
     const onS3 = await startServer({ pages, env: store.env });

@@ -1,6 +1,7 @@
-// Faults on a fleet of three hosts in network namespaces of their own, over one PostgreSQL and one S3 store. The sessions of a host
-// that is lost end as ERROR / host_lost, and it does not come back as their owner; whatever else happens, sessions go on. Leases and
-// faults are shorter than the standard; with BERTH_TEST_FAULTS=standard, as in a round of `npm run test:slow`, they are as long.
+// Faults in a fleet of three hosts in their own network namespaces, with one PostgreSQL database and one S3 store. The
+// sessions of a host that is lost end as ERROR / host_lost, and the host does not come back as their owner. In all
+// other cases sessions continue. Leases and faults are shorter than the standard. With BERTH_TEST_FAULTS=standard, as
+// in a round of `npm run test:slow`, they have the standard length.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -21,17 +22,20 @@ import { Traffic } from './traffic.ts';
 
 const isStandard = process.env.BERTH_TEST_FAULTS === 'standard';
 const LEASE_S = isStandard ? 12 : 8;
-/** A machine with much else to do takes longer than the contract's 15 seconds for a lease of 12. */
+/** A busy machine takes longer than the 15 seconds of the contract for a lease of 12. */
 const LOST_WITHIN_MS = 120_000;
-/** The store. At least longer than a part of a recording, and than a host needs to be taken as lost. */
+/**
+ * How long the store is unavailable. At least longer than a part of a recording, and longer than it takes until a host
+ * counts as lost.
+ */
 const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
-/** A host, at least until its sessions have ended. */
+/** How long a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSED_MS = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
-/** Microcredits. */
+/** In microcredits. */
 const RATE = 1000;
 const GRANTED = 1000 * 1_000_000;
-/** More than this file creates. */
+/** More sessions than this file creates. */
 const LISTED = 100;
 
 const pages = await openPages({
@@ -52,7 +56,10 @@ assert.equal((await three.berth('credits', 'grant', '-', '1000', '--reason', 'fo
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 const regionOf = (host: TestServer): string => REGIONS[fleet.hosts.indexOf(host)] ?? '';
 
-/** A session that runs on the host, created through another. A host that starts anew takes sessions when the others know it. */
+/**
+ * Creates a session that is running on this host, through another host. A restarted host gets sessions only once the
+ * others see it.
+ */
 const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession> =>
   eventually(
     'a session to be placed there',
@@ -64,7 +71,10 @@ const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession>
     session => runsOn(host, session),
   );
 
-/** One after the other, because a machine with two processors starts ten browsers no sooner at once. */
+/**
+ * Creates sessions one after another, because a machine with two processors does not start ten browsers sooner
+ * concurrently.
+ */
 async function sessionsOn(host: TestServer, count: number): Promise<CreatedSession[]> {
   const sessions: CreatedSession[] = [];
   while (sessions.length < count) sessions.push(await sessionOn(host));
@@ -77,7 +87,7 @@ async function record({ connectUrl }: CreatedSession): Promise<CdpClient> {
   return client;
 }
 
-/** Until all have ended, as the third host says. */
+/** Asserts that all sessions end as lost, according to the third host. */
 async function assertLost(t: TestContext, sessions: readonly CreatedSession[], since: number): Promise<void> {
   for (const { id } of sessions) {
     const { status, endReason } = await three.ended(id, LOST_WITHIN_MS);
@@ -86,7 +96,7 @@ async function assertLost(t: TestContext, sessions: readonly CreatedSession[], s
   t.diagnostic(`${sessions.length} sessions had ended ${seconds(since)} after the fault, with leases of ${LEASE_S} s`);
 }
 
-/** Through the third host. */
+/** Connects through the third host. */
 const connected = (session: CreatedSession | undefined): Promise<CdpClient> =>
   CdpClient.connect(at(three, session?.connectUrl ?? assert.fail()));
 
@@ -100,7 +110,7 @@ async function saysWhenClosed(
   t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${seconds(since)}`);
 }
 
-/** What a request about the session gets that its host must answer. */
+/** The result of a request about the session that only its host can answer. */
 async function debugOf(session: CreatedSession | undefined): Promise<string> {
   const { status, body, text } = await three.api('GET', `${SESSIONS}/${session?.id}/debug`);
   assert.ok([409, 503].includes(status), text);
@@ -116,7 +126,7 @@ const noBrowserOn = (host: TestServer): Promise<unknown> =>
     left => left.length === 0,
   );
 
-/** The host is no owner of these sessions, and has nothing left of them. */
+/** Asserts that the host does not own these sessions and has nothing left of them. */
 async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[]): Promise<void> {
   await eventually(
     'nothing to be left on the host',
@@ -129,7 +139,7 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
   }
 }
 
-/** Every session was charged for its life, to the second, and nothing is held any more. */
+/** Asserts that every session was charged for its duration, to the second, and that nothing is held. */
 async function assertCharged(): Promise<void> {
   const { balance } = await eventually(
     'nothing to be held',
@@ -149,7 +159,7 @@ async function assertNothingRuns(): Promise<void> {
   assert.deepEqual(open.body, []);
 }
 
-test('a host killed with ten sessions, and one whose database is cut off: both are lost, films, seats and credit stay usable', async t => {
+test('a host is killed with ten sessions, and another is cut off from the database: both are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
   const saving = await sessionOn(one, persistent(context.id));
   const filmed = await sessionOn(one);
@@ -191,7 +201,7 @@ test('a host killed with ten sessions, and one whose database is cut off: both a
   await assertCharged();
 });
 
-test('a host cut off and one paused at once: both are lost, and end their browsers before they take sessions again', async t => {
+test('a host is cut off and another is paused: both are lost, and end their browsers before they get sessions again', async t => {
   const cut = await sessionsOn(one, 2);
   const paused = await sessionsOn(two, 2);
   const [ofCut, ofPaused] = await Promise.all([cut[0], paused[0]].map(connected));
@@ -219,7 +229,7 @@ test('a host cut off and one paused at once: both are lost, and end their browse
   await assertNothingRuns();
 });
 
-test('PostgreSQL restarted while the store is away: clients go on, no session is lost, and a film is whole afterwards', async t => {
+test('PostgreSQL restarts while the store is unavailable: clients continue, no session is lost, and a recording is complete afterwards', async t => {
   const filmed = await sessionOn(one);
   const sessions = [filmed, await sessionOn(two), await sessionOn(three)];
   const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(at(two, connectUrl))));
@@ -279,7 +289,7 @@ const idOf = async (host: TestServer): Promise<string> => {
   return found.id;
 };
 
-test('a host drained and stopped under load: it gets no sessions, keeps those that it has, no request fails, and it starts without the drain', async t => {
+test('a host is drained and stopped under load: it gets no sessions, keeps its own, no request fails, and it starts without the drain', async t => {
   const kept = await sessionOn(one);
   const id = await idOf(one);
   const traffic = new Traffic(fleet);
@@ -300,7 +310,7 @@ test('a host drained and stopped under load: it gets no sessions, keeps those th
   await assertNothingRuns();
 });
 
-test('all hosts restarted one after the other under load: no session is lost', async t => {
+test('all hosts are restarted one after another under load: no session is lost', async t => {
   const kept = [await sessionOn(one), await sessionOn(two), await sessionOn(three)];
   for (const { connectUrl } of kept) {
     const client = await CdpClient.connect(connectUrl);

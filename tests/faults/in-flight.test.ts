@@ -1,5 +1,5 @@
-// The server is killed while sessions are being created and released. Every row is true afterwards, whether or not the caller
-// got an answer, and nothing is left of failed creates.
+// The server is killed while sessions are being created and released. Afterwards every row is true, whether or not the
+// caller got a response, and nothing is left of failed creates.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
@@ -27,7 +27,7 @@ const release = (id: string): Promise<boolean> =>
     () => false,
   );
 
-// From before the row is written until after most browsers answer. A release takes about a tenth of that.
+// From before the row is written until after most browsers have answered. A release takes about a tenth of that time.
 for (const afterMs of [20, 200, 600])
   test(`kills the server ${afterMs} ms after creates and releases were sent: every row is true`, async () => {
     const round = `after ${afterMs} ms`;
@@ -56,7 +56,7 @@ for (const afterMs of [20, 200, 600])
     assert.deepEqual(await openSessions(server), []);
   });
 
-/** A caller without an answer finds the outcome by the metadata of its session. */
+/** Asserts that a caller without a response can find the outcome by the metadata of its session. */
 async function assertUnansweredAreFound(round: string, running: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);

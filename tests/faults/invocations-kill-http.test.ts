@@ -1,5 +1,5 @@
-// The server is killed before, at and after the dispatch line of HTTP calls. The upstream counts requests: a write arrives once
-// or not at all, or again with the same key, and the state of the invocation says which.
+// The server is killed before, at and after the dispatch line of HTTP calls. The upstream counts requests. A write
+// arrives once or not at all, or again with the same key, and the state of the invocation says which.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -22,12 +22,12 @@ const KEY_HEADER = 'idempotency-key';
 const upstream = await openUpstream();
 const scope = new Scope();
 after(() => scope.close());
-/** It goes on when the server is killed, as the database of an operator does. */
+/** The database keeps running when the server is killed, like the database of an operator. */
 const database = await startForeignServer(scope);
 const server = await startServer({
   env: {
     ...{ BERTH_SLOTS: '0', DATABASE_URL: database.url.reveal(), ...upstream.settings },
-    // Credit is enforced.
+    // With a rate, credit is enforced.
     BERTH_RATE_BROWSER_SECOND: '1000',
     BERTH_SECRET: randomBytes(32).toString('hex'),
     BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
@@ -93,7 +93,7 @@ async function ended(orderId: string): Promise<Invocation> {
   return done;
 }
 
-/** Delays the statement that dispatches, so that the server can be killed while it is under way. */
+/** Delays the statement that dispatches, so that the server can be killed while it is running. */
 async function hold(): Promise<void> {
   await rowsOf(
     `create or replace function hold() returns trigger language plpgsql as $$
@@ -130,7 +130,7 @@ async function assertEnd(orderId: string, [status, attempts, hits]: readonly [st
     JSON.stringify(done.error),
   );
   if (status === 'ambiguous') assert.equal(done.error?.code, 'upstream_ambiguous');
-  // What was paid is captured once, and what may have been done stays held.
+  // What succeeded is captured once, and what may have been done stays held.
   const isPaid = status === 'succeeded';
   assert.deepEqual([done.cost.reserved, done.cost.captured], [PRICE, isPaid ? PRICE : 0]);
   const { reservations } = await credits();
@@ -138,7 +138,7 @@ async function assertEnd(orderId: string, [status, attempts, hits]: readonly [st
 }
 
 for (const kind of ['read', 'write', 'keyed'] as const) {
-  test(`${kind}: killed before the dispatch is committed, it starts anew and arrives once`, async () => {
+  test(`${kind}: killed before the dispatch is committed, it starts over and arrives once`, async () => {
     const orderId = `before-${kind}`;
     await hold();
     const sent = start(kind, orderId);
@@ -151,7 +151,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await assertEnd(orderId, BEFORE[kind]);
   });
 
-  test(`${kind}: killed when the dispatch is committed and nothing is sent`, async () => {
+  test(`${kind}: killed after the dispatch is committed and before anything is sent`, async () => {
     const orderId = `at-${kind}`;
     await hold();
     const sent = start(kind, orderId);
@@ -168,7 +168,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await assertEnd(orderId, AT[kind]);
   });
 
-  test(`${kind}: killed when the request has arrived and is not answered`, async () => {
+  test(`${kind}: killed after the request has arrived and before it is answered`, async () => {
     const orderId = `after-${kind}`;
     let isHeld = true;
     upstream.answer(`/orders/${orderId}/`, (_, response) => {
@@ -189,13 +189,13 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
   });
 }
 
-test('a request that is repeated after the kill finds the same invocation, and sends nothing', async () => {
+test('repeating a request after the kill finds the same invocation and sends nothing', async () => {
   const again = await start('write', 'after-write');
   assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
   assert.equal(again?.headers['idempotency-replayed'], 'true');
 });
 
-test('every entry of the ledger sums to zero, and each call that succeeded was paid once', async () => {
+test('every entry of the ledger sums to zero, and each successful call was paid for once', async () => {
   const entries = await rowsOf(
     `select type, funding, available, reserved, revenue, promo from credit_entries order by id`,
   );
@@ -217,7 +217,7 @@ test('every entry of the ledger sums to zero, and each call that succeeded was p
   assert.deepEqual([balance, reserved], [1_000_000 - succeeded * PRICE, ambiguous * PRICE]);
 });
 
-test('SIGTERM lets a write under way end', async () => {
+test('SIGTERM lets a running write finish', async () => {
   const answers: Array<() => void> = [];
   upstream.answer(
     '/orders/term/',

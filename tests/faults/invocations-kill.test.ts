@@ -1,5 +1,5 @@
-// The server is killed before, at and after the dispatch line of an invocation. Reads are run again, every invocation ends
-// with a receipt, and a request that is repeated with its key finds the same invocation.
+// The server is killed before, at and after the dispatch line of an invocation. Reads are run again, every invocation
+// ends with a receipt, and repeating a request with its key finds the same invocation.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,7 +38,7 @@ async function assertReceipt(invocation: Invocation): Promise<void> {
   assert.deepEqual([claims.berth.status, claims.berth.attempts], [invocation.status, attempts]);
 }
 
-test('kills the server while the page loads: the read is run again in a new session, and the old one ends', async () => {
+test('kills the server while the page is loading: the read is run again in a new session, and the old session ends', async () => {
   const started = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
   await eventually(
     'the page to be requested',
@@ -54,7 +54,7 @@ test('kills the server while the page loads: the read is run again in a new sess
   await server.settles([]);
 });
 
-test('kills the server soon after calls were sent: each is one invocation that ends, whether it was answered or not', async () => {
+test('kills the server soon after calls were sent: each call is one invocation that ends, whether it was answered or not', async () => {
   for (const afterMs of [0, 15, 60, 200, 600]) {
     const headers = { 'idempotency-key': `kill after ${afterMs}`, prefer: 'respond-async' };
     const sent = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
@@ -74,7 +74,7 @@ test('kills the server soon after calls were sent: each is one invocation that e
   await server.settles([]);
 });
 
-test('SIGTERM leaves what runs to the next server', async () => {
+test('SIGTERM leaves running invocations to the next server', async () => {
   const { id } = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
   await server.restart('SIGTERM');
   const done = await ended(id);

@@ -1,6 +1,6 @@
-// The server is killed while warm browsers are idle, starting, being claimed or failing to start, and while callers are queued.
-// Afterwards rows, browsers and slots agree, nothing is left behind, and every caller can find its session by idempotency key
-// and by the metadata of the session.
+// The server is killed while warm browsers are idle, starting, being claimed or failing to start, and while callers are
+// queued. Afterwards rows, browsers and slots agree, nothing is left behind, and every caller can find its session by
+// idempotency key and by its metadata.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, test } from 'node:test';
@@ -41,7 +41,7 @@ type Answer = HttpAnswer<ErrorBody & Session>;
 
 interface Caller {
   readonly key: string;
-  /** Undefined if the connection was closed without an answer. */
+  /** Undefined if the connection was closed without a response. */
   readonly answer: Promise<Answer | undefined>;
 }
 
@@ -56,7 +56,10 @@ const call = (headers?: Record<string, string>): Caller => {
   return { key, answer: ask(key, headers).catch(() => undefined) };
 };
 
-/** Also waits until the warm browsers run, because one that is being started would take the mood of its Chromium. */
+/**
+ * Waits until all browsers are warm and up, because one that is starting would be affected by a change of Chromium's
+ * mood.
+ */
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
   const areUp = async (): Promise<boolean> =>
@@ -69,7 +72,10 @@ async function written(key: string): Promise<Session[]> {
   return (await server.api<Session[]>('GET', `${SESSIONS}?q=${q}`)).body;
 }
 
-/** A caller has at most one session. Repeating the request with its key returns that session or creates the first. */
+/**
+ * Asserts that a caller has at most one session, and that repeating the request with its key returns that session or
+ * creates the first one.
+ */
 async function readsBack({ key, answer }: Caller): Promise<Session> {
   const told = await answer;
   const before = await written(key);
@@ -96,7 +102,7 @@ async function restartedAgreeing(): Promise<readonly string[]> {
   return running;
 }
 
-test('kills the server while some browsers are warm and others in use: sessions are adopted', async () => {
+test('kills the server while some browsers are warm and others are in use: sessions are adopted', async () => {
   await allWait();
   const session = await server.createSession({ keepAlive: true });
   await assertAgrees(server, 1, WARM);
@@ -157,7 +163,7 @@ test('kills the server while callers are queued: they get an error, and a sessio
   for (const { key, answer } of callers) {
     assert.equal(await soon('the caller to be cut off', answer), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
-    // The limit of the application is the number of slots, which is its maximum.
+    // The limit of the application equals the number of slots, which is its maximum.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));
@@ -176,8 +182,7 @@ for (const afterMs of [15, 60])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await restartedAgreeing();
     await released;
-    // If the server was killed before the release was stored, the session continues, and the caller repeats the
-    // release.
+    // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
     await server.ended(leavingId);
     const { status, endReason } = await readsBack(waiting);

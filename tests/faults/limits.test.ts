@@ -1,5 +1,5 @@
-// Sessions that exceed their memory or disk limit. A page over the limit loses only its renderer. A browser or a folder over
-// the limit ends the session with the reason, and no other session.
+// Sessions that exceed their memory or disk limit. A page that exceeds it loses only its renderer. A browser or a
+// folder that exceeds it ends its session with the reason, and no other session.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
@@ -14,11 +14,14 @@ import { boxOf } from './victims.ts';
 
 const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
-/** All files may be written before the folder is looked at. In a data folder in memory they count as such, also in the browser's cache. */
+/**
+ * All files may be written before the folder is measured. In a data folder in memory they count as memory, and so do
+ * those in the browser's cache.
+ */
 const DISK_BYTES = 100 * MIB;
 const FILE_BYTES = 30 * MIB;
 const ENDED_MS = 60_000;
-/** Allocates and touches memory without end. */
+/** Allocates and touches memory endlessly. */
 const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 
 const pages = await openPages({
@@ -49,7 +52,7 @@ async function gluttonousPage(session: CreatedSession) {
   return { client, channel, answer };
 }
 
-/** Asserts that the events of the session contain the reason, with actor and detail. */
+/** Asserts that the events of the session have the reason, with actor and detail. */
 async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
   const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
   const { body } = await server.api<SessionEventPage>('GET', path);
@@ -110,7 +113,7 @@ test('ends a session whose folder exceeds its limit as disk_limit', async () => 
   const neighbour = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  // Each is smaller than the bound; a navigation that becomes a download ends at once.
+  // Each file is smaller than the limit. A navigation that becomes a download ends at once.
   const downloads = async (): Promise<void> => {
     for (let times = 0; times < 4 && client.isOpen; times++)
       await client.ask('Page.navigate', { url: `${pages.url}/file?${times}` }, page);

@@ -1,5 +1,5 @@
-// The log of a session continues after the server was killed, with a marker for the gap. The last entries before the death of
-// a browser are kept.
+// The log of a session continues after the server was killed, with a marker for the gap. The last entries before a
+// browser died are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionLog } from '../../contract/logs.ts';
@@ -12,7 +12,7 @@ import { eventually } from '../harness/until.ts';
 const COUNTING =
   '<!doctype html><title>Counts</title><script>let n = 0; setInterval(() => console.log("tick", n++), 100)</script>';
 const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><title>Popup</title>' });
-/** The log is stored every second, but later on a busy machine. */
+/** The log is stored every second, or later on a busy machine. */
 const LOST_MS = 10_000;
 const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
 

@@ -1,5 +1,5 @@
-// A browser that writes malformed messages: incomplete ones, values of the wrong type, invalid JSON. The message is lost, at
-// worst the session. The server and other sessions are not affected.
+// A browser that writes malformed messages: incomplete ones, values of the wrong type, and invalid JSON. The message is
+// lost, or at worst the session. The server and other sessions are not affected.
 import assert from 'node:assert/strict';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const pages = await openPages({ '/silent': () => {} });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 const neighbour = await server.createSession({ keepAlive: true });
 
-/** Writes into the output pipe of the session's browser. Each message ends with a NUL. */
+/** Writes messages to the output pipe of the session's browser. Each message ends with a NUL. */
 function speakAs(session: string, messages: readonly string[]): void {
   const fifo = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/out');
   const descriptor = openSync(fifo, constants.O_WRONLY);
@@ -29,7 +29,7 @@ function speakAs(session: string, messages: readonly string[]): void {
   }
 }
 
-/** The ids of all channels in the notes beside the pipe: those of the server, then those of clients. */
+/** The ids of all channels in the notes beside the pipe: first those of the server, then those of clients. */
 function channelsOf(session: string): string[] {
   const notes = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
   return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
@@ -47,7 +47,7 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
   channel => `\ufeff{"method":"Target.x"\ud800,"sessionId":"${channel}"}`,
 ];
 
-/** Those that the gateway reads on a client's channel. It forwards all others unchanged. */
+/** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
 const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
 test('drops malformed messages one by one, and keeps the session and its clients', async () => {
@@ -77,11 +77,11 @@ test('drops malformed messages one by one, and keeps the session and its clients
   await server.release(session.id);
 });
 
-test('answers a command with an error if its answer is malformed', async () => {
+test('answers a command with an error if the response to it is malformed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  // Chromium answers only when the page has answered, and the gateway reads the answers of navigations.
+  // Chromium answers only after the page has answered, and the gateway reads the responses to navigations.
   const { error } = await client.askRaw(id => {
     const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
     void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);
@@ -92,7 +92,7 @@ test('answers a command with an error if its answer is malformed', async () => {
   await server.release(session.id);
 });
 
-test('ends a session as crashed after too many malformed messages, and no other session', async () => {
+test('ends a session as crashed after too many malformed messages, without affecting other sessions', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const [channel = ''] = channelsOf(session.id);

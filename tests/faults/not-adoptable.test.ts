@@ -1,5 +1,5 @@
-// A restarted server finds sessions that it cannot adopt: each ends as ERROR / service_restart, and its remains are removed.
-// A foreign process that reuses the pid of a dead one is not touched.
+// A restarted server finds sessions that it cannot adopt. Each ends as ERROR / service_restart, and its remains are
+// removed. A foreign process that reuses the pid of a dead process is not touched.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ interface Spoiled {
   readonly box: BoxProcesses;
 }
 
-/** Damages a session between two servers. */
+/** Ways to damage a session while no server is running. */
 const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its browser was killed': async ({ box }) => {
     kill(box.browser);
@@ -50,7 +50,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its FIFOs are gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
   'the note of its channels is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
   'its whole folder is gone': ({ session }) =>
-    // Moved, because its browser still writes there, so removing it could fail.
+    // The folder is moved, because its browser is still writing there and removing it could fail.
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
@@ -60,7 +60,7 @@ test('ends sessions that cannot be adopted as service_restart, in eight cases, a
     const session = await server.createSession({ keepAlive: true });
     return { session, box: boxOf(server, session.id) };
   };
-  // One after the other: eight concurrent starts may take too long for a create.
+  // Created one after another: eight concurrent starts may take too long for a create.
   const spoiled = new Map<string, Spoiled>();
   for (const why of Object.keys(SPOILERS)) spoiled.set(why, await create());
   await server.kill();
@@ -96,7 +96,10 @@ test('does not touch a foreign process with the pid of a dead one', async () => 
   }
 });
 
-/** The kernel may reuse a pid at any time. A row with the pid of another process has the same effect. */
+/**
+ * Changes the box in the row of the session. The kernel may reuse a pid at any time, and a row with the pid of another
+ * process has the same effect.
+ */
 async function changeBox(session: string, change: JsonObject): Promise<void> {
   const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });
   try {
@@ -108,7 +111,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   }
 }
 
-test('removes folders, cgroups and processes of this data folder without a session at the start', async () => {
+test('a start removes folders, cgroups and processes of this data folder that belong to no session', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const stray = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();

@@ -1,5 +1,5 @@
-// Recordings survive the death of the browser, of the server, of both, and a missing encoder. The file of every tab decodes
-// completely, is as long as the tab existed, and shows what was painted.
+// Recordings survive the death of the browser, of the server and of both, and a missing encoder. The file of every tab
+// decodes completely, is as long as the tab existed, and shows what was painted.
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,9 +17,9 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const LIVED_MS = 9_000;
-/** By how much a recording may be longer or shorter than the existence of its tab. */
+/** By how much a recording may be longer or shorter than the time for which its tab existed. */
 const TOLERANCE_MS = 1_000;
-/** Until the next server observes every tab. */
+/** The time until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
 const STORED_MS = 90_000;
 const BLACK = 16;
@@ -45,7 +45,7 @@ pages.set('/foreign', (_, response) => {
 const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
-/** When something was requested and when it was observed: it happened between the two. */
+/** When something was requested and when it was observed. It happened between the two. */
 interface Moment {
   readonly from: number;
   readonly to: number;
@@ -57,7 +57,7 @@ async function timed(what: () => Promise<unknown>): Promise<Moment> {
   return { from, to: Date.now() };
 }
 
-/** Opens tabs in windows of their own, so that all are painted, and one popup. Returns when each was opened. */
+/** Opens tabs in their own windows, so that all are painted, and one popup. Returns when each was opened. */
 async function openTabs(client: CdpClient, count: number, first: Moment): Promise<Moment[]> {
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
@@ -114,7 +114,7 @@ async function assertWhole(
   }
 }
 
-/** A session, and the time from which its first tab may exist. */
+/** Creates a session and connects to it. `created` is the time in which its first tab may have opened. */
 async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: Moment }> {
   const from = Date.now();
   const { id, connectUrl } = await on.createSession({ keepAlive: true });
@@ -133,7 +133,7 @@ test('kills a browser with twelve tabs: every tab is stored completely', async (
   await assertWhole(server, id, opened, killed);
 });
 
-test('kills the server while it records and encodes: the next server continues every tab', async () => {
+test('kills the server while it is recording and encoding: the next server continues every tab', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -160,12 +160,12 @@ test('kills server and browser: the next server stores what was recorded', async
   });
   await server.restart();
   await server.ended(id);
-  // The server is killed once more while the files are assembled.
+  // The server is killed again while the files are being assembled.
   await assertWhole(server, id, opened, killed, () => server.restart());
   await server.settles();
 });
 
-test('runs without an encoder, then with a killed one: recordings are stored when an encoder works', async () => {
+test('runs without an encoder, then with one that is killed: recordings are stored once an encoder works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   // The encoder does not run as root.
@@ -178,7 +178,7 @@ test('runs without an encoder, then with a killed one: recordings are stored whe
   assert.equal((await own.read(id)).status, 'RUNNING');
   assert.deepEqual(await replaysOf(own, id), []);
   copyFileSync('/usr/bin/ffmpeg', encoder);
-  // Its first processes are killed.
+  // The first two encoder processes are killed.
   for (let runs = 0; runs < 2; runs++) {
     const [pid = 0] = await eventually(
       'ffmpeg to run',

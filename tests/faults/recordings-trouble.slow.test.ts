@@ -1,5 +1,5 @@
-// Storage fails during a recording: the object store is down for a minute, or the disk is full. The session keeps running, the
-// recording lists its gaps, and everything that could be stored is stored.
+// Storage fails during a recording: the object store is down for a minute, or the disk is full. The session continues,
+// the recording lists its gaps, and everything that could be stored is stored.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
@@ -92,7 +92,7 @@ test('stops the object store for a minute: everything is stored afterwards, and 
   );
 });
 
-test('fills the disk: the recording pauses with a gap, the session keeps running, the recording continues later', async () => {
+test('fills the disk: the recording pauses with a gap and continues later, and the session continues', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
   run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
   const ballast = openSync(join(folder, 'ballast'), 'w');
@@ -153,7 +153,7 @@ function run(command: string, ...args: readonly string[]): void {
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** Fills the disk or frees space, until about this much is free. */
+/** Fills the disk or frees space until about this much is free. */
 function leaveFree(folder: string, ballast: number, bytes: number): void {
   ftruncateSync(ballast, 0);
   const block = Buffer.alloc(MIB);

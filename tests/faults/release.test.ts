@@ -1,4 +1,5 @@
-// A release, made and installed as an operator would: its files, its command, and an upgrade to it with running sessions.
+// A release, made and installed as an operator does: its files, its command, and an upgrade to it with running
+// sessions.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,14 +20,14 @@ const pages = await openPages();
 
 const read = (path: string): string => readFileSync(join(home, path), 'utf8');
 
-test('two runs make the same bytes, as the sums say', () => {
+test('two runs make the same bytes, and the checksums match', () => {
   const again = makeRelease(join(folder, 'again'));
   assert.deepEqual(readFileSync(again), readFileSync(tarball));
   for (const place of [folder, join(folder, 'again')])
     assert.match(run('sh', ['-c', `cd '${place}' && sha256sum --check SHA256SUMS`]), /berth-\S+\.tgz: OK\n.*json: OK/);
 });
 
-test('it has compiled files, a lock file, its documents and no source or test', () => {
+test('a release has compiled files, a lock file and its documents, but no source or test', () => {
   const files = globSync('**/*', { cwd: home, exclude: path => path.startsWith('node_modules') });
   for (const path of ['cli/berth.js', 'server/engines/slots/listener.pl', 'npm-shrinkwrap.json', 'docs/index.md'])
     assert.ok(files.includes(path), path);
@@ -38,7 +39,7 @@ test('it has compiled files, a lock file, its documents and no source or test', 
   assert.match(read('CHANGELOG.md'), new RegExp(`^## ${version}( |$)`, 'm'));
 });
 
-test('what is installed is what the lock file of the checkout names, and the list of parts has all of it', () => {
+test('what is installed matches the lock file of the checkout, and the list of parts is complete', () => {
   const locked = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
   const pinned = JSON.parse(read('npm-shrinkwrap.json')).packages;
   const parts = JSON.parse(read('parts.cdx.json'));
@@ -54,16 +55,16 @@ test('what is installed is what the lock file of the checkout names, and the lis
     const name = path.replace(/^.*node_modules\//, '');
     assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the list of parts`);
   }
-  // The console is built in.
+  // The console is bundled, so its packages are listed too.
   assert.ok([...listed].some(purl => purl.startsWith('pkg:npm/react@')));
 });
 
-test('the command says version and commit', () => {
+test('the command prints version and commit', () => {
   const said = run(command, ['--version']).trim();
   assert.equal(said.replace(/-changed/, ''), versionText());
 });
 
-test('sessions of the checkout go on in the installed release, which creates its own and serves console and docs', async () => {
+test('sessions of the checkout continue in the installed release, which creates its own and serves console and docs', async () => {
   const installed: { command?: string } = {};
   const server = await startServer({ pages, installed, isMeasured: true, env: { BERTH_ADOPT_GRACE: '600' } });
   const kept = await server.createSession({ keepAlive: true });

@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const withStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('kills the server under load: sessions continue, deadlines hold, others end with their reason', async () => {
+test('kills the server under load: sessions continue, deadlines hold, and others end with their reason', async () => {
   const short = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const kept = await server.createSession({ keepAlive: true });
@@ -71,7 +71,7 @@ test('kills the server under load: sessions continue, deadlines hold, others end
   const deadAt = server.now().getTime();
   await server.start();
 
-  // First, because it must connect within the grace period.
+  // This client connects first, because it must connect within the grace period.
   const back = await CdpClient.connect(returning.connectUrl);
   assert.equal((await server.read(left.id)).status, 'RUNNING', 'its clients have time to come back');
   await runsOnAsBefore(kept);
@@ -116,7 +116,7 @@ async function endedAs({ id }: Session, status: string, endReason: string): Prom
   return session;
 }
 
-/** Requests and targets that a dead client had paused must not block later clients. */
+/** Asserts that requests and targets that a dead client had paused do not block later clients. */
 async function holdsNothingOfDeadClients(session: CreatedSession): Promise<void> {
   const browser = await connectPlaywright(session);
   const page = await contextOf(browser).newPage();

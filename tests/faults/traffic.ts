@@ -1,6 +1,6 @@
-// Agents at work through the proxy of a fleet while something happens to its hosts: each creates a session, evaluates in its page,
-// reads and releases it, again and again. Each request must succeed, and no session may be lost. Patient agents repeat what is
-// answered with 503 or cut off, as the SDK does.
+// Agents that work through the proxy of a fleet while something happens to its hosts. Each repeatedly creates a
+// session, evaluates in its page, reads it and releases it. Each request must succeed, and no session may be lost.
+// Patient agents repeat requests that were answered with 503 or cut off, as the SDK does.
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../contract/sessions.ts';
@@ -12,7 +12,7 @@ import { eventually, soon } from '../harness/until.ts';
 const AGENTS = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
-/** Of a connection: refused for now, or cut by a host that ends. */
+/** Connection errors that may pass: refused for now, or cut off by a host that is ending. */
 const MAY_PASS = /response: 503|socket hang up|ECONNRESET/;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -32,7 +32,7 @@ export class Traffic {
     this.#agents = Array.from({ length: AGENTS }, () => this.#work());
   }
 
-  /** The next sessions that are created. */
+  /** Waits for this many new sessions, and returns them. */
   async created(count: number): Promise<readonly CreatedSession[]> {
     const from = this.#created.length;
     await eventually(
@@ -42,7 +42,7 @@ export class Traffic {
     return this.#created.slice(from);
   }
 
-  /** `repeated`: the codes of the answers after which a request was sent again. */
+  /** Stops the agents. `repeated` has the codes of the responses after which a request was sent again. */
   async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
     this.#isOver = true;
     await soon('the agents to end', Promise.all(this.#agents));
@@ -68,7 +68,7 @@ export class Traffic {
     if (released.status !== 'COMPLETED') this.#failed.push(`session ${session.id} was released as ${released.status}`);
   }
 
-  /** A host that restarts closes its clients, which connect again. */
+  /** Connects and evaluates. A host that restarts closes its clients, and then the agent connects again. */
   async #evaluate(connectUrl: string): Promise<void> {
     const client = await this.#connect(connectUrl);
     try {

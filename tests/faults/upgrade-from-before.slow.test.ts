@@ -1,5 +1,6 @@
-// An upgrade from an older program: sessions that a checkout of the day before started go on in this one, with the database
-// that it wrote; and a fleet whose hosts are upgraded one after the other. A clone without history fails, because it has no older program.
+// An upgrade from an older program: sessions started by a checkout from the day before continue in this one, with the
+// database that it wrote. Also a fleet whose hosts are upgraded one after another. A clone without history fails,
+// because it has no older program.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,21 +13,21 @@ import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts
 
 const DAY_SECONDS = 86_400;
 
-/** The newest commit that is a day older than this one. Undefined in a clone that does not reach so far. */
+/** The newest commit that is at least a day older than this one. Undefined in a clone whose history is too short. */
 function commitOfTheDayBefore(): string | undefined {
   const now = Number(run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
   const id = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();
   return id === '' ? undefined : id;
 }
 
-/** The commit before the newest change of the schema, which is the version before for a database. */
+/** The commit before the newest change of the schema, which for a database is the previous version. */
 function commitOfTheSchemaBefore(): string {
   const migrations = ['--', 'server/engines/store/migrations/index.ts'];
   const newest = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();
   return run('git', ['-C', CHECKOUT, 'rev-parse', `${newest}^`]).trim();
 }
 
-/** The files of the commit with their own packages. */
+/** Unpacks the files of the commit and installs their packages. Returns the path of the program. */
 function unpack(commit: string, folder: string): string {
   mkdirSync(folder);
   run('sh', ['-c', 'git -C "$1" archive "$2" | tar -x -C "$3"', 'sh', CHECKOUT, commit, folder]);
@@ -43,7 +44,7 @@ function unpack(commit: string, folder: string): string {
   return join(folder, 'cli/berth.ts');
 }
 
-test('sessions of the program of the day before go on in this one', async () => {
+test('sessions of the program from the day before continue in this one', async () => {
   const commit = commitOfTheDayBefore();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = temporaryFolder();
@@ -71,7 +72,7 @@ test('sessions of the program of the day before go on in this one', async () => 
   await server.settles();
 });
 
-test('hosts of two versions work side by side, and the older one is upgraded with its sessions running', async () => {
+test('hosts of two versions work side by side, and the older one is upgraded while its sessions are running', async () => {
   const folder = temporaryFolder();
   const pages = await openPages();
   const installed: { command?: string } = { command: unpack(commitOfTheSchemaBefore(), join(folder, 'before')) };

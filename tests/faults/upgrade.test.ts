@@ -33,7 +33,7 @@ afterEach(async () => {
   if (running) await releaseAll(server);
 });
 
-/** How long the server took to exit, with its database. */
+/** Stops the server and its database, and returns how long that took. */
 async function stop(signal: NodeJS.Signals): Promise<number> {
   const before = performance.now();
   const postmaster = postgresOf(server)?.postmaster;
@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   running = true;
 }
 
-test('SIGTERM with active clients: they get 1001, the process exits in time, the next server adopts the sessions', async () => {
+test('SIGTERM with active clients: they get 1001, the process exits in time, and the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const passing = await server.createSession();
   const raw = await CdpClient.connect(session.connectUrl);
@@ -88,7 +88,7 @@ test('SIGTERM with active clients: they get 1001, the process exits in time, the
   await server.settles([session.id, passing.id]);
 });
 
-test('SIGTERM during creates: every answered create is there after the restart', async () => {
+test('SIGTERM during creates: every answered create exists after the restart', async () => {
   const asked = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -138,7 +138,7 @@ test('SIGINT: every session ends as COMPLETED / drained', async () => {
   for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
-/** A create whose body never arrives. A stopping server waits some time for it. */
+/** Starts a create whose body never arrives. A stopping server waits some time for it. */
 async function requestUnderWay(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -150,13 +150,13 @@ async function requestUnderWay(): Promise<Socket> {
   return socket;
 }
 
-test('further signals during the stop: they have no effect', async () => {
+test('further signals while the server is stopping have no effect', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = server;
   const written = server.log().length;
   const held = await requestUnderWay();
   const stopped = stop('SIGTERM');
-  // Of several pending signals the kernel delivers the one with the lowest number first.
+  // Of several pending signals, the kernel delivers the one with the lowest number first.
   await eventually('the first to be heard', () =>
     server
       .log()
@@ -170,7 +170,7 @@ test('further signals during the stop: they have no effect', async () => {
   assert.ok(await answersFor(session));
 });
 
-test('berth stop --drain: ends sessions and server; a second berth stop finds nothing', async () => {
+test('berth stop --drain ends sessions and server, and a second berth stop finds nothing', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout } = await server.berth('stop', '--drain', '--json');
   running = false;
@@ -186,7 +186,7 @@ test('berth stop --drain: ends sessions and server; a second berth stop finds no
   await assertEnded(server, session.id, 'COMPLETED', 'drained');
 });
 
-test('berth stop: ends the server and the browsers that it left running', async () => {
+test('berth stop ends the server and the browsers that were still running', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const { code, stdout } = await server.berth('stop', '--json');
@@ -199,7 +199,7 @@ test('berth stop: ends the server and the browsers that it left running', async 
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });
 
-test('berth stop after a kill of the server: ends its browsers', async () => {
+test('berth stop after a kill of the server ends its browsers', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   running = false;

@@ -1,4 +1,4 @@
-// A change of the master key that is killed at any moment leaves a vault that opens.
+// A rotation of the master key that is killed at any moment leaves a vault that can be opened.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const rotate = () =>
 
 const MOMENTS = 12;
 
-test('kills at moments over the whole length of a rotation', async () => {
+test('kills the command at moments over the whole length of a rotation', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
   assert.equal((await server.api('POST', path, { body: STATE })).status, 200);
@@ -28,7 +28,7 @@ test('kills at moments over the whole length of a rotation', async () => {
   for (let moment = 0; moment < MOMENTS; moment += 1) {
     const child = rotate();
     const exited = once(child, 'exit');
-    // The change itself happens in the last third of the command.
+    // The rotation itself happens in the last third of the command.
     await sleep(wholeMs * (0.67 + (0.33 * moment) / MOMENTS));
     child.kill('SIGKILL');
     await exited;

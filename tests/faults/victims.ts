@@ -9,7 +9,7 @@ import { eventually } from '../harness/until.ts';
 export interface BoxProcesses {
   /** `timeout`, the process in the row. */
   readonly leader: number;
-  /** bubblewrap outside of the jail, and the one that is pid 1 inside it. */
+  /** bubblewrap outside the jail, and the one that is pid 1 inside it. */
   readonly bwrap: number;
   readonly init: number;
   /** Chromium's main process. */
@@ -26,7 +26,7 @@ interface Process {
   readonly command: string;
 }
 
-/** Throws if a process of the box is missing. */
+/** Finds the processes of the session's box. Throws if one is missing. */
 export function boxOf(server: TestServer, session: string): BoxProcesses {
   const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${server.boxOf(session) ?? session}`;
   const all = processes();
@@ -53,11 +53,11 @@ export interface PostgresProcesses {
   readonly postmaster: number;
   /** The backends that serve connections. */
   readonly backends: readonly number[];
-  /** Another one where the first process has ended all others and begun anew. */
+  /** Changes when the postmaster has ended all other processes and started them again. */
   readonly checkpointer: number | undefined;
 }
 
-/** PostgreSQL of the data folder. */
+/** The PostgreSQL processes of the server's data folder. */
 export function postgresOf(server: TestServer): PostgresProcesses | undefined {
   const all = processes();
   const postmaster = all.find(({ command }) => command.includes(`/postgres -D ${server.dataDir}/`));

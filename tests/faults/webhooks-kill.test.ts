@@ -1,5 +1,5 @@
-// The server is killed while deliveries of webhooks wait and while events are made. After the restart each event arrives, and
-// has one delivery.
+// The server is killed while webhook deliveries are waiting and while events are being made. After the restart each
+// event arrives and has one delivery.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,7 +23,7 @@ const token = await ownerToken(server);
 
 const idsAt = (path: string): ReadonlySet<unknown> => new Set(receiver.of(path).map(({ message }) => message.data.id));
 
-/** Each event has arrived, and has one delivery. */
+/** Asserts that each event arrives and has one delivery. */
 async function assertAll(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
   const missing = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
   await eventually('the events to arrive', missing, left => left.length === 0);
@@ -57,7 +57,7 @@ test('kills the server while an endpoint does not answer: the message and those 
   await assertAll(webhook, '/hung', await eventsOf(server, id));
 });
 
-test('kills the server at moments after a session began: no event is lost or written twice', async () => {
+test('kills the server at several moments after a session began: no event is lost or written twice', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/moments') });
   const sessions: string[] = [];
   for (const afterMs of [0, 30, 120, 300, 700]) {
@@ -88,7 +88,7 @@ test('an endpoint that was down while the server was killed gets its messages on
   );
   await server.restart();
   await receiver.listen();
-  // A slow restart has time for a second attempt that fails.
+  // On a slow restart a second attempt may fail first.
   await server.advance(AFTER_SECOND_ATTEMPT_MS);
   await assertAll(webhook, '/down', await eventsOf(server, id));
 });

@@ -1,5 +1,5 @@
-// A Chromium whose pipe leads through this process, so that its messages to the server can be changed and others inserted. A
-// script in front of the real Chromium connects it to our FIFOs if requested.
+// A Chromium whose pipe leads through this process, so that its messages to the server can be changed and others
+// inserted. If requested, a script in front of the real Chromium connects it to our FIFOs.
 import { execFileSync } from 'node:child_process';
 import {
   constants,
@@ -101,7 +101,10 @@ function list(folder: string): string[] {
   }
 }
 
-/** Opened for reading and writing, so that opening does not block and there is no end of file. Used in one direction only. */
+/**
+ * Opens a FIFO for reading and writing, so that opening does not block and there is no end of file. Used in one
+ * direction only.
+ */
 function openEnd(fifo: string, way: 'read' | 'write'): Socket {
   const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   return new Socket({ fd, readable: way === 'read', writable: way === 'write' }).on('error', () => {});

@@ -17,7 +17,7 @@ const COUNTS: Readonly<Record<EntranceName, number>> = {
   adoption: 40,
 };
 const MIB = 1024 ** 2;
-/** Garbage that one batch of large values may leave. */
+/** The memory that garbage of one batch of large values may take. */
 const GROWTH_BYTES_MAX = 150 * MIB;
 /** Adoption starts a new process, whose memory cannot be compared with that of the former one. */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
@@ -25,7 +25,7 @@ const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !==
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
 const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
-test(`resists hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing`, async () => {
+test(`resists hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing behind`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
   const order = new Hostile(seed, 1);
   const startedAt = performance.now();

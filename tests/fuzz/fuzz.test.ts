@@ -1,4 +1,4 @@
-// A few seconds of hostile values through every entrance with a fixed seed, and the batches that have found a bug.
+// A few seconds of hostile values through every entrance with a fixed seed, and the batches that found a bug.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FOUND } from './found.ts';
@@ -17,7 +17,7 @@ const BATCHES: readonly BatchPlan[] = [
 const fuzz = await Fuzz.open({ repeats: 4_000, recordSession: false });
 
 for (const plan of BATCHES)
-  test(`resists hostile values through ${plan.entrance}, and leaves nothing`, async () => {
+  test(`resists hostile values through ${plan.entrance}, and leaves nothing behind`, async () => {
     await fuzz.batch(plan);
     assert.ok((fuzz.report.sent[plan.entrance] ?? 0) > 0, 'nothing was said');
   });

@@ -108,7 +108,10 @@ export class Fuzz {
   }
 }
 
-/** A restarted server reads stored data of hostile pages and clients: it must survive that and adopt the other sessions. */
+/**
+ * Kills the server during attacks and restarts it. The next server reads stored data of hostile pages and clients, must
+ * survive that, and must adopt the other sessions.
+ */
 async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   const { server, witness, notes } = world;
   const saidBefore = notes.said;

@@ -1,4 +1,4 @@
-// A web server that answers with given bytes: headers that no HTTP library would write.
+// A web server that sends given bytes as its response, with headers that no HTTP library would write.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after } from 'node:test';
@@ -8,7 +8,7 @@ const HEADERS_KEPT = 200;
 
 export interface HostileWeb {
   readonly port: number;
-  /** A URL with this response. */
+  /** Returns a URL that is answered with these bytes. */
   serve(answer: Buffer): string;
 }
 
@@ -57,7 +57,7 @@ const NAMES = [
   'X-Long',
 ];
 
-/** A status line, headers with hostile values, and a body that may not match them. */
+/** A response with a status line, headers with hostile values, and a body that may not match them. */
 export function hostileAnswer(hostile: Hostile): Buffer {
   const status = hostile.pick([
     '200 OK',

@@ -1,5 +1,5 @@
-// Hostile values from a seed; the same seed gives the same values in the same order: texts, URLs, JSON of every wrong shape,
-// and messages that are not JSON.
+// Hostile values from a seed: texts, URLs, JSON of every wrong shape, and messages that are not JSON. The same seed
+// gives the same values in the same order.
 
 /** A placeholder for JSON text that JSON.stringify does not write: numbers out of range, endless nesting. */
 export class RawJson {
@@ -52,7 +52,7 @@ const WORDS = [
   '+275760-09-13T00:00:00.000Z',
 ] as const;
 
-/** Repeated many times, so that regular expressions and parsers run for long. */
+/** Repeated many times, so that regular expressions and parsers take long. */
 const NESTED = [
   'blob:',
   'view-source:',
@@ -100,7 +100,7 @@ const HOSTS = [
 const NUMBERS = [0, -0, -1, 1, 0.1, 5e-324, 1e308, -1e308, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53, -(2 ** 63), 65_536];
 const RAW_NUMBERS = ['1e999', '-1e999', '9'.repeat(400), '0.'.padEnd(400, '3'), '-0', '1E+400'];
 
-/** For places where a string or a list is expected. */
+/** Used where a string or a list is expected. */
 const OBJECTS = [
   '{"toString":1,"valueOf":1}',
   '{"length":-1}',
@@ -121,7 +121,7 @@ export class Hostile {
     this.#repeats = repeats;
   }
 
-  /** An integer from 0 to below the limit (mulberry32). */
+  /** An integer from 0 up to, but not including, the limit (mulberry32). */
   int(limit: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -203,7 +203,7 @@ export class Hostile {
     return Object.fromEntries(names.map(name => [name, this.value(depth + 1)]));
   }
 
-  /** Deeper than any stack. */
+  /** A value nested more deeply than any stack allows. */
   nesting(): RawJson {
     const depth = Math.min(NESTING, this.#repeats * 10);
     return new RawJson(
@@ -221,7 +221,7 @@ export class Hostile {
     return `{${this.chance(8) ? ' \n\t' : ''}${members.join(',')}}`;
   }
 
-  /** Not a message, or only a part of one. */
+  /** Something that is not a message, or only a part of one. */
   broken(whole: string): Buffer {
     switch (this.int(8)) {
       case 0:

@@ -1,4 +1,4 @@
-// Creates values that a schema of the contract accepts, as far as types are concerned.
+// Creates values that a schema of the contract accepts as far as types are concerned.
 import type { TSchema } from 'typebox';
 import type { Hostile } from './hostile.ts';
 
@@ -38,7 +38,7 @@ export function plausibleBy(schema: TSchema, hostile: Hostile): unknown {
   }
 }
 
-/** All required members and some of the others. */
+/** An object with all required members and some of the others. */
 const objectBy = ({ properties = {}, required = [] }: Described, hostile: Hostile): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(properties)
@@ -46,7 +46,7 @@ const objectBy = ({ properties = {}, required = [] }: Described, hostile: Hostil
       .map(([name, schema]) => [name, plausibleBy(schema, hostile)]),
   );
 
-/** The same with one hostile member at any depth. */
+/** Returns the value with one hostile member at any depth. */
 export function withOneHostile(value: unknown, hostile: Hostile): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(3)) return hostile.value();
   const entries = Object.entries(value);

@@ -29,11 +29,11 @@ export interface Fixture {
   readonly witness: Witness;
   readonly accounts: Accounts;
   readonly notes: Notes;
-  /** The options of attacked sessions. */
+  /** The settings of sessions that are attacked. */
   readonly sessionOptions: object;
 }
 
-/** Credentials for the attacks. Their changes must not affect others. */
+/** Credentials that the attacks use. Changes to them must not affect others. */
 export interface Accounts {
   readonly application: string;
   readonly token: string;
@@ -60,7 +60,7 @@ export class Notes {
   }
 }
 
-/** Another application's session, which is queried all the time and must always answer. */
+/** Another application's session, which is queried continuously and must always answer. */
 export class Witness {
   readonly session: CreatedSession;
   worstMs = 0;
@@ -98,7 +98,7 @@ export class Witness {
     await this.#asking;
   }
 
-  /** Connects again after a restart: the same URL, the same page. */
+  /** Connects again after a restart, with the same URL and to the same page. */
   async resume(): Promise<void> {
     this.#client = await CdpClient.connect(this.session.connectUrl);
     this.#page = await this.#client.attachToPage();
@@ -123,7 +123,7 @@ export class Witness {
   }
 }
 
-/** Another application with a key, and a token that is restricted to a third one. */
+/** Creates another application with a key, and a token that is restricted to a third application. */
 export async function openAccounts(server: TestServer): Promise<Accounts> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const owner: string = JSON.parse(stdout).token;
@@ -159,7 +159,7 @@ export async function releaseAll({ server }: Fixture): Promise<void> {
     await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
 }
 
-/** Checks that the process is the same, the other application was not affected, and nothing is left. */
+/** Asserts that the process is the same, that the other application was not affected, and that nothing is left. */
 export async function assertUnhurt({ server, witness }: Fixture, pid: number): Promise<void> {
   assert.equal(server.pid, pid);
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
@@ -176,7 +176,7 @@ export interface Turns {
   readonly longestMs: number;
   /** The number of turns over 100 ms, by the work that they did. */
   readonly long: Readonly<Record<string, number>>;
-  /** The log lines of the longest ones. */
+  /** The log lines of the longest turns. */
   readonly worst: readonly string[];
 }
 

@@ -12,7 +12,7 @@ import type { TestServer } from './server.ts';
 
 type Answered<Body> = HttpAnswer<Body & ErrorBody>;
 
-/** Of a key that asks for approvals. */
+/** Scopes of a key that asks for approvals. */
 export const ACTION_SCOPES = [
   ...['operations:discover', 'operations:invoke', 'invocations:read'],
   ...['actions:prepare', 'actions:execute'],
@@ -20,7 +20,7 @@ export const ACTION_SCOPES = [
 
 let prepared = 0;
 
-/** What one agent key does with Actions. */
+/** The requests about Actions of one agent key. */
 export class ActionAgent {
   readonly #server: TestServer;
   readonly #key: string;
@@ -72,7 +72,7 @@ export class ActionAgent {
 export const actionsPath = (server: TestServer, path = ''): string =>
   `/v1/applications/${server.applicationId}/actions${path}`;
 
-/** A page at localhost: passkeys belong to a host name. */
+/** The header of a page at localhost, because passkeys are bound to a host name. */
 export const atLocalhost = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
 
 export const decide = (
@@ -100,7 +100,7 @@ export async function addPasskey(server: TestServer, person: Person): Promise<Au
   return passkey;
 }
 
-/** Signs the digest of the Action as the page does. */
+/** Signs the digest of the Action, as the page does. */
 export async function signed(
   server: TestServer,
   person: Person,

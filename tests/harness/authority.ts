@@ -1,5 +1,5 @@
-// Certificate authorities for one test, and certificates signed by them: valid ones, expired ones, and ones for another name.
-// Encoded as DER here, because no common tool creates a certificate that has expired.
+// Certificate authorities for one test, and certificates signed by them: valid ones, expired ones, and ones for another
+// name. They are encoded as DER here, because no common tool creates a certificate that has already expired.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 const DAY_MS = 86_400_000;
@@ -15,7 +15,7 @@ const OID = {
 const TAG = { sequence: 0x30, set: 0x31, oid: 0x06, integer: 0x02, utf8: 0x0c, octets: 0x04, bits: 0x03, bool: 0x01 };
 const NAME = { dns: 0x82, ip: 0x87 };
 
-/** Days from now. */
+/** In days from now. */
 export interface Validity {
   readonly from?: number;
   readonly to?: number;
@@ -95,7 +95,7 @@ const nameOf = (commonName: string): Buffer =>
 const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
   sequence(oid(id), ...(isCritical ? [tagged(TAG.bool, Buffer.from([0xff]))] : []), tagged(TAG.octets, value));
 
-/** UTCTime has a two-digit year. */
+/** A UTCTime, which has a two-digit year. */
 const time = (days: number): Buffer => {
   const digits = new Date(Date.now() + days * DAY_MS).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));

@@ -1,10 +1,11 @@
-// A listener that passes requests on with a credential, for programs that cannot send one. As a reverse proxy does, it replaces its
-// own name by that of the target; other values of Host and Origin reach the target unchanged.
+// A listener that passes on requests with a credential, for programs that cannot send one. Like a reverse proxy, it
+// replaces its own name in Host and Origin with that of the target. Other values of both headers reach the target
+// unchanged.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
 
-/** The address at which requests reach `target` with this `Authorization` header. Closed after the file. */
+/** Returns the address at which requests reach `target` with this `Authorization` header. Closed after the test file. */
 export async function authorizing(target: URL, authorization: string): Promise<URL> {
   const listener = createServer((incoming, outgoing) => {
     const { method, headers } = incoming;

@@ -1,5 +1,5 @@
-// A Chromium without a jail or a server, with the browser engine connected: for tests of the engine that also need clients.
-// Clients connect to `url`; all their commands pass.
+// A Chromium without a jail or a server, with the browser engine connected, for tests of the engine that also need
+// clients. Clients connect to `url`, and all their commands are passed on.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// A server of a test as the host with the browsers of a fleet: BERTH_TEST_FRONTS=2 starts two fronts beside it, over one PostgreSQL and one
-// bucket, and gives each new connection of the test to the next of the three. So tests of one server run against a fleet unchanged.
+// Runs the server of a test as the host of a fleet that has the browsers. BERTH_TEST_FRONTS=2 starts two fronts beside
+// it, with one PostgreSQL and one bucket, and passes each new connection of the test to the next of the three. So tests
+// written for one server run against a fleet unchanged.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -12,7 +13,7 @@ export const FRONTS = Number(process.env.BERTH_TEST_FRONTS ?? 0);
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What is looked at of the options of a server. */
+/** The options of a server that are inspected here. */
 interface Wanted {
   readonly env?: Env;
   readonly clock?: 'real' | 'test';
@@ -29,14 +30,14 @@ interface Startable {
   close(): Promise<void>;
 }
 
-/** What a server gets here that the test did not ask for. */
+/** What a server gets here in addition to what the test asked for. */
 interface Given {
   readonly env: Env;
   readonly within: { readonly command: readonly string[]; readonly url: string };
   readonly key?: string;
 }
 
-/** Whether a test leaves open how its server is started. A moved clock would take the lease of its host. */
+/** Whether the test leaves open how its server is started. If the clock is advanced, the host would lose its lease. */
 export const mayHaveFronts = ({ dataDir, user, env = {}, clock, isMeasured, installed, within }: Wanted): boolean =>
   FRONTS > 0 &&
   ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
@@ -68,12 +69,12 @@ export async function startBehindFronts<Server extends Startable>(
   };
   const server = await start({});
   for (let front = 0; front < FRONTS; front += 1) await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, server.key);
-  // The last, because hosts need the database to end.
+  // Closed last, because hosts need the database in order to end.
   after(() => scope.close());
   return server;
 }
 
-/** Each new connection goes to the next port. One that refuses, because its host restarts, is passed over. */
+/** Passes each new connection to the next port. One that refuses, because its host is restarting, is skipped. */
 async function openTurns(ports: readonly number[], scope: Scope): Promise<string> {
   const sockets = new Set<Socket>();
   let turn = 0;

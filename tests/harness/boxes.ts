@@ -1,11 +1,11 @@
-// Finds the boxes of an installation and the processes outside their jails, as the kernel lists them. For tests that kill
-// them.
+// Finds the boxes of an installation and the processes outside their jails, as listed by the kernel. For tests that
+// kill them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
 export interface SeenBox {
-  /** The name that it was started with: of its session, or of a warm browser. */
+  /** The id that it was started with, which belongs to its session or to a warm browser. */
   readonly id: string;
   readonly pids: readonly number[];
 }
@@ -20,11 +20,11 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
   return [...found].map(([id, pids]) => ({ id, pids }));
 }
 
-/** Whether its program runs and the server has its listener, so that the helper has ended. */
+/** Whether the program of the box is running and the server has its listener, so that the helper has ended. */
 export const boxStands = ({ pids }: SeenBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
-/** The CPU weight of a box relative to a normal one; undefined without such cgroups. */
+/** The CPU weight of a box relative to a normal one. Undefined without such cgroups. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
   const read = (file: string, ordinary: number) =>
@@ -32,7 +32,7 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
-/** Undefined in the other cgroup version, and if the box is gone. */
+/** Empty in the other cgroup version, or if the box is gone. */
 function shareIn(path: string, ordinary: number): number[] {
   try {
     return [Number(readFileSync(path)) / ordinary];

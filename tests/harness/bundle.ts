@@ -1,4 +1,5 @@
-// What a test starts of the server: a bundle of it in a run of many files (tools/bundle-server.ts), otherwise the source.
+// The part of the server that a test starts: a bundle in a run of many files (tools/bundle-server.ts), otherwise the
+// source.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 

@@ -14,15 +14,18 @@ import { CdpClient } from './cdp.ts';
 export const CHROMIUM = findChromium() ?? '';
 const READY_MS = 60_000;
 const EXIT_MS = 60_000;
-/** Chromium refuses to run its sandbox as root. */
+/** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
-/** The last one only saves processor time, and who starts Chromium by hand does not know it. The same is true of SPARE_RENDERER. */
+/**
+ * Switches that are left out. The last one only saves processor time, and someone who starts Chromium by hand would not
+ * set it. The same applies to SPARE_RENDERER.
+ */
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
 export interface ByHandOptions {
   /** A profile that is copied before the start. */
   readonly profile?: string;
-  /** Called when the copy is complete and the program starts: from here on the time is Chromium's own. */
+  /** Called when the copy is complete and the program is started. From here on, the time is Chromium's own. */
   readonly spawned?: () => void;
 }
 
@@ -37,7 +40,7 @@ export class ByHand {
     this.url = url;
   }
 
-  /** Resolves when its DevTools port is open. */
+  /** Starts Chromium. Resolves when its DevTools port is open. */
   static async start({ profile, spawned }: ByHandOptions = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
@@ -66,7 +69,7 @@ export class ByHand {
     return this.#child.pid ?? 0;
   }
 
-  /** Gives every page this size, except the first if a bar of Chromium takes a part of it. */
+  /** Gives every page this size, except the first one if a bar of Chromium takes part of it. */
   async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
     const client = await CdpClient.connect(this.url);
     const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
@@ -80,7 +83,10 @@ export class ByHand {
     await client.close();
   }
 
-  /** Asks it to close, waits until it has exited and removes its profile. `keep` may read the profile before that. */
+  /**
+   * Asks the browser to close, waits until it has exited, and removes its profile. `keep` may read the profile before
+   * that.
+   */
   async close(keep: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
     const asking = await CdpClient.connect(this.url);
@@ -115,7 +121,7 @@ async function portOf(child: ChildProcess): Promise<string> {
   throw new Error('Chromium exited before its DevTools port was open');
 }
 
-/** Its last processes may still write for a moment. */
+/** Removes the profile. The last processes of the browser may still be writing for a moment. */
 const removeProfile = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 
 function killGroup(child: ChildProcess): void {
@@ -124,7 +130,7 @@ function killGroup(child: ChildProcess): void {
   } catch {} // it is gone already
 }
 
-/** Removes browsers and profiles when the test process exits. */
+/** Ends the browser and removes its folder when the test process exits. */
 function endWithThisProcess(child: ChildProcess, folder: string): void {
   const end = (): void => {
     killGroup(child);

@@ -1,4 +1,4 @@
-// A minimal CDP client for what the libraries do not offer: raw messages, attacks, refused upgrades, close codes.
+// A minimal CDP client for what the libraries do not offer: raw messages, attacks, refused upgrades and close codes.
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
@@ -66,12 +66,12 @@ export class CdpClient {
     return client;
   }
 
-  /** The answer to a command, which may be an error. */
+  /** Sends a command. Resolves to its answer, which may be an error. */
   ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
     return this.askRaw(id => JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }), method);
   }
 
-  /** The result of a command; rejects on an error. */
+  /** Sends a command. Resolves to its result, or rejects on an error. */
   async send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const { result, error } = await this.ask(method, params, sessionId);
     if (error) throw new Error(`${method}: ${error.message}`);
@@ -91,7 +91,7 @@ export class CdpClient {
     return soon(`the answer to ${what}`, answer, withinMs).finally(() => this.#answers.delete(id));
   }
 
-  /** A string is sent as a text message, a buffer as a binary one. */
+  /** Sends a string as a text message, and a buffer as a binary message. */
   say(data: string | Buffer): void {
     this.#socket.send(data);
   }
@@ -107,7 +107,7 @@ export class CdpClient {
     return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
   }
 
-  /** The next message of any kind that matches. */
+  /** Resolves to the next matching message of any kind. */
   next(what: string, wanted: (message: CdpMessage) => boolean): Promise<CdpMessage> {
     const heard = Promise.withResolvers<CdpMessage>();
     const listen = (message: CdpMessage): void => {
@@ -127,7 +127,7 @@ export class CdpClient {
     return this.#events;
   }
 
-  /** A flat session on the first page. */
+  /** Attaches to the first page and returns the id of its flat session. */
   async attachToPage(): Promise<string> {
     const { targetInfos } = await this.send('Target.getTargets');
     const infos = Array.isArray(targetInfos) ? targetInfos : [];
@@ -167,7 +167,7 @@ export class CdpClient {
     return eventually(what, look, satisfies);
   }
 
-  /** How the socket was closed. */
+  /** Waits until the socket is closed, and returns how. */
   closed(withinMs = ANSWER_MS): Promise<{ code: number; reason: string }> {
     return soon('the socket to close', this.#closed.promise, withinMs);
   }
@@ -182,7 +182,7 @@ export class CdpClient {
     await this.closed();
   }
 
-  /** Stops reading, as a client that hangs. */
+  /** Stops reading, like a client that hangs. */
   stall(): void {
     this.#socket.pause();
   }
@@ -204,7 +204,7 @@ export class CdpClient {
   }
 }
 
-/** Ignores messages that are not CDP messages. */
+/** Parses a CDP message. Undefined if the text is not one. */
 export function readIfMessage(text: string): CdpMessage | undefined {
   try {
     const message: unknown = JSON.parse(text);
@@ -214,7 +214,7 @@ export function readIfMessage(text: string): CdpMessage | undefined {
   }
 }
 
-/** The HTTP response to a refused upgrade. Rejects if it is accepted. */
+/** Returns the HTTP response to a refused upgrade. Rejects if the upgrade is accepted. */
 export function refusedUpgrade(url: string, headers: Record<string, string> = {}): Promise<Refusal> {
   const socket = new WebSocket(url, { headers });
   return new Promise((resolve, reject) => {

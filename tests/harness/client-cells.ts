@@ -1,11 +1,11 @@
-// The cells of the table in tests/acceptance/clients.test.ts: the context and the way in which pages are opened, and the
+// The cells of the table in tests/acceptance/clients.test.ts: the context, the way in which pages are opened, and the
 // pages. What a client received is kept in tracks, so that two browsers can be compared.
 import type { KnownDifferences } from './known-differences.ts';
 
 export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** Opens one page, then one more, then three at once, so that one, two and five are open. */
+/** A cell opens one page, then one more, then three at the same time, so that one, two and five are open. */
 export interface Cell {
   readonly ownContext: boolean;
   readonly way: Way;
@@ -13,7 +13,10 @@ export interface Cell {
 
 export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.map(way => ({ ownContext, way })));
 
-/** What was received, in order, by subject. Tracks are not ordered among each other, because their events race in Chromium. */
+/**
+ * What was received, in order, by subject. Events of different tracks race in Chromium, so tracks are not ordered
+ * relative to each other.
+ */
 export type Tracks = ReadonlyMap<string, readonly string[]>;
 
 /** The tracks without the entries of the list. */
@@ -32,7 +35,10 @@ const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
   'window.open with noopener': "'_blank', 'noopener'",
 };
 
-/** The base page registers a service worker and shows in its title when it is active. Other pages show when they are done. */
+/**
+ * The base page registers a service worker and shows in its title when the worker is active. Other pages show when they
+ * are done.
+ */
 export const CELL_PAGES = {
   '/base': `<!doctype html><title>Loading</title><script>
     addEventListener('load', async () => {
@@ -59,10 +65,10 @@ export const CELL_PAGES = {
 
 export const BASE_READY = "document.title === 'Base'";
 export const READY = "document.title === 'ready'";
-/** Runs in the base page. Also stops the worker, because an attached debugger keeps an unregistered one. */
+/** Runs in the base page. Also stops the worker, because an attached debugger keeps an unregistered worker running. */
 export const UNREGISTER =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
-/** What a page of a cell reports about itself. */
+/** An expression for what a page of a cell reports about itself. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
@@ -85,7 +91,7 @@ export function nameOf(url: string): string {
   return url.includes('/cell?') ? `page ${url.split('?')[1]}` : 'base';
 }
 
-/** Requests for icons come at any time. */
+/** Whether the request is recorded. Requests for icons are not, because they come at any time. */
 export const counts = (url: string): boolean => !url.endsWith('/favicon.ico');
 
 export const pathOf = (url: string): string => url.slice(url.indexOf('/', 'http://'.length));

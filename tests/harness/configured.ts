@@ -40,7 +40,7 @@ export class Owner {
     return this.send('PUT', `operations/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 
-  /** Configures an operation, whether it exists or not, and publishes it. */
+  /** Configures an operation, whether or not it already exists, and publishes it. */
   async publish(id: string, body: object): Promise<ConfiguredOperation> {
     const standing = await this.send('GET', `operations/${id}`);
     const configured = await this.configure(id, body, standing.status === 200 ? '*' : undefined);

@@ -1,5 +1,5 @@
-// The web console in a browser of the machine, outside of Berth. Reports violations of the page's policy, requests to other
-// origins, and errors in the console.
+// The web console in a browser of this machine, outside Berth. Reports violations of the page's policy, requests to
+// other origins, and errors in the browser's console.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,11 +12,12 @@ import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The rules of axe whose result depends on colours; every other one reads the same in both colour schemes. */
+/** The axe rules whose result depends on colours. All other rules give the same result in both colour schemes. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 /**
- * axe takes a minute for the colours of a page of this size, the API reference, which repeats few kinds of text thousands of
- * times. There one text of each kind is looked at: of the same place among tags and classes, in the same colours and size.
+ * axe takes a minute for the colours of a page of this size. That page is the API reference, which repeats few kinds of
+ * text thousands of times. There, only one text of each kind is checked: in the same place among tags and classes, with
+ * the same colours and size.
  */
 const ELEMENTS_MANY = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {
@@ -33,7 +34,7 @@ const ONE_TEXT_OF_EACH_KIND = `(() => {
   return [...kinds.values()];
 })()`;
 
-/** Ends transitions at once. One in a part of the page that is not painted never ends by itself. */
+/** Ends transitions at once. A transition in a part of the page that is not painted never ends by itself. */
 const END_TRANSITIONS = `(() => {
   for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
 })()`;
@@ -51,7 +52,7 @@ export const PHONE_DARK: Look = { ...PHONE, colours: 'dark' };
 
 let browser: Promise<Browser> | undefined;
 
-/** Must be called before the server starts, because it reads the build then. */
+/** Builds the console. Must be called before the server starts, because the server reads the build then. */
 export const consoleIsBuilt = (): Promise<string> => buildWeb();
 
 function openBrowser(): Promise<Browser> {
@@ -59,7 +60,7 @@ function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** A page in its own context. `faults` lists its violations and must be empty at the end of a test. */
+/** Opens a page in its own context. `faults` lists its violations and must be empty at the end of a test. */
 export async function openWatched(look: Look, origin: string): Promise<Watched> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },
@@ -91,22 +92,25 @@ export class Watched {
     });
     page.on('pageerror', error => this.faults.push(`threw ${error.stack ?? error.message}`));
     page.on('console', message => {
-      // The browser logs refused requests itself; tests of refusals expect that.
+      // The browser itself logs refused requests, and tests of refusals expect that.
       const isRefusal = /^Failed to load resource/.test(message.text());
       if (message.type() === 'error' && !isRefusal) this.faults.push(`wrote ${message.text()}`);
     });
   }
 
-  /** Shows the page in another window of the same device, and in its final colours. */
+  /** Shows the page in another window size of the same device, in its final colours. */
   async change({ width, height, colours }: Look): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });
     await this.page.evaluate(END_TRANSITIONS);
   }
 
-  /** What axe finds wrong with the page as it is now. `colours`: of a page that was looked at in the other colour scheme. */
+  /**
+   * What axe finds wrong with the page as it is now. With `colours`, only the rules about colours run, for a page that
+   * was already checked in the other colour scheme.
+   */
   async findings(of: 'everything' | 'colours' = 'everything'): Promise<string[]> {
-    // The page's policy forbids foreign scripts, so the engine is injected through the debugger, which is exempt.
+    // The page's policy forbids foreign scripts, so axe is injected through the debugger, which is exempt.
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
     if (of === 'colours') return this.#run('the page', { runOnly: COLOUR_RULES });
     if ((await this.page.locator('*').count()) < ELEMENTS_MANY) return this.#run('the page', {});
@@ -118,7 +122,7 @@ export class Watched {
   }
 
   async #run(what: 'the page' | 'one text of each kind', rules: object): Promise<string[]> {
-    // Of the rules that pass, nothing is collected.
+    // Results of rules that pass are not collected.
     const options = { resultTypes: ['violations'], ...rules };
     const found = await this.page.evaluate<AxeFinding[]>(
       `axe.run(${what === 'the page' ? 'document' : `{ include: ${ONE_TEXT_OF_EACH_KIND} }`}, ${JSON.stringify(options)})
@@ -129,13 +133,13 @@ export class Watched {
     );
   }
 
-  /** No finding of axe, and nothing wider than the window. */
+  /** Asserts that axe finds nothing, and that nothing is wider than the window. */
   async assertSound(): Promise<void> {
     assert.deepEqual(await this.findings(), []);
     assert.equal(await this.overflows(), false);
   }
 
-  /** An authenticator for passkeys that verifies its user, as a phone or a laptop has one. */
+  /** Adds a virtual authenticator for passkeys that verifies its user, like that of a phone or a laptop. */
   async addAuthenticator(): Promise<void> {
     const cdp = await this.#context.newCDPSession(this.page);
     await cdp.send('WebAuthn.enable');

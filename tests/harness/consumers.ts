@@ -1,4 +1,5 @@
-// End users of the first application of a server, without a browser: they send what the sign-in page and the application send.
+// End users of the first application of a server, without a browser. They send what the sign-in page and the
+// application would send.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import type { ConsumerTokens, HostedDone, ReplaceIdentity, StartedConsumerSession } from '../../contract/consumers.ts';
@@ -17,7 +18,7 @@ export interface Begun {
   readonly started: StartedConsumerSession;
   readonly verifier: string;
   readonly state: string;
-  /** Of `hosted`: the id in the address of the page. */
+  /** The id in the address of the page, for `hosted`. */
   readonly signIn: string;
 }
 
@@ -35,7 +36,7 @@ export class ConsumerLab {
     this.appId = appId;
   }
 
-  /** Lets consumers sign in to the application by every hosted method. */
+  /** Lets consumers sign in to the application with every hosted method. */
   static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerLab> {
     const lab = new ConsumerLab(server, owner, appId);
     await lab.configure({});
@@ -53,7 +54,7 @@ export class ConsumerLab {
     assert.equal(status, 200, text);
   }
 
-  /** A command as a program sends it, with a token or without. */
+  /** Sends a command as a program does, with or without a token. */
   send<Body = unknown>(
     name: string,
     body: object = {},
@@ -64,17 +65,17 @@ export class ConsumerLab {
     return this.server.api<Body>('POST', path, { key: token ?? null, body, headers });
   }
 
-  /** A command as a page of ours sends it. */
+  /** Sends a command as a page of ours does. */
   fromPage<Body = unknown>(name: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) {
     return this.send<Body>(name, body, undefined, { headers: { origin: this.server.url, ...headers } });
   }
 
-  /** A file that signs in often has a server with the test clock, because starts are limited. */
+  /** Starts a sign-in. Starts are limited, so a file that signs in often needs a server with the test clock. */
   async begin(more: object = {}, provider = 'hosted'): Promise<Begun> {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
     const asked = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
     this.#starts += 1;
-    // Another address each time, for a server that trusts the test as its proxy.
+    // A different address each time, for a server that trusts the test as its proxy.
     const headers = { 'x-forwarded-for': `192.0.2.${this.#starts % 256}` };
     const start = () => this.send<StartedConsumerSession>('session.start', asked, undefined, { provider, headers });
     let { status, body, text } = await start();
@@ -86,7 +87,7 @@ export class ConsumerLab {
     return { started: body, verifier, state, signIn: body.authorizationUrl.split('/').at(-1) ?? '' };
   }
 
-  /** Where the browser goes after a code by e-mail. */
+  /** Completes the sign-in with a code by e-mail. Returns the address that the browser is redirected to. */
   async finish({ signIn }: Begun, email: string): Promise<string> {
     const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
     assert.equal(sent.status, 202, sent.text);
@@ -104,7 +105,7 @@ export class ConsumerLab {
     return this.send<ConsumerTokens>('session.exchange', body, undefined, { provider });
   }
 
-  /** The tokens of a consumer who signs in with a code by e-mail. */
+  /** Signs in with a code by e-mail, and returns the tokens of the consumer. */
   async signIn(
     email: string,
   ): Promise<ConsumerTokens & { readonly accessToken: string; readonly refreshToken: string }> {
@@ -115,13 +116,13 @@ export class ConsumerLab {
     return { ...body, accessToken, refreshToken };
   }
 
-  /** The newest code that was mailed to the address. */
+  /** The newest code that was e-mailed to the address. */
   mailed(to: string): Promise<string> {
     return mailedCode(this.owner, to);
   }
 }
 
-/** The newest code that was mailed to the address, as the operator reads it in the outbox. */
+/** The newest code that was e-mailed to the address, as the operator reads it in the outbox. */
 export async function mailedCode(operator: Person, to: string): Promise<string> {
   const read = () => operator.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
   let { status, body, text } = await read();

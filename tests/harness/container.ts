@@ -1,5 +1,6 @@
-// The container image of deploy/Dockerfile, built and run with podman without a registry of images: its base is a Debian root
-// that mmdebstrap makes. The base is kept in podman's storage between runs; everything else is removed at the end.
+// The container image of deploy/Dockerfile, built and run with podman without an image registry. Its base is a Debian
+// root made by mmdebstrap. The base is kept in podman's storage between runs, and everything else is removed at the
+// end.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,17 +13,19 @@ import { CHECKOUT } from './server.ts';
 const BASE = 'localhost/berth-test-base';
 const IMAGE = `localhost/berth-test-${process.pid}`;
 const MADE_WITHIN_MS = 1_200_000;
-/** What the Dockerfile installs: then its own step finds everything there. */
+/** What the Dockerfile installs, so that its own step finds everything installed. */
 const PACKAGES =
   'ca-certificates,chromium,ffmpeg,bubblewrap,iproute2,perl-base,libnss3-tools,util-linux,mount,coreutils,tini,fonts-liberation,fonts-noto-core,fonts-noto-color-emoji';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
-/** crun refuses a machine that has both versions of cgroups, so podman sees only the first. */
+/** crun fails on a machine that has both cgroup versions, so podman sees only the first. */
 const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
   [ -z "$second" ] || umount $second
   exec podman "$@"`;
 
-/** The rights of the guide, docs/guides/container.md, and what a machine without systemd and some limits needs. */
+/**
+ * The rights of the guide, docs/guides/container.md, and what a machine without systemd and without some limits needs.
+ */
 export const RIGHTS = [
   ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
   ...['--security-opt', 'unmask=ALL', '--security-opt', `seccomp=${join(CHECKOUT, 'deploy/seccomp.json')}`],
@@ -44,15 +47,15 @@ export function podman(...args: readonly string[]): string {
 }
 
 /**
- * With `--interactive`, its input is this pipe. Otherwise it is /dev/null, and crun gives the machine's own to the user of the
- * container.
+ * Starts podman. With `--interactive`, the input of the container is this pipe. Otherwise it is /dev/null, and crun
+ * gives the machine's own /dev/null to the user of the container.
  */
 export function startPodman(args: readonly string[], prefix: readonly string[] = []): ChildProcess {
   const [command = '', ...rest] = [...prefix, 'unshare', ...inPodman(args)];
   return spawn(command, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-/** Builds the image of a release, and resolves with its name. */
+/** Builds the image of a release, and returns its name. */
 export function buildImage(tarball: string): string {
   makeBase();
   const context = mkdtempSync(join(tmpdir(), 'berth-image-'));
@@ -89,7 +92,7 @@ function makeBase(): void {
   }
 }
 
-/** Ends the container in order, and removes it. */
+/** Ends the container in order and removes it. */
 export async function stopContainer(name: string, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');

@@ -65,7 +65,7 @@ export const persistent = (id: string): { browserSettings: { context: { id: stri
   browserSettings: { context: { id, persist: true } },
 });
 
-/** A key of another application than the first. */
+/** Returns a key of another application than the first. */
 export async function otherApplication(server: TestServer): Promise<string> {
   const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;

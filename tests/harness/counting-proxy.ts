@@ -1,5 +1,5 @@
-// A proxy between a client and a server that records the requests, because the number of requests that a library sends is
-// visible only from outside.
+// A proxy between a client and a server that records the requests, because the number of requests that a library sends
+// can be seen only from outside.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';

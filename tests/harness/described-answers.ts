@@ -1,5 +1,5 @@
-// Checks a response of the server against the OpenAPI document: status, headers and body must be described. Paths that have
-// no operation in the document are ignored.
+// Checks a response of the server against the OpenAPI document: status, headers and body must be described. Paths
+// without an operation in the document are ignored.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../contract/openapi.ts';
 
@@ -10,7 +10,7 @@ export interface SeenAnswer {
   readonly status: number;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON only; undefined if it was too large to keep. */
+  /** JSON only. Undefined if it was too large to keep. */
   readonly body?: string;
 }
 
@@ -36,7 +36,7 @@ const SECOND_DOOR = '/v1/browsers/v1/';
 const ANY_TYPE = '*/*';
 /** The name of the document in references to its components. */
 const DOCUMENT = 'openapi';
-/** Headers of the connection, of any body, and for browsers. */
+/** Headers that belong to the connection, to any body, or are for browsers. */
 const EVERYWHERE = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
@@ -61,7 +61,7 @@ export class DescribedAnswers {
 
   constructor() {
     this.#document = openApiDocument() as unknown as Document; // It is ours.
-    // Once, and not with each schema, because all of it is read then.
+    // Added once and not with each schema, because adding it reads all of it.
     this.#ajv.addSchema({ $id: DOCUMENT, components: closed(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
@@ -69,7 +69,7 @@ export class DescribedAnswers {
       .sort((one, other) => one.path.split('{').length - other.path.split('{').length);
   }
 
-  /** Describes what is not in the document; undefined if everything is. */
+  /** Describes what is not in the document. Undefined if everything is. */
   complaint(seen: SeenAnswer): string | undefined {
     const [asked = ''] = seen.url.split('?', 1);
     const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
@@ -119,7 +119,7 @@ export class DescribedAnswers {
     return `the body does not fit: ${words.join('; ')}; body ${seen.body.slice(0, 300)}`;
   }
 
-  /** Compiled at its first use. */
+  /** Validators are compiled at first use. */
   #validator(schema: object): ValidateFunction {
     const known = this.#validators.get(schema) ?? this.#ajv.compile(closed(schema));
     this.#validators.set(schema, known);
@@ -127,7 +127,7 @@ export class DescribedAnswers {
   }
 }
 
-/** The server has no such operation: its paths are disabled, or the request used another host name. */
+/** Whether the server has no such operation, because its paths are disabled or the request used another host name. */
 const isNoRoute = ({ status, body }: SeenAnswer): boolean =>
   status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 
@@ -136,7 +136,10 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${words}${path.endsWith('/json/version') ? '/?' : ''}$`);
 }
 
-/** The schemas of responses allow additional fields; here only the described ones are allowed. References name the document. */
+/**
+ * The schemas of responses allow additional fields. Here only the described ones are allowed. References name the
+ * document.
+ */
 function closed(schema: object): Record<string, unknown> {
   const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closedValue(name, one)]));
   const isClosed =

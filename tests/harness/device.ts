@@ -32,7 +32,7 @@ export class Devices {
     return new Devices(server, await Person.owner(server, EMAIL));
   }
 
-  /** A request without a credential. */
+  /** Sends a request without a credential. */
   openly<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpAnswer<Body>> {
     return this.#server.api<Body>('POST', path, { key: null, headers, body });
   }
@@ -53,7 +53,7 @@ export class Devices {
     return body;
   }
 
-  /** A new sign-in of the owner: the clock of the server may have been advanced since the last. */
+  /** Signs in the owner again, because the clock of the server may have been advanced since the last sign-in. */
   async freshOwner(): Promise<Person> {
     const { status, text } = await this.owner.signIn(EMAIL);
     assert.equal(status, 200, text);
@@ -73,7 +73,7 @@ export class Devices {
     return { decision: 'approve', applicationIds: [this.#server.applicationId] };
   }
 
-  /** The owner reads and approves. */
+  /** Reads and approves as the owner. */
   async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, fields: object = {}): Promise<void> {
     const owner = await this.freshOwner();
     const read = await this.read(owner, code);

@@ -16,7 +16,7 @@ export interface Probed {
   readonly session: CreatedSession;
 }
 
-/** `yes`, `no`, or the difference. A probe that fails returns the error. */
+/** Returns `yes`, `no`, or the difference. A probe that fails returns the error. */
 export type Probe = (probed: Probed) => Promise<string>;
 
 const yes = (is: boolean): string => (is ? 'yes' : 'no');

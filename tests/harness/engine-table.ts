@@ -1,4 +1,4 @@
-// The tables of docs/engines.md, made from the results of the probes on each engine.
+// The tables of docs/engines.md, generated from the results of the probes on each engine.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
@@ -7,7 +7,7 @@ import type { Seen } from './look.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
 const END = '<!-- The end of what it writes. -->';
-/** More differences of a line are counted instead of named. */
+/** If a line has more differences, they are counted instead of named. */
 const NAMED_MAX = 8;
 
 /** The results of each engine, by feature. */
@@ -33,7 +33,7 @@ export function engineTables(works: Works, noticed: Readonly<Record<Engine, Seen
   ].join('\n');
 }
 
-/** Only the part between the marks. */
+/** The part of the document between the marks. */
 export function tablesInDocument(): string {
   const text = readFileSync(DOCUMENT, 'utf8');
   const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
@@ -48,7 +48,7 @@ export function writeTables(tables: string): void {
   );
 }
 
-/** The list of fonts depends on the machine. */
+/** Describes a difference of fonts in general words, because the list of fonts depends on the machine. */
 const inWords = (line: string, difference: string): string =>
   line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
 
@@ -69,7 +69,8 @@ function named(leaves: readonly string[]): string {
 }
 
 /**
- * A list that is joined by commas counts as several values. Versions are omitted, because each upgrade changes them.
+ * Lists the values at all depths. A comma-separated list counts as several values. Versions are omitted, because each
+ * upgrade changes them.
  */
 function leavesOf(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(each => leavesOf(each, name));

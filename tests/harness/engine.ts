@@ -3,8 +3,11 @@ import { ENGINES, type Engine } from '../../contract/sessions.ts';
 
 export const TEST_ENGINE: Engine = ENGINES.find(engine => engine === process.env.BERTH_TEST_ENGINE) ?? 'chromium';
 
-/** For tests that start many sessions and do not look at the browser: its start takes half the processor time. */
+/**
+ * For tests that start many sessions and do not depend on the browser. Starting this engine takes half the processor
+ * time.
+ */
 export const LIGHT_ENGINE: Engine = 'headless-shell';
 
-/** For tests of what headless shell refuses: see docs/engines.md. */
+/** For tests of what headless shell refuses, as described in docs/engines.md. */
 export const IS_CHROMIUM = TEST_ENGINE === 'chromium';

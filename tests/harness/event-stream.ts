@@ -34,7 +34,7 @@ export class EventStream {
     response.on('data', (piece: string) => this.#hear(piece));
   }
 
-  /** Rejects with the text of the response if it is not a stream. */
+  /** Opens a stream. Rejects with the text of the response if it is not a stream. */
   static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
     const response = await soon(
       `an answer of ${url}`,
@@ -62,7 +62,7 @@ export class EventStream {
     return this.#events.map(({ event }) => event);
   }
 
-  /** The first event that matches, received already or later. */
+  /** Resolves to the first matching event, received already or later. */
   event(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
     const look = (): StreamedEvent | undefined => this.#events.find(event => event.event === type && satisfies(event));
     return this.#until(`the event ${type}`, look);

@@ -6,11 +6,11 @@ import { CHECKOUT, type TestServer } from './server.ts';
 
 export interface Example {
   readonly line: number;
-  /** Resolves with the output; rejects if the example failed. */
+  /** Resolves with the output. Rejects if the example failed. */
   run(server: TestServer): Promise<string>;
 }
 
-/** By document. */
+/** Returns the examples by document. */
 export function examples(): ReadonlyMap<string, readonly Example[]> {
   const documents = [...globSync('docs/**/*.md', { cwd: CHECKOUT }), 'README.md'].sort();
   const found = documents.map(document => {

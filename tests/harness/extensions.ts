@@ -3,7 +3,7 @@ import { type ZipEntry, zip } from './zip.ts';
 
 const json = (name: string, value: object): ZipEntry => ({ name, bytes: JSON.stringify(value) });
 
-/** On every page the content script sends a message to the worker and writes the answer into `<html data-NAME>`. */
+/** On every page, the content script sends a message to the worker and writes the answer into `<html data-NAME>`. */
 export const speaking = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
   zip([
     json('manifest.json', {
@@ -30,7 +30,7 @@ export const speaking = (name: string, more: object = {}, files: readonly ZipEnt
     },
     {
       name: 'js/content.js',
-      // A worker that was just loaded may not listen yet.
+      // A worker that was just loaded may not be listening yet.
       bytes: `const ask = () => chrome.runtime.sendMessage('${name}').then(
           said => { document.documentElement.dataset.${name} = said; },
           () => setTimeout(ask, 50));
@@ -43,7 +43,10 @@ export const speaking = (name: string, more: object = {}, files: readonly ZipEnt
     ...files,
   ]);
 
-/** The same with a rule that blocks every request to /refused. Chromium writes its own index of the rules into the folder. */
+/**
+ * The same extension with a rule that blocks every request to /refused. Chromium writes its own index of the rules into
+ * the folder.
+ */
 export const refusing = (name: string): Buffer =>
   speaking(
     name,

@@ -1,4 +1,4 @@
-// Lists the files of a folder that a running server uses: folders may disappear meanwhile.
+// Lists the files of a folder that a running server is using. Folders may disappear during the listing.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

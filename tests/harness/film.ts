@@ -1,16 +1,16 @@
-// The colors of every frame of a film with their times, decoded by ffmpeg.
+// The colours of every frame of a recording with their times, decoded by ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
 export interface ShownFrame {
-  /** Seconds. */
+  /** In seconds. */
   readonly at: number;
   readonly colour: readonly [number, number, number];
 }
 
 const MAX_BYTES = 256 * 1024 ** 2;
 
-/** The color at one position of each frame; `x` and `y` from 0 to 1. */
+/** The colour at one position of each frame. `x` and `y` are from 0 to 1. */
 export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] {
   const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
@@ -23,7 +23,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   });
 }
 
-/** The color at one position of a JPEG; `x` and `y` from 0 to 1. */
+/** The colour at one position of a JPEG. `x` and `y` are from 0 to 1. */
 export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
   const at = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const crop = ['-vf', at, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
@@ -57,7 +57,7 @@ export function durationOf(film: Buffer): number {
   return Number(run('ffprobe', asked, film).toString().trim());
 }
 
-/** Fails if the program prints a warning or an error. */
+/** Runs the program. Fails if it prints a warning or an error. */
 function run(program: string, args: readonly string[], input: Buffer): Buffer {
   const { stdout, stderr, status } = spawnSync(program, args, { input, maxBuffer: MAX_BYTES });
   assert.equal(stderr.toString(), '', program);

@@ -1,5 +1,5 @@
-// Several hosts over one PostgreSQL and one bucket, each a server of its own with its own data folder, and a proxy that gives each new
-// connection to the next host.
+// Several hosts with one PostgreSQL and one bucket, each its own server with its own data folder, and a proxy that
+// passes each new connection to the next host.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -23,7 +23,7 @@ export interface TestFleet {
   readonly link: Link;
 }
 
-/** The answer of the fleet's database to a statement. */
+/** Runs a statement on the fleet's database and returns the rows. */
 export async function statement({ database }: TestFleet, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: database.url.reveal() });
   await client.connect();
@@ -42,11 +42,11 @@ export interface Link {
 export interface FleetOptions {
   readonly pages?: Pages;
   readonly env?: Readonly<Record<string, string>>;
-  /** One for each host. */
+  /** Number of slots of each host. */
   readonly slots?: readonly number[];
   /** The program of the first host, instead of the checkout. Read at each of its starts. */
   readonly installed?: { command?: string };
-  /** Settings of the second host alone. */
+  /** Settings of the second host only. */
   readonly second?: Readonly<Record<string, string>>;
 }
 
@@ -59,7 +59,7 @@ export async function startFleet({
 }: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
   const hosts: TestServer[] = [];
-  // The hosts first, which need the database to end.
+  // The hosts are closed first, because they need the database in order to end.
   after(async () => {
     for (const host of hosts) await host.close();
     await scope.close();
@@ -116,7 +116,7 @@ interface Proxy {
   dropAll(): void;
 }
 
-/** Undefined: the connection is dropped. */
+/** Passes connections on to the port. If it is undefined, the connection is dropped. */
 async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {

@@ -1,5 +1,5 @@
-// A free port of 127.0.0.1 that stays free while a server is down: it is below the range that the kernel assigns to outgoing
-// connections of other programs. Other test files do not get it either, because this process claims it for its
+// A free port of 127.0.0.1 that stays free while a server is down. It is below the range that the kernel assigns to
+// outgoing connections of other programs. Other test files do not get it either, because this process claims it for its
 // lifetime.
 import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
@@ -17,7 +17,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`none of ${TRIES_MAX} ports was free`);
 }
 
-/** An abstract socket, which the kernel removes when the process ends. */
+/** Claims the port with an abstract socket, which the kernel removes when the process ends. */
 async function claim(port: number): Promise<boolean> {
   const holder = createServer().unref();
   return listens(holder, { path: `\0berth-test-port-${port}` });

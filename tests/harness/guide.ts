@@ -1,4 +1,4 @@
-// Runs the blocks of a guide as they are written, with the addresses of a test in place of those in the text.
+// Runs the blocks of a guide as written, with the addresses of a test in place of those in the text.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,9 @@ import { CHECKOUT, type TestServer } from './server.ts';
 const SCRIPT_MS_MAX = 300_000;
 
 export interface RunningGuide {
-  /** What it has printed so far. */
+  /** What the guide has printed so far. */
   printed(): string;
-  /** What it has said on its standard error. */
+  /** What the guide has written to its standard error. */
   said(): string;
   readonly ended: Promise<number | null>;
 }
@@ -24,11 +24,11 @@ export interface Told {
 
 export class Guide {
   readonly text: string;
-  /** Where its commands run. */
+  /** The folder in which its commands run. */
   readonly folder: string;
   readonly #here: Readonly<Record<string, string>>;
 
-  /** `here`: what stands in the place of what is written. */
+  /** `here` maps texts of the guide to what replaces them. */
   constructor(name: string, here: Readonly<Record<string, string>>) {
     this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
     this.#here = here;
@@ -40,7 +40,7 @@ export class Guide {
     return readFileSync(join(this.folder, name), 'utf8');
   }
 
-  /** Writes its files, and runs its commands in one shell until it ends. */
+  /** Writes the files of the guide, and runs its commands in one shell until the shell ends. */
   async run(server: Pick<TestServer, 'env'>): Promise<Told> {
     const running = this.start(server);
     const code = await running.ended;
@@ -72,7 +72,7 @@ export class Guide {
     return Object.entries(this.#here).reduce((placed, [written, here]) => placed.replaceAll(written, here), block);
   }
 
-  /** The files of the guide, and the programs `berth` and `node` of this checkout. */
+  /** Writes the files of the guide, and the programs `berth` and `node` of this checkout. */
   #layOut(): void {
     const programs = join(this.folder, 'bin');
     mkdirSync(programs);

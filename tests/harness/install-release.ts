@@ -1,4 +1,4 @@
-// A release that a test makes of the checkout and installs by npm into a folder of its own, as on another machine.
+// A release that a test makes from the checkout and installs with npm into its own folder, as on another machine.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,23 +15,25 @@ export function makeRelease(folder: string): string {
   return run(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--to', folder]).trim();
 }
 
-/** A folder that is removed at the end. */
+/** Creates a folder that is removed at the end. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-release-'));
-  // The browsers of a data folder in it run as other users.
+  // If it is used as a data folder, its browsers run as other users.
   chmodSync(folder, 0o755);
   after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
-/** The path of the installed command `berth`. Packages come from npm's cache where it has them. */
+/**
+ * Installs the release, and returns the path of the command `berth`. Packages come from npm's cache if they are there.
+ */
 export function installRelease(tarball: string, prefix: string): string {
   const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball];
   run('npm', [...args, '--loglevel=error']);
   return join(prefix, 'bin/berth');
 }
 
-/** With the Node of the test first on the path, for scripts that begin with `#!/usr/bin/env node`. */
+/** Runs a command with the Node of the test first in the path, for scripts that begin with `#!/usr/bin/env node`. */
 export function run(command: string, args: readonly string[]): string {
   const env = { ...cleanEnvironment(process.env), PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
   const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: INSTALLED_WITHIN_MS });

@@ -1,8 +1,12 @@
-// What a page offers to people who use no mouse: presses Tab through the whole page and compares with what is there.
+// What a page offers to people who do not use a mouse. Presses Tab through the whole page, and compares the stops with
+// the controls of the page.
 import type { Page } from 'playwright-core';
 
 const PRESSES_MAX = 400;
-/** Sent at once, because a round trip for each press takes longer than the press. Presses after the end change nothing. */
+/**
+ * Number of presses sent together, because a round trip for each press takes longer than the press. Presses after the
+ * end change nothing.
+ */
 const PRESSES_AT_ONCE = 20;
 const TAB = { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 } as const;
 
@@ -13,10 +17,10 @@ export interface KeyboardFindings {
   readonly unmarked: readonly string[];
 }
 
-/** Starts at the top of the page. Elements inside of frames are not looked at. */
+/** Walks from the top of the page. Elements inside frames are not checked. */
 export async function walkByKeyboard(page: Page): Promise<KeyboardFindings> {
   const found = await walk(page, PRESSES_AT_ONCE);
-  // A busy machine may move the focus on before the page has looked: then each press is waited for.
+  // On a busy machine the focus may move on before the page has looked. Then each press is awaited.
   return found.unreachable.length + found.unmarked.length === 0 ? found : walk(page, 1);
 }
 
@@ -25,7 +29,7 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
   const press = (type: 'rawKeyDown' | 'keyUp') => cdp.send('Input.dispatchKeyEvent', { type, ...TAB });
   await page.evaluate(BEGIN);
   for (let presses = 0; presses < PRESSES_MAX; presses += pressesAtOnce) {
-    // They arrive in this order, because all go through one connection.
+    // The keys arrive in this order, because all of them go through one connection.
     await Promise.all(Array.from({ length: pressesAtOnce }, () => [press('rawKeyDown'), press('keyUp')]).flat());
     if (await page.evaluate<boolean>('globalThis.walk.isEnd')) break;
   }
@@ -36,10 +40,10 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
 }
 
 /**
- * Looks at the focused element when Tab is released, and when the window loses the focus to a frame, in which the keys then
- * arrive. The end is the first element again: the first Tab need not be at the top of the page. Behind its last element a page
- * may have no focus for several presses, until the browser gives it back; the walk also ends if that lasts. A frame or a video is
- * a stop for each element in it.
+ * Checks the focused element when Tab is released, and when the window loses the focus to a frame, which then receives
+ * the keys. The walk ends at its first element again, because the first Tab need not be at the top of the page. After
+ * its last element, a page may have no focus for several presses, until the browser gives it back. The walk also ends
+ * if that lasts. A frame or a video is one stop for each element in it.
  */
 const BEGIN = `(() => {
   document.activeElement?.blur?.();
@@ -77,7 +81,7 @@ const BEGIN = `(() => {
   addEventListener('blur', leave);
 })()`;
 
-/** In a group of tabs or radio buttons the arrow keys move, so one of them is enough. */
+/** In a group of tabs or radio buttons the arrow keys move the focus, so reaching one of them is enough. */
 const UNREACHABLE = `(() => {
   const CONTROLS = 'a[href], button, input, select, textarea, summary, iframe, video[controls], [tabindex="0"]';
   const isShown = element =>

@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { killIfThere } from './kill-if-there.ts';
 import { installIdOf } from './leftovers.ts';
 
-/** The box must be named after the session, so it must be a cold start. Throws if there is none. */
+/**
+ * Kills the box of a session. The box must be named after the session, so it must be from a cold start. Throws if there
+ * is none.
+ */
 export function killBox(dataDir: string, session: string): void {
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
   const marked = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(mark));

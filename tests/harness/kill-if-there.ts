@@ -1,5 +1,5 @@
-// Kills a process that may have ended already, for example because another process of its box has died.
-/** Returns whether it existed. */
+// Kills a process that may already have ended, for example because another process of its box has died.
+/** Returns whether the process existed. */
 export function killIfThere(pid: number | undefined): boolean {
   try {
     return pid !== undefined && process.kill(pid, 'SIGKILL');

@@ -1,11 +1,14 @@
-// Reads the list of differences in docs/connecting.md for the table of clients: everything else must be as in a plain
+// Reads the list of differences in docs/connecting.md for the table of clients. Everything else must be as in a plain
 // Chromium. Records which lines were used, so that unnecessary ones can be found.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
 const HEADING = '## What differs from a Chromium of your own';
-/** Events, or a field of them with or without a value, and the sessions. With a value the whole event is caused by Berth. */
+/**
+ * A row of events or of one of their fields, with or without a value, and the sessions. With a value, the whole event
+ * is caused by Berth.
+ */
 const ROW =
   /^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| `([\w.-]+)(?:: ([^`]+))?` \| (every session|with a recording|with a log or a recording) \|/;
 

@@ -1,5 +1,5 @@
-// Finds what an installation has left on this machine, in the tables of the kernel and not of the server: processes, mounts,
-// cgroups and folders. Empty means clean.
+// Finds what an installation has left on this machine: processes, mounts, cgroups and folders. Reads the tables of the
+// kernel, not of the server. An empty list means that nothing is left.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -22,7 +22,7 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
-  // Truncated only now, because the name of the session may be at the end.
+  // Truncated only here, because the name of the session may be at the end.
   return left.filter(one => !spared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 
@@ -42,7 +42,10 @@ function markOf(pid: number, mark: string, command: string): string | undefined 
   return entry === undefined ? undefined : `${entry} ${command.slice(0, 80)}`;
 }
 
-/** Whether a process has such a mount. Read once for each namespace, because lists are long and hundreds of processes share one. */
+/**
+ * Whether a process has such a mount. Read once per namespace, because the lists are long and hundreds of processes
+ * share one.
+ */
 function mountsOfSessions(folder: string): (pid: number) => string | undefined {
   const known = new Map<string, string | undefined>();
   return pid => {
@@ -86,7 +89,9 @@ function findFolders(folder: string, name: string, depth: number): string[] {
   );
 }
 
-/** Ignores a missing folder, because other test files create and remove such folders. */
+/**
+ * Lists the folders in a folder. A missing folder is ignored, because other test files create and remove such folders.
+ */
 function children(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })

@@ -1,9 +1,9 @@
-// An owner's token for a server of a test, and limits that are set with it.
+// An owner's token for a server under test, and limits that are set with it.
 import assert from 'node:assert/strict';
 import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
 import type { TestServer } from './server.ts';
 
-/** A token with every scope, created in the server's data folder. */
+/** Creates a token with every scope in the server's data folder. */
 export async function ownerToken(server: TestServer): Promise<string> {
   const { code, stdout, stderr } = await server.operate('tokens', 'create', '--name', 'owner', '--json');
   assert.equal(code, 0, stderr);
@@ -33,7 +33,7 @@ export async function setLimits(
   return replaced.body;
 }
 
-/** For tests that exceed the default limits of an application. */
+/** Raises the limits, for tests that exceed the default limits of an application. */
 export async function liftLimits(server: TestServer): Promise<void> {
   const token = await ownerToken(server);
   const { maxConcurrent = 100 } = (await readLimits(server, token)).ceiling.browsers;

@@ -1,4 +1,4 @@
-// A viewer of a live view as a program: uses the protocol of the page over its WebSocket and records the messages.
+// A viewer of a live view as a program. It uses the protocol of the page over its WebSocket and records the messages.
 import { WebSocket } from 'ws';
 import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { eventually } from './until.ts';
@@ -9,7 +9,7 @@ export class LiveViewer {
   readonly messages: ServerMessage[] = [];
   frames = 0;
   newest: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
-  /** Acknowledges pictures as they arrive. A slow viewer sets this and sends `drawn` itself. */
+  /** If true, pictures are not acknowledged as they arrive, and the test sends `drawn` itself. */
   slow = false;
   closed: { readonly code: number; readonly reason: string } | undefined;
   readonly #socket: WebSocket;
@@ -22,7 +22,10 @@ export class LiveViewer {
     });
   }
 
-  /** `url`: a debuggerUrl. `holder`: the id of an earlier connection. Rejects with the status of a refusal. */
+  /**
+   * Connects to `url`, a debuggerUrl. `holder` is the id of an earlier connection. Rejects with the status of a
+   * refusal.
+   */
   static async open(url: string, holder?: string): Promise<LiveViewer> {
     const address = new URL(url);
     address.protocol = address.protocol.replace('http', 'ws');
@@ -87,7 +90,7 @@ export class LiveViewer {
     this.drive({ type: 'mouse', action: 'up', buttons: 0, ...common });
   }
 
-  /** Stops reading, as behind a saturated link. */
+  /** Stops reading, as if behind a saturated link. */
   stall(): void {
     this.#socket.pause();
   }

@@ -85,7 +85,7 @@ const FIND = `async () => {
   };
 }`;
 
-/** Stores the mark everywhere; in a service worker only if the page may have one. */
+/** Stores the mark everywhere, but in a service worker only if the page may have one. */
 export async function leaveMarks(page: Page, site: string, mark: string): Promise<void> {
   await page.goto(`${site}/login?mark=${mark}`);
   await page.evaluate(`(${LEAVE})(${JSON.stringify(mark)})`);

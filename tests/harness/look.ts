@@ -66,7 +66,8 @@ const LOOKS = {
     document.body.append(Object.assign(document.createElement('div'), { style: 'height: 9000px' }));
     const scrolled = new Promise(done => addEventListener('scrollend', done, { once: true }));
     const scroll = () => { scrollTo({ top: 5000, behavior: 'smooth' }); return scrolled; };
-    // Less than their times: on a busy machine the clock of a document is a picture or two behind.
+    // The limits are shorter than the durations, because on a busy machine the clock of a document is a frame or two
+    // behind.
     return [await tookLong(() => document.body.animate([{ opacity: 0.9 }, { opacity: 1 }], 300).finished, 150),
       await tookLong(scroll, 150), scrollY, matchMedia('(prefers-reduced-motion: reduce)').matches];`,
 } as const;
@@ -82,7 +83,10 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
   await fetch('/looked' + location.search, { method: 'POST', body: JSON.stringify(seen) });
 </script>`;
 
-/** The pages and their results, by query of the URL: the reported values and the request headers that a server received. */
+/**
+ * The pages, and their results by the query of the URL: the reported values and the request headers that the server
+ * received.
+ */
 export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (who: string) => Seen | undefined } {
   const headers = new Map<string, unknown>();
   const seen = new Map<string, Seen>();

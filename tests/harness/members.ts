@@ -13,7 +13,7 @@ export interface Invited {
   readonly secret: string;
 }
 
-/** Invites to the first application. */
+/** Invites a person to the first application. */
 export async function invite(server: TestServer, by: Person, email: string, role: Role): Promise<Invited> {
   const path = `/v1/applications/${server.applicationId}/invitations`;
   const { status, body, text } = await by.post<IssuedInvitation>(path, { email, role });
@@ -21,7 +21,7 @@ export async function invite(server: TestServer, by: Person, email: string, role
   return { id: body.id, secret: new URL(body.acceptUrl).hash.slice(1) };
 }
 
-/** Registers with an invitation to this address. */
+/** Registers a person with an invitation for this address. */
 export async function register(server: TestServer, { secret }: Invited, email: string): Promise<Person> {
   const person = new Person(server);
   const given = { name: email.split('@')[0], email, password: PASSWORD, invitation: secret };
@@ -45,7 +45,7 @@ export interface Joined {
   readonly accountId: string;
 }
 
-/** A new person with this role in the first application. */
+/** Creates a person with this role in the first application. */
 export async function join(server: TestServer, by: Person, email: string, role: Role): Promise<Joined> {
   const invited = await invite(server, by, email, role);
   const person = await register(server, invited, email);

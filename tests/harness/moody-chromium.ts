@@ -1,5 +1,5 @@
-// A Chromium that hangs or fails at start on request: a script in front of the real one, with the shell that it needs,
-// because a jail has none. A change affects later starts only.
+// A Chromium that hangs or fails at its start on request. A script runs in front of the real one, with the shell that
+// it needs, because a jail has none. A change affects only later starts.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,9 +13,9 @@ export const SLOW_SECONDS = 4.5;
 export interface MoodyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
-  /** `slow`: starts a few seconds late. */
+  /** With `slow`, it starts a few seconds late. */
   mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
-  /** Whether a slow or hanging one is being started at the moment. */
+  /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;
   /** Replaces the program as a package manager does: writes a new file and renames it. */
   upgrade(): void;
@@ -42,7 +42,7 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     renameSync(`${path}.new`, path);
   };
   install();
-  // A start at the same moment must not find an empty file.
+  // A concurrent start must not find an empty file.
   const set = (word: string): void => {
     writeFileSync(`${mood}.new`, `${word}\n`);
     renameSync(`${mood}.new`, mood);

@@ -1,4 +1,4 @@
-// nginx with an example of deploy/, on loopback: its files are in a folder of the test, and it ends with the test.
+// nginx with an example from deploy/, on loopback. Its files are in a folder of the test, and it ends with the test.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
-/** Each replacement must be in the example. */
+/** Starts nginx. Each text that is replaced must be in the example. */
 export async function startNginx(
   port: number,
   { cert, key }: Certificate,
@@ -48,7 +48,7 @@ export async function startNginx(
   });
 }
 
-/** One process in the foreground, and nothing outside the folder. */
+/** The main configuration: one process in the foreground, and nothing outside the folder. */
 const mainConf = (folder: string): string => `
 daemon off;
 master_process off;

@@ -1,5 +1,5 @@
-// A package of the registry that only one test needs: fetched once by npm at the sum that is given, and kept in .berth. It is not
-// among the dependencies, so that `npm ci` does not fetch it for everybody.
+// A registry package that only one test needs. npm fetches it once, its checksum must match, and it is kept in .berth.
+// It is not a dependency, so that `npm ci` does not fetch it for everyone.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import { CHECKOUT } from './server.ts';
 const KEPT = join(CHECKOUT, '.berth/packages');
 const FETCHED_WITHIN_MS = 300_000;
 
-/** The folder of the package. `integrity` is that of the registry, `sha512-…`. */
+/** Returns the folder of the package. `integrity` is the checksum in the registry, `sha512-…`. */
 export function npmPackage(name: string, version: string, integrity: string): string {
   const folder = join(KEPT, `${name.replace('/', '+')}-${version}`);
   if (existsSync(folder)) return folder;

@@ -1,5 +1,5 @@
-// Restricts this process to this machine: names other than localhost are not resolved, and addresses other than loopback are
-// not connected to. Attempts are recorded, so that a test can assert that there were none.
+// Restricts this process to this machine: names other than localhost are not resolved, and no connections are made to
+// addresses other than loopback. Attempts are recorded, so that a test can assert that there were none.
 import dns from 'node:dns';
 import net from 'node:net';
 

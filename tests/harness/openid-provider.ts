@@ -1,5 +1,5 @@
-// OpenID providers on loopback: `oidc-provider`, unmodified, with a person who answers its own forms; and a hostile one, whose
-// documents and ID tokens a test writes.
+// OpenID providers on loopback: an unmodified `oidc-provider` with a person who answers its own forms, and a hostile
+// one whose documents and ID tokens a test writes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -21,18 +21,18 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Opens the provider's address for a server that a test starts. */
+/** Settings with which the server of a test can reach the providers. */
 export const opened = (...urls: readonly string[]): Record<string, string> => ({
   BERTH_EGRESS_ALLOW: urls.map(url => new URL(url).host).join(','),
 });
 
 export interface OpenIdProvider {
   readonly issuer: string;
-  /** Registers the address to which it sends browsers back. */
+  /** Registers an address to which the provider redirects browsers. */
   readonly register: (redirectUri: string) => Promise<void>;
 }
 
-/** `oidc-provider` with its own pages for signing in and consent. */
+/** Starts `oidc-provider` with its own pages for signing in and consent. */
 export async function openIdProvider(): Promise<OpenIdProvider> {
   const { default: Provider } = await import('oidc-provider');
   const server = createServer();
@@ -54,7 +54,7 @@ export async function openIdProvider(): Promise<OpenIdProvider> {
 export class PlainBrowser {
   readonly #cookies = new Map<string, string>();
 
-  /** Returns the address of the first redirect that leaves the provider. */
+  /** Signs in. Returns the address of the first redirect that leaves the provider. */
   async signIn(authorizationUrl: string, login: string, staysAt: readonly string[]): Promise<string> {
     let url = authorizationUrl;
     for (let hop = 0; hop < HOPS_MAX; hop += 1) {
@@ -95,16 +95,16 @@ export class PlainBrowser {
   }
 }
 
-/** A provider whose answers a test decides. */
+/** A provider whose answers are decided by a test. */
 export class HostileProvider {
   readonly issuer: string;
   /** Replaces members of the discovery document. */
   document: Readonly<Record<string, unknown>> = {};
-  /** The ID token for the nonce that was asked. */
+  /** Creates the ID token for the requested nonce. */
   idToken: (nonce: string) => Promise<string> = nonce => this.sign(this.claims(nonce));
-  /** How far its clock is ahead, for a server whose clock a test has moved. */
+  /** How far the provider's clock is ahead, for a server whose clock was advanced by a test. */
   aheadSeconds = 0;
-  /** Requests for the keys. */
+  /** Number of requests for the keys. */
   keyReads = 0;
   #keys = generateKeyPair('ES256', { extractable: true });
   #kid = 'first';
@@ -129,7 +129,7 @@ export class HostileProvider {
     return new HostileProvider(server, await listening(server));
   }
 
-  /** The nonce of the sign-in that is under way. */
+  /** The nonce of the current sign-in. */
   nonce = '';
 
   claims(nonce: string): JWTPayload {

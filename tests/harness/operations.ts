@@ -9,7 +9,10 @@ export interface GrantedKey {
   readonly key: string;
 }
 
-/** A key of the first application. Default: every scope that operations need, and a grant for every read. */
+/**
+ * Issues a key of the first application. By default it has every scope that operations need, and a grant for every
+ * read.
+ */
 export async function keyWith(server: TestServer, fields: object = {}): Promise<GrantedKey> {
   const made = await server.api<GrantedKey>('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
     key: await ownerToken(server),

@@ -1,5 +1,5 @@
-// An ordinary user that a test creates and removes, with a copy of the files that the server needs: the checkout itself may
-// be in a folder that only root can read.
+// An ordinary user that a test creates and removes, with a copy of the files that the server needs. The checkout itself
+// may be in a folder that only root can read.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,11 +17,11 @@ export interface OrdinaryUser {
   /** The copy of the checkout. */
   readonly checkout: string;
   readonly node: string;
-  /** Called before the user is removed: ends its processes. */
+  /** Called before the user is removed, to end its processes. */
   readonly endings: Array<() => Promise<void>>;
 }
 
-/** Needs root. Removes the user and all its files after the test or the file. */
+/** Creates the user. Needs root. Removes the user and all its files after the test or the file. */
 export function makeOrdinaryUser(): OrdinaryUser {
   const folder = mkdtempSync(join(tmpdir(), 'berth-user-'));
   chmodSync(folder, 0o755);
@@ -29,7 +29,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
   const endings: OrdinaryUser['endings'] = [];
-  // Registered before processes are started as this user, so it also runs before their own cleanup.
+  // Registered before processes are started as this user, so this also runs before their own cleanup.
   after(async () => {
     await Promise.allSettled(endings.map(end => end())); // their own cleanup reports failures
     run('userdel', '--force', name);

@@ -1,4 +1,4 @@
-// Other people than the owner, and looks into the embedded database of a running server, beside it.
+// People other than the owner, and reads of the embedded database of a running server, beside it.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import pg from 'pg';
@@ -8,7 +8,10 @@ import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { PASSWORD, Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
-/** Registers, on a server with `BERTH_REGISTRATION=open`; with a role, the row makes them a member of the first application. */
+/**
+ * Registers a person on a server with `BERTH_REGISTRATION=open`. With a role, a row is written that makes the person a
+ * member of the first application.
+ */
 export async function otherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
   const person = new Person(server);
   const fields = { name: email, email, password: PASSWORD };
@@ -24,7 +27,9 @@ export async function otherPerson(server: TestServer, email: string, role?: stri
   return person;
 }
 
-/** All rows of these tables as text, read one after the other, since the embedded database has few connections. */
+/**
+ * All rows of these tables as text. They are read one after another, because the embedded database has few connections.
+ */
 export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
   const texts: unknown[] = [];
   for (const table of tables) texts.push(await rowsOf(server, `select ${table}::text from ${table}`));

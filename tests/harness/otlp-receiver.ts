@@ -1,4 +1,4 @@
-// A small OpenTelemetry collector for tests: receives OTLP over HTTP in JSON and returns the spans.
+// A small OpenTelemetry collector for tests. It receives OTLP over HTTP in JSON and returns the spans.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -48,11 +48,11 @@ export interface OtlpReceiver {
   readonly url: string;
   readonly requests: ReadonlyArray<{ readonly path: string; readonly headers: IncomingHttpHeaders }>;
   readonly spans: readonly ReceivedSpan[];
-  /** The span that matches, once it has arrived. */
+  /** Resolves to a matching span, once it has arrived. */
   span(name: string, satisfies?: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
 }
 
-/** Closed after the test or the file. */
+/** Starts a receiver that is closed after the test or the file. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const receiver = await openOtlpReceiver();
   after(() => receiver.close());

@@ -1,5 +1,5 @@
-// Pages for sessions to visit: an HTTP server on loopback that counts requests. A server under test allows its sessions to
-// reach it through `settings`, by its address and by the names a.test and b.test.
+// Pages for sessions to visit: an HTTP server on loopback that counts requests. With `settings`, sessions of a server
+// under test can reach it by its address and by the names a.test and b.test.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { after } from 'node:test';
@@ -58,7 +58,10 @@ const STANDARD: Readonly<Record<string, Page>> = {
     "<!doctype html><title>Socket</title><script>const s = new WebSocket(`ws://${location.host}/ws`); s.onopen = () => s.send('hello'); s.onmessage = e => { document.title = e.data }</script>",
 };
 
-/** Closed after the test or the file. A path that ends in `/*` is each path below it. A WebSocket at /ws returns each message in capitals. */
+/**
+ * Opens pages that are closed after the test or the file. A path that ends in `/*` stands for each path below it. A
+ * WebSocket at /ws returns each message in capitals.
+ */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {
   const all = new Map(Object.entries({ ...STANDARD, ...pages }));
   const hits = new Map<string, number>();

@@ -1,8 +1,11 @@
-// Hours of an application's past that no test could live through, written into the database of its server.
+// Hours of an application's history that no test could wait for, written into the database of its server.
 import { rowsOf } from './other-person.ts';
 import type { TestServer } from './server.ts';
 
-/** Thirty days with more sessions by day than at night, a few failures, and one agent key that created most of them. */
+/**
+ * Writes thirty days with more sessions by day than at night, a few failures, and one agent key that created most of
+ * them.
+ */
 export async function inventPast(server: TestServer): Promise<void> {
   const from = new Date(server.now().getTime() - 30 * 24 * 3_600_000);
   const values = [server.applicationId, from, server.now()];
@@ -25,13 +28,13 @@ const PAST = `
   insert into usage_hours (application_id, hour, key_id, created, ended, failed, end_reasons, starts, peak, browser_ms, cpu_ms,
     bytes_received, bytes_sent)`;
 
-/** 23 numbers of starts: most within 50 to 75 ms, few above 500 ms. */
+/** 23 counts of starts: most within 50 to 75 ms, a few above 500 ms. */
 const COUNTS = `n, n, n / 9,
   jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
   array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
 
-/** Sessions that have ended, a minute apart, the newest a minute ago. Every ninth has failed, on one of a hundred sites. */
+/** Writes ended sessions, a minute apart, the newest a minute ago. Every ninth has failed, on one of a hundred sites. */
 export async function inventSessions(server: TestServer, count: number): Promise<void> {
   await rowsOf(server, SESSIONS, [server.applicationId, server.now(), count]);
 }

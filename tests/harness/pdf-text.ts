@@ -1,4 +1,5 @@
-// The text that a PDF file of Chromium shows: its streams are unpacked, and its glyphs are read by the tables of their fonts.
+// The text that a PDF file of Chromium shows. Its streams are unpacked, and its glyphs are read with the tables of
+// their fonts.
 import { inflateSync } from 'node:zlib';
 
 const STREAM = /stream\r?\n/g;
@@ -21,7 +22,7 @@ function streamsOf(pdf: Buffer): readonly string[] {
 const charactersOf = (hex: string): string =>
   (hex.match(/.{4}/g) ?? []).map(unit => String.fromCharCode(Number.parseInt(unit, 16))).join('');
 
-/** What each glyph of a font means. */
+/** The text that each glyph of a font stands for. */
 function glyphsIn(table: string): ReadonlyMap<number, string> {
   const glyphs = new Map<number, string>();
   for (const [, list = ''] of table.matchAll(/beginbfchar([\s\S]*?)endbfchar/g))
@@ -38,7 +39,10 @@ function glyphsIn(table: string): ReadonlyMap<number, string> {
   return glyphs;
 }
 
-/** The unpacked streams, and the text once for each font, without spaces: a page places most letters by themselves. */
+/**
+ * The unpacked streams, and the text once for each font, without spaces, because a page places most letters
+ * individually.
+ */
 export function pdfText(pdf: Buffer): string {
   const streams = streamsOf(pdf);
   const fonts = streams.filter(stream => stream.includes('begincmap')).map(glyphsIn);

@@ -1,5 +1,5 @@
-// The way from other hosts to one host of a fleet, which speaks TLS: a relay in between that records what passes, and that can be replaced by
-// somebody who answers in the place of the host.
+// The path from other hosts to one host of a fleet that uses TLS. A relay in between records what passes, and can be
+// replaced by an impostor that answers in place of the host.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type Authority, makeAuthority, type Signed } from './authority.ts';
 import { freePort } from './free-port.ts';
 
-/** Where other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
+/** The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
 const ADDRESS = '127.0.0.2';
 const RECORDED_MAX = 4 * 1024 ** 2;
 
@@ -22,15 +22,15 @@ export interface Impostor {
 
 export interface PeerWay {
   readonly address: string;
-  /** Settings of all hosts: the authority that they trust. */
+  /** Settings of all hosts, with the authority that they trust. */
   readonly shared: Readonly<Record<string, string>>;
   /** Settings of the host at the end. */
   readonly own: Readonly<Record<string, string>>;
   /** A certificate of the authority that the hosts trust. */
   readonly issue: Authority['issue'];
-  /** The bytes that passed. */
+  /** The bytes that passed through the relay. */
   passed(): Buffer;
-  /** Somebody with this certificate answers instead, while `during` runs. */
+  /** An impostor with this certificate answers instead while `during` is running. */
   impersonate(certificate: Signed, during: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
 

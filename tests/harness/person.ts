@@ -1,4 +1,4 @@
-// A person with a browser, without the browser: sends requests as pages of the console do, with the cookie and the origin.
+// A person, without a browser. Sends requests as pages of the console do, with the cookie and the origin.
 import assert from 'node:assert/strict';
 import type { SignInResult } from '../../contract/sign-in.ts';
 import type { HttpAnswer } from './http.ts';
@@ -15,7 +15,7 @@ export class Person {
     this.#server = server;
   }
 
-  /** The headers of a page of the console. */
+  /** The headers that a page of the console sends. */
   get headers(): Record<string, string> {
     return { origin: this.#server.url, ...(this.cookie ? { cookie: this.cookie } : {}) };
   }
@@ -55,7 +55,7 @@ export class Person {
   }
 }
 
-/** The secret of a link that `berth accounts link` prints. */
+/** Returns the secret of a link that `berth accounts link` prints. */
 export async function setUpToken(server: TestServer, ...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await server.operate('accounts', 'link', '--json', ...options);
   assert.equal(code, 0, stderr);
@@ -63,7 +63,7 @@ export async function setUpToken(server: TestServer, ...options: string[]): Prom
   return new URL(url).hash.slice('#setup='.length);
 }
 
-/** The newest code that was mailed to the address. */
+/** The newest code that was e-mailed to the address. */
 export async function mailedCode(server: TestServer, to: string): Promise<string> {
   const { stdout } = await server.operate('outbox', '--json');
   const mails: ReadonlyArray<{ to: string; text: string }> = JSON.parse(stdout);

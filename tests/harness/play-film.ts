@@ -1,4 +1,4 @@
-// A player in a headless browser: hls.js, which fetches the playlist as often as it needs.
+// A player in a headless browser: hls.js, which fetches the playlist as often as needed.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,11 +12,11 @@ export interface Played {
   readonly errors: readonly string[];
   readonly ended: boolean;
   readonly seconds: number;
-  /** The colors after a seek to the middle of the green part. */
+  /** The colours after a seek to the green part. */
   readonly colourAt: { readonly green: readonly number[] };
 }
 
-/** Plays the film to its end at four times the speed, then seeks to the green part. */
+/** Plays the recording to its end at four times the speed, then seeks to the green part. */
 export async function playFilm(playlist: () => Promise<string | undefined>): Promise<Played> {
   const server = createServer(async (request, response) => {
     const isList = request.url?.startsWith('/list') ?? false;
@@ -46,7 +46,7 @@ const PLAYER = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];
   const hls = new Hls();
-  // On a busy machine decoding is late: the player waits, then moves its position slightly.
+  // On a busy machine decoding is late. The player then waits and moves its position slightly.
   const late = /bufferStalled|bufferNudgeOnStall/;
   hls.on(Hls.Events.ERROR, (_, data) => { if (data.fatal || !late.test(data.details)) errors.push(data.details); });
   const ended = new Promise(resolve => video.addEventListener('ended', () => resolve(true), { once: true }));
@@ -63,7 +63,7 @@ const PLAYER = `async withinMs => {
   video.pause();
   let green = [];
   const isGreen = () => green[1] > 200 && green[0] < 60;
-  // On a busy machine a picture may arrive later than its event, so it is checked again.
+  // On a busy machine a frame may arrive later than its event, so it is checked again.
   for (let pass = 0; pass < 3 && !isGreen(); pass++)
     for (let at = 0; at < video.duration && !isGreen(); at += 0.5) {
       const sought = new Promise(resolve => video.addEventListener('seeked', resolve, { once: true }));

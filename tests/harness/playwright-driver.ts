@@ -1,5 +1,5 @@
-// Playwright in the table of clients. It listens on the context, which reports every page from its first event on. A listener
-// on a popup may be added too late.
+// Playwright in the table of clients. It listens on the context, which reports every page from its first event on. A
+// listener on a popup could be added too late.
 import {
   type BrowserContext,
   chromium,
@@ -103,7 +103,7 @@ export class PlaywrightDriver implements Driver {
   }
 }
 
-/** Runs until the returned function is called. */
+/** Listens until the returned function is called. */
 function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
   const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
     if (counts(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);

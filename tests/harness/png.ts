@@ -5,7 +5,7 @@ import { inflateSync } from 'node:zlib';
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** The color as `#rrggbb`. */
+  /** The colour as `#rrggbb`. */
   colourAt(x: number, y: number): string;
 }
 
@@ -40,7 +40,7 @@ function* chunksOf(file: Buffer): Generator<{ type: string; data: Buffer }> {
   }
 }
 
-/** Each line has a filter that predicts bytes from those to the left, above, and above left. */
+/** Removes the filters. Each line has a filter that predicts bytes from those to the left, above, and above left. */
 function unfilter(raw: Buffer, stride: number, height: number, channels: number): Buffer {
   const out = Buffer.alloc(stride * height);
   for (let y = 0; y < height; y++) {

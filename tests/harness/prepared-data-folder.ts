@@ -1,6 +1,6 @@
-// A data folder as a server leaves it before it has created its identity: PostgreSQL's files with our tables, and the record
-// of the isolation probe. Created once per state of the store's code, kept in .berth, and copied for each server of a test,
-// because creating it takes half a second of CPU time and the probe starts a Chromium.
+// A data folder in the state before a server has created its identity: PostgreSQL's files with our tables, and the
+// record of the isolation probe. It is created once for each state of the store's code, kept in .berth, and copied for
+// each server of a test, because creating it takes half a second of CPU time and the probe starts a Chromium.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -22,7 +22,9 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   copy([CLUSTER, ...PROBES].map(name => join(prepared, name)).filter(existsSync), dataDir);
 }
 
-/** The probe results of a server that is ready there. They are valid until the next boot of the machine. */
+/**
+ * Keeps the probe results of a server that is ready in the folder. They are valid until the next boot of the machine.
+ */
 export function keepProbe(dataDir: string): void {
   for (const name of PROBES) keep(join(dataDir, name), join(preparedFolder(), name));
 }
@@ -55,14 +57,17 @@ async function makePrepared(prepared: string): Promise<void> {
   try {
     renameSync(fresh, prepared);
   } catch (error) {
-    // Another test file has created it first.
+    // Another test file created it first.
     if (!existsSync(join(prepared, CLUSTER))) throw error;
     rmSync(fresh, { recursive: true, force: true });
   }
   removeOutdated(basename(prepared));
 }
 
-/** Another test file may remove the same folders at the same moment. One of the two then fails, which does no harm. */
+/**
+ * Removes folders of other states. Another test file may be removing the same folders. One of the two then fails, which
+ * does no harm.
+ */
 function removeOutdated(current: string): void {
   for (const name of readdirSync(KEPT).filter(one => !one.startsWith(current)))
     try {
@@ -70,7 +75,7 @@ function removeOutdated(current: string): void {
     } catch {} // the other test file removes it
 }
 
-/** Keeps owners and modes, which PostgreSQL checks. */
+/** Copies with owners and modes, which PostgreSQL checks. */
 function copy(from: readonly string[], to: string): void {
   const copied = spawnSync('cp', ['--archive', '--reflink=auto', ...from, to], { encoding: 'utf8' });
   if (copied.status !== 0) throw new Error(`the prepared data folder could not be copied: ${copied.stderr}`);

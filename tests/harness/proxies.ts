@@ -1,5 +1,5 @@
-// Real proxy programs on loopback with user name and password: HTTP and HTTPS by an npm package, SOCKS5 by a Debian package.
-// They resolve a name that nothing else resolves, so requests to it must have passed through them.
+// Real proxy programs on loopback with user name and password: HTTP and HTTPS from an npm package, SOCKS5 from a Debian
+// package. They resolve a name that nothing else resolves, so requests for it must have passed through them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ export interface RunningProxy {
 }
 
 export interface HttpProxy extends RunningProxy {
-  /** `connect name:port` and `http name:port`, in order of the requests. */
+  /** `connect name:port` and `http name:port`, in the order of the requests. */
   readonly asked: string[];
   /** Does not answer for these hosts until it is called again without them. */
   holdBack(hostnames: readonly string[]): void;
@@ -78,7 +78,10 @@ const lookup = ((name: string, options: { all?: boolean }, answered: Answered): 
   else answered(null, '127.0.0.1', 4);
 }) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;
 
-/** Needs the Debian package microsocks. Runs in its own mount namespace, where /etc/hosts contains the hidden name. */
+/**
+ * Starts a SOCKS5 proxy. Needs the Debian package microsocks. Runs in its own mount namespace, where /etc/hosts
+ * contains the hidden name.
+ */
 export async function openSocksProxy(): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-socks-'));
   const hosts = join(folder, 'hosts');

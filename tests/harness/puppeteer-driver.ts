@@ -1,5 +1,5 @@
-// Puppeteer in the table of clients. It observes only the pages that it opens itself: a listener on another page may be added
-// too late.
+// Puppeteer in the table of clients. It observes only the pages that it opens itself, because a listener on another
+// page could be added too late.
 import puppeteer, {
   type BrowserContext,
   type HTTPRequest,
@@ -105,7 +105,7 @@ export class PuppeteerDriver implements Driver {
   }
 }
 
-/** Runs until the returned function is called. */
+/** Listens until the returned function is called. */
 function listen(context: BrowserContext, notes: Notes): () => void {
   const created = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
   const destroyed = (target: PuppeteerTarget): void => notes.add(`${target.type()} destroyed`, nameOf(target.url()));

@@ -1,5 +1,5 @@
-// A raw CDP client in the table of clients: it enables what stock clients enable and records the events of each target of a
-// cell. Values that name this run, or that are times or durations, are left out.
+// A raw CDP client in the table of clients. It enables what stock clients enable and records the events of each target
+// of a cell. Values that identify this run, times and durations are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,
@@ -31,7 +31,7 @@ const OF_THIS_RUN: ReadonlySet<string> = new Set(
 const OF_TARGETS: ReadonlySet<string> = new Set(
   'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
 );
-/** Repeated events, which another client's query causes, are ignored. */
+/** Repeats of these events, which a query by another client causes, are ignored. */
 const OF_A_TARGET: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
 /** These events race with the other events of their domain. */
 const RACING = /ExtraInfo$|^Network\.policyUpdated$/;
@@ -42,7 +42,7 @@ export class RawDriver implements Driver {
   readonly #client: CdpClient;
   readonly #site: string;
   #heard: CdpMessage[] = [];
-  /** By channel: resolves when its domains are enabled. */
+  /** Resolves when the domains of the channel are enabled. By channel. */
   readonly #enabled = new Map<string, Promise<unknown>>();
 
   private constructor(client: CdpClient, site: string) {
@@ -117,7 +117,7 @@ export class RawDriver implements Driver {
     }
   }
 
-  /** Opens a page as stock clients do: an empty one, which is navigated when everything is enabled. */
+  /** Opens a page as stock clients do: an empty one, which is navigated once everything is enabled. */
   async #go(url: string, where: object): Promise<string> {
     const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...where });
     const session = await this.#sessionOf(String(targetId));
@@ -149,7 +149,7 @@ export class RawDriver implements Driver {
   }
 }
 
-/** One track for each domain of each target, for each request, and for each kind of browser event. */
+/** Records one track for each domain of each target, for each request, and for each kind of browser event. */
 function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: Notes): void {
   const sessions = new Map<string, string>();
   const requests = new Map<string, string>();
@@ -165,14 +165,14 @@ function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDiffere
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && page !== 'worker';
     const request = isOfRequest ? requests.get(String(params.requestId)) : '';
-    // The start of the request was missed, because it was sent before this client listened.
+    // The start of the request was missed if it was sent before this client was listening.
     if (request === undefined || !counts(request)) continue;
     const track = `${page} ${domain === 'Target' || RACING.test(method) ? method : domain} ${request}`;
     if (known.has(method, params)) continue;
     const seen = clean(params, method, '', names, known);
     if (OF_A_TARGET.has(method)) notes.addChange(`${page} as a target`, seen);
     else if (method === 'Network.policyUpdated') notes.addChange(track, method, seen);
-    // The empty first document of a page may have loaded before this client listens.
+    // The empty first document of a page may have loaded before this client was listening.
     else if (method !== 'Page.frameStoppedLoading' || notes.tracks.has(track)) notes.add(track, method, seen);
   }
 }

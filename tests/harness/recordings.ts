@@ -12,7 +12,7 @@ export async function replaysOf(server: TestServer, id: string): Promise<readonl
   return answer.status === 200 ? answer.body.pages : [];
 }
 
-/** Undefined while there is none. */
+/** Returns the playlist, or undefined while there is none. */
 export async function playlistOf(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
   const answer = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
   return answer.status === 200 ? answer.text : undefined;
@@ -43,7 +43,9 @@ export async function filesOf(server: TestServer, id: string): Promise<readonly 
 export const askForFiles = (server: TestServer, id: string): Promise<HttpAnswer<unknown>> =>
   server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
 
-/** The bytes of a playlist from its last init segment on. A page whose size changes has several init segments. */
+/**
+ * Fetches the bytes of a playlist from its last init segment on. A page whose size changes has several init segments.
+ */
 export async function fetchFilm(playlist: string): Promise<Buffer> {
   const stretch = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
   const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(stretch)?.[1];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { freePort } from './free-port.ts';
 
-/** s3rver has no types; this is the part that is used. */
+/** The part of s3rver that is used, because s3rver has no types. */
 interface S3rver {
   run(): Promise<{ readonly port: number }>;
   readonly httpServer: { closeAllConnections(): void };
@@ -31,7 +31,10 @@ const BUCKET = 'berth-test';
 /** The only credentials that s3rver accepts. */
 const KEY = 'S3RVER';
 
-/** Where the server of a test stores files: BERTH_TEST_STORE=s3 runs the tests with a bucket, as a fleet needs it. Closed after the file. */
+/**
+ * The store for files of the server under test. BERTH_TEST_STORE=s3 runs the tests with a bucket, as a fleet needs one.
+ * Closed after the file.
+ */
 export async function chosenStore(): Promise<S3Store | undefined> {
   if (process.env.BERTH_TEST_STORE !== 's3' && !process.env.BERTH_TEST_FRONTS) return undefined;
   const store = await startS3();

@@ -1,5 +1,6 @@
-// A fleet of `npm run fleet`: three hosts, each in a network namespace of its own, over one PostgreSQL and one S3 store in namespaces
-// of theirs, and a proxy that gives each new connection to the next host that accepts it. Its network can be cut anywhere. Needs root.
+// A fleet as `npm run fleet` starts it: three hosts, each in its own network namespace, one PostgreSQL and one S3 store
+// in namespaces of their own, and a proxy that passes each new connection to the next host that accepts it. Its network
+// can be cut anywhere. Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,15 +21,15 @@ export type Region = (typeof REGIONS)[number];
 type Three<T> = readonly [T, T, T];
 
 export interface SeparateFleet {
-  /** Each is the first of its region. */
+  /** Each host is the first of its region. */
   readonly hosts: Three<TestServer>;
   /** The address of the proxy, which is the public one. */
   readonly url: string;
   readonly key: string;
   readonly database: Database;
-  /** Takes the cable out of the host, or of the store, or puts it in again. */
+  /** Unplugs the cable of the host or of the store, or plugs it in again. */
   plug(what: TestServer | 'store', isIn: boolean): void;
-  /** Whether answers of the database reach the host. */
+  /** Sets whether responses of the database reach the host. */
   databaseReaches(host: TestServer, isThere: boolean): void;
 }
 
@@ -66,7 +67,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const database = await startDatabase(db, parts);
   const store = startStore(s3, parts);
 
-  // One process joins the network of the fleet to this one.
+  // One process connects the network of the fleet with this one.
   const way = (name: string): string => join(folder, `${name}.sock`);
   const members = [h1, h2, h3] as const;
   const pairs = [

@@ -11,7 +11,7 @@ process.on('message', ms => {
   clock.advance(Number(ms));
   process.send?.(ms);
 });
-// The test process has ended, so nobody advances the clock or reads the log.
+// The test process has ended, so nobody will advance the clock or read the log.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
 process.exitCode = await serve(process.env, clock);

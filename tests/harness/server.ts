@@ -1,5 +1,5 @@
-// The real server as a child process of a test, with its own folder and port. Sends requests, kills and restarts it, and at
-// the end stops it and checks that nothing is left.
+// The real server as a child process of a test, with its own folder and port. Sends requests to it, kills and restarts
+// it, and at the end stops it and checks that nothing is left.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,43 +28,48 @@ const ORPHAN_LOOK_MS = 1_000;
 /** The last output of a process arrives shortly after its exit. */
 const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** A check for leftovers reads the files of every process of the machine. */
+/** A check for leftovers reads the files of every process of the machine, so it is not done more often. */
 const LEFT_EVERY_MS = 100;
 const UNDESCRIBED_SHOWN = 20;
 
 export interface ServerOptions {
-  /** Settings in addition to those of the harness; undefined removes one. */
+  /** Settings in addition to those of the harness. `undefined` removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** An existing data folder, or an empty one for a first start. It is not removed at the end. */
   readonly dataDir?: string;
   readonly port?: number;
   /** Pages that sessions may reach, also by their names. */
   readonly pages?: Pages;
-  /** An ordinary user that runs the server; by default the user of the test. */
+  /** An ordinary user that runs the server. By default the user of the test. */
   readonly user?: OrdinaryUser;
-  /** `test`: `advance` moves the clock. */
+  /** With `test`, `advance` moves the clock. */
   readonly clock?: 'real' | 'test';
   /** How far the test clock is ahead at the start. */
   readonly aheadMs?: number;
-  /** The key of a used folder, for which the server prints none. */
+  /** The key of a folder that was used before, for which the server prints none. */
   readonly key?: string;
-  /** The command of an installed release, instead of the checkout. Read at each start, so that a test can change it. */
+  /**
+   * The command of an installed release that replaces the checkout. Read at each start, so that a test can change it.
+   */
   readonly installed?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
-  /** Runs in a network namespace: the start of the commands that run there, and where the test reaches what listens there. */
+  /**
+   * For a server in a network namespace: the start of the commands that run there, and the addresses at which the test
+   * reaches its listeners.
+   */
   readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl?: string };
 }
 
 export interface ApiOptions {
-  /** Objects are sent as JSON; strings and buffers unchanged. */
+  /** Objects are sent as JSON, strings and buffers unchanged. */
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
-  /** Another key; `null` for none. */
+  /** Another key, or `null` for none. */
   readonly key?: string | null;
 }
 
-/** What a command did. */
+/** The result of a command. */
 export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
@@ -91,14 +96,14 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   return server;
 }
 
-/** The copy of another user is not bundled. */
+/** The program that is started. The copy for another user is not bundled. */
 const programOf = (user: OrdinaryUser | undefined): string => (user ? join(user.checkout, 'cli/berth.ts') : PROGRAM);
 
-/** A test of the first start passes its own folder. */
+/** Whether a prepared data folder may be used. A test of the first start passes its own folder. */
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
   !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
-/** As `npm start` sets it. */
+/** The same value that `npm start` sets. */
 const HEAP = '--max-semi-space-size=4';
 
 export class TestServer {
@@ -145,7 +150,7 @@ export class TestServer {
     return this.#lines;
   }
 
-  /** The name of the session's box: its own, or that of the warm browser that it was given. */
+  /** The name of the session's box, which is its own or that of the warm browser that it claimed. */
   boxOf(session: string): string | undefined {
     return this.#boxes.get(session);
   }
@@ -166,13 +171,13 @@ export class TestServer {
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
       BERTH_LISTEN: this.url.slice('http://'.length),
-      // Any free port, other at each start; the server notes it in its record.
+      // Any free port, which differs at each start. The server writes it into its record.
       BERTH_OPERATOR_LISTEN: '127.0.0.1:0',
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',
-      // Warm browsers would count as leftovers; tests that need them enable them.
+      // Warm browsers would count as leftovers. Tests that need them enable them.
       BERTH_WARM: '0',
-      // Tests send more than people do; those of the limits themselves set them.
+      // Tests send more requests than people do. Tests of these limits set them.
       BERTH_READS_PER_MINUTE: '1000000',
       BERTH_WRITES_PER_MINUTE: '1000000',
       // `npm run test:slow` runs suites a second time with the other engine.
@@ -183,7 +188,7 @@ export class TestServer {
     return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value]] : [])));
   }
 
-  /** Starts the process and waits until it is ready for sessions, or only until it serves if it cannot be. */
+  /** Starts the process and waits until it is ready for sessions, or with `serving` only until it answers. */
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn();
     this.#child = child;
@@ -209,7 +214,7 @@ export class TestServer {
     return typeof code === 'number' ? code : null;
   }
 
-  /** Starts a new process with the same folder and address. Kills the server first if it still runs. */
+  /** Starts a new process with the same folder and address. Kills the server first if it is still running. */
   async restart(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (this.#child && !hasExited(this.#child)) await this.kill(signal);
     await this.start();
@@ -256,14 +261,14 @@ export class TestServer {
     });
   }
 
-  /** The address of metrics and readiness. Throws while the server has not started. */
+  /** The address of metrics and readiness. Throws if the server has not started. */
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
     if (record.pid !== this.pid) throw new Error('the record is that of another server');
     return this.#options.within?.operatorUrl ?? record.addresses.operatorUrl;
   }
 
-  /** `/metrics` or `/readyz` of the operator's listener. */
+  /** Reads `/metrics` or `/readyz` from the operator's listener. */
   async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpAnswer<Body>> {
     return ask<Body>(`${this.operatorUrl}${path}`, {});
   }
@@ -298,7 +303,10 @@ export class TestServer {
     );
   }
 
-  /** Fails if something is left of sessions other than `keep`, which may be a function that is called at each check. */
+  /**
+   * Fails if anything is left of sessions other than these. The argument may be a function, which is called at each
+   * check.
+   */
   async settles(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
       const keep = new Set(typeof running === 'function' ? running() : running);
@@ -310,8 +318,8 @@ export class TestServer {
   }
 
   /**
-   * As `berth`, for commands on the data folder of a test that is not about the command: in the process of the test, which
-   * saves the start of another one.
+   * Like `berth`, for commands on the data folder in a test that is not about the command. Runs in the process of the
+   * test, which saves starting another one.
    */
   operate(...args: string[]): Promise<Ran> {
     const { user, installed, within } = this.#options;
@@ -355,7 +363,7 @@ export class TestServer {
     throw new Error(`${different.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`);
   }
 
-  /** If the last process was killed, warm browsers wait for a successor; `berth stop` ends them. */
+  /** If the last process was killed, warm browsers are waiting for a successor, and `berth stop` ends them. */
   async #sweepAfterKill(): Promise<void> {
     if (this.#child?.signalCode === null && this.#child.exitCode === 0) return;
     const { code, stderr } = await this.berth('stop');
@@ -416,7 +424,7 @@ export class TestServer {
     this.#applicationId = answer.status === 200 ? answer.body[0]?.id : this.#applicationId;
   }
 
-  /** Leaves out the lines that every request writes. */
+  /** The last log lines, without those that every request writes. */
   #tail(): string {
     return this.#lines
       .filter(line => !/"event":"\w+\.(begin|end)"/.test(line))
@@ -498,7 +506,7 @@ function exitWhenCutOff(): void {
   setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_LOOK_MS).unref();
 }
 
-/** Resolves with the exit code when the output has been read too, which arrives separately. */
+/** Resolves with the exit code once the output, which arrives separately, has been read too. */
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');

@@ -11,7 +11,7 @@ export async function eventsOf(server: TestServer, id: string, type?: EventType)
   return answer.body.data;
 }
 
-/** All events of the type, once at least one of them matches. */
+/** Waits for an event of the type that matches, and returns all events of the type. */
 export function toldOf(
   server: TestServer,
   id: string,

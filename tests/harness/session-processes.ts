@@ -1,4 +1,4 @@
-// The processes of a session's browser, seen from outside of the box, with their CPU time.
+// The processes of a session's browser, seen from outside the box, with their CPU time.
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Levels from a renderer up to the box, with some reserve. */
@@ -9,7 +9,7 @@ export interface SessionProcess {
   readonly command: string;
 }
 
-/** Processes that have a mount of the session, and their descendants, because renderers do not see the mount. */
+/** Processes that have a mount of the session, and their descendants, because renderers do not have the mount. */
 export function processesOf(sessionId: string): SessionProcess[] {
   const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
   const isOne = (pid: string | undefined, generation = 0): boolean =>
@@ -34,7 +34,7 @@ export function browserOf(sessionId: string): SessionProcess {
 export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
-/** The renderer that uses CPU time while `work` runs, to find the renderer of a page. */
+/** Finds the renderer of a page as the one that uses CPU time while `work` is running. */
 export async function rendererThatComputes(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
   const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
   await work();
@@ -45,10 +45,10 @@ export async function rendererThatComputes(sessionId: string, work: () => Promis
   return busiest.renderer;
 }
 
-/** Clock ticks in user mode. */
+/** User mode CPU time in clock ticks. */
 const ticksOf = (pid: number): number => Number(statOf(pid)[11] ?? 0);
 
-/** The fields of /proc/PID/stat from the state (field 3) on; the parent follows. */
+/** The fields of /proc/PID/stat from the state (field 3) on. The parent follows. */
 function statOf(pid: number | string): string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -7,7 +7,7 @@ const TICK_MS = 20;
 export interface SlowLink {
   /** The same URL through the relay. */
   over(url: string): string;
-  /** Bytes that were relayed. */
+  /** Number of bytes that were relayed. */
   readonly passed: number;
   close(): void;
 }

@@ -1,5 +1,5 @@
-// A mail server on a loopback port for tests. Accepts mails as in RFC 5321, or refuses them if a test asks for it.
-// Without TLS.
+// A mail server on a loopback port for tests. It accepts messages as in RFC 5321, or refuses them if a test asks for
+// that. Without TLS.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -15,15 +15,15 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Commands of clients; those with credentials are shortened. */
+  /** Commands of clients. Those with credentials are shortened. */
   readonly commands: readonly string[];
-  /** The answer to RCPT, for example `451 4.3.0 later`. Undefined: accepted. */
+  /** The response to RCPT, for example `451 4.3.0 later`. If undefined, messages are accepted. */
   refusal: string | undefined;
-  /** Accepts connections and does not answer. */
+  /** Whether it accepts connections without responding. */
   silent: boolean;
 }
 
-/** Closed after the file. */
+/** Starts a mail server that is closed after the file. */
 export async function startMailServer(): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const commands: string[] = [];

@@ -1,4 +1,5 @@
-// Stands between a server and its PostgreSQL and notes every statement that is sent, as PostgreSQL's protocol frames them. Without TLS.
+// A relay between a server and its PostgreSQL that records every statement, by the framing of PostgreSQL's protocol.
+// Without TLS.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -10,12 +11,12 @@ const BIND = 'B'.charCodeAt(0);
 export interface StatementCounter {
   /** The connection string of the server under test. */
   readonly url: string;
-  /** The statements that were sent while the work ran, those of background tasks among them. */
+  /** Runs the work and returns the statements that were sent during it, including those of background tasks. */
   during(work: () => Promise<unknown>): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** `url`: of the PostgreSQL, with host and port. */
+/** `url` is the address of PostgreSQL, with host and port. */
 export async function countStatements(url: string): Promise<StatementCounter> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
@@ -57,16 +58,16 @@ export async function countStatements(url: string): Promise<StatementCounter> {
   };
 }
 
-/** Takes what a client sends, in pieces of any length. */
+/** Reads what a client sends, in pieces of any length. */
 function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
   let left = Buffer.alloc(0);
   let hasStarted = false;
-  /** The texts of statements by their names. A plan that is kept is parsed once, and bound each time. */
+  /** The texts of statements by name. A prepared statement is parsed once and then bound each time. */
   const parsed = new Map<string, string>();
   return chunk => {
     left = Buffer.concat([left, chunk]);
     for (;;) {
-      // The first message has no type.
+      // The first message has no type byte.
       const typeBytes = hasStarted ? 1 : 0;
       if (left.length < HEADER_BYTES) return;
       const bytes = typeBytes + left.readUInt32BE(typeBytes);
@@ -75,7 +76,8 @@ function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
       const content = left.subarray(HEADER_BYTES, bytes).toString('latin1');
       left = left.subarray(bytes);
       hasStarted = true;
-      // A query has its text; a statement with parameters has its name, then its text; its execution has a portal, then that name.
+      // A query has its text. A parse message has the name of the statement, then its text. A bind message has a
+      // portal, then the name of the statement.
       const [first = '', second = ''] = content.split('\0', 2);
       if (type === QUERY) onStatement(first);
       if (type === PARSE) parsed.set(first, second);

@@ -1,4 +1,4 @@
-// A clock that runs like the real one and can be advanced: wall time, monotonic time and sleeps advance together.
+// A clock that runs like the real one and can be advanced. Wall time, monotonic time and sleeps advance together.
 import type { Clock } from '../../server/kit/clock.ts';
 
 interface Sleeper {

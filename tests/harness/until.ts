@@ -1,14 +1,14 @@
-// Waits with a time limit. The error of a timeout says what was waited for and which value was last seen.
+// Waits with a time limit. The error of a timeout says what was awaited and which value was seen last.
 import { inspect } from 'node:util';
 
 const FIRST_MS = 25;
-/** The interval grows by this factor: a check is often a request and slows down what it waits for. */
+/** The interval grows by this factor, because a check is often a request and slows down what it waits for. */
 const LONGER_EACH_TIME = 1.15;
 const EVERY_MS_MAX = 100;
-/** Long, so that a busy machine does not fail a test. */
+/** Long, so that a busy machine does not make a test fail. */
 export const WITHIN_MS = 60_000;
 
-/** Calls `look` until its value satisfies the condition, and returns the value. `everyMs`: the first interval. */
+/** Calls `look` until its value satisfies the condition, and returns the value. `everyMs` is the first interval. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,
@@ -26,7 +26,7 @@ export async function eventually<T>(
   }
 }
 
-/** Resolves as the promise does, or rejects with an error that names it. */
+/** Settles like the promise, or rejects after the time limit with an error that names what was awaited. */
 export async function soon<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,5 +1,5 @@
-// A service on loopback that operations call: it counts requests and answers as a test says. A server under test may reach it
-// with `settings`.
+// A service on loopback that operations call. It counts requests and answers as a test defines. With `settings`, a
+// server under test can reach it.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { after } from 'node:test';
@@ -19,11 +19,11 @@ export interface Upstream {
   readonly host: string;
   readonly url: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Requests so far, oldest first. `path`: only those whose path begins with it. */
+  /** Requests so far, oldest first. With `path`, only those whose path begins with it. */
   received(path?: string): readonly Received[];
-  /** Requests whose path begins with this are answered so. The longest such path decides. */
+  /** Sets how requests are answered whose path begins with this. The longest such path applies. */
   answer(path: string, answering: Answering): void;
-  /** No longer accepts connections. */
+  /** Stops accepting connections. */
   close(): void;
 }
 

@@ -1,5 +1,5 @@
-// Loaded into the server process of a test (`--import`): checks every response against the OpenAPI document, and writes a
-// line to the file in `?into=` for each that does not match. Responses are not changed.
+// Loaded into the server process of a test (`--import`). Checks every response against the OpenAPI document, and writes
+// a line to the file in `?into=` for each one that does not match. Responses are not changed.
 import { appendFileSync } from 'node:fs';
 import {
   type IncomingMessage,
@@ -19,7 +19,7 @@ const UPGRADED_PATH = /\/connect\/?$/;
 const into = new URL(import.meta.url).searchParams.get('into');
 let loaded: Promise<DescribedAnswers> | undefined;
 
-/** Read at the first response, so that the start of the server is not delayed. */
+/** Loaded at the first response, so that the start of the server is not delayed. */
 function loadedOnce(): Promise<DescribedAnswers> {
   loaded ??= import('./described-answers.ts').then(({ DescribedAnswers }) => new DescribedAnswers());
   return loaded;

@@ -1,4 +1,4 @@
-// A receiver of webhooks on loopback, and the requests of tests about webhooks.
+// A receiver of webhooks on loopback, and requests about webhooks for tests.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
@@ -37,7 +37,7 @@ export class Receiver {
     });
   }
 
-  /** Runs until the file is over. */
+  /** Opens a receiver that runs until the end of the file. */
   static async open(): Promise<Receiver> {
     const receiver = new Receiver(await freePort());
     await receiver.listen();
@@ -45,7 +45,7 @@ export class Receiver {
     return receiver;
   }
 
-  /** Opens its port to the server. */
+  /** Settings with which the server can reach the receiver. */
   get settings(): Record<string, string> {
     return {
       BERTH_EGRESS_ALLOW: `127.0.0.1/32:${this.port}`,
@@ -57,7 +57,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.port}${path}`;
   }
 
-  /** What requests to this path are answered. Default: 204. */
+  /** Sets the response to requests for this path. The default is 204. */
   answer(path: string, answers: Answers): void {
     this.#answers.set(path, answers);
   }
@@ -66,7 +66,7 @@ export class Receiver {
     return this.#received.filter(received => received.path === path);
   }
 
-  /** All requests to the path, once there are so many. */
+  /** Waits for this many requests to the path, and returns all of them. */
   async count(path: string, count: number): Promise<readonly Received[]> {
     const enough = (all: readonly Received[]): boolean => all.length >= count;
     return eventually(`${count} messages at ${path}`, () => this.of(path), enough);
@@ -105,7 +105,7 @@ export async function testWebhook(server: TestServer, key: string, id: string): 
   return sent.body;
 }
 
-/** The delivery, once it satisfies. */
+/** Waits until the delivery satisfies the condition, and returns it. */
 export const deliveryWhen = (
   server: TestServer,
   key: string,

@@ -1,4 +1,5 @@
-// Builds zip archives byte by byte, so that any name, mode, flag, size and checksum can be wrong, and the header of a .crx.
+// Builds zip archives byte by byte, so that any name, mode, flag, size and checksum can be wrong, and the header of a
+// .crx file.
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { crc32, deflateRawSync } from 'node:zlib';
 
@@ -8,7 +9,7 @@ export interface ZipEntry {
   /** Unix mode including the file type. */
   readonly mode?: number;
   readonly flags?: number;
-  /** 0 stored, 8 deflated (the default). */
+  /** 0 for stored, 8 for deflated (the default). */
   readonly method?: number;
   /** The declared size, if it differs from the real one. */
   readonly size?: number;
@@ -59,7 +60,7 @@ function written(entry: ZipEntry, at: number): { local: Buffer; record: Buffer }
   return { local, record: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, common, place, name]) };
 }
 
-/** A .crx of version 3 that is signed with this key. */
+/** Builds a .crx file of version 3, signed with this key. */
 export function crx3(archive: Buffer, key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Buffer {
   const der = key.publicKey.export({ type: 'spki', format: 'der' });
   const signedData = field(1, createHash('sha256').update(der).digest().subarray(0, 16));

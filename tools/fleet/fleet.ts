@@ -1,5 +1,6 @@
-// `npm run fleet`: three hosts on this machine, each in a network namespace of its own, over one PostgreSQL and one S3 store, and an
-// address of the machine that gives connections to them in turn. Everything is gone when it ends. Needs root.
+// `npm run fleet`: three hosts on this machine, each in a network namespace of its own, over one PostgreSQL and one S3
+// store, and an address of the machine that passes connections to them in turn. Everything is removed when it ends.
+// Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +51,7 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
   await programs.appears(`host ${namespace}`, () => existsSync(join(dataDir, 'server.json')));
 }
 
-/** From the machine into the network of the fleet, through a Unix socket. */
+/** Opens an address of the machine that leads into the network of the fleet, through a Unix socket. */
 async function openAddress({ namespace }: Member, hosts: readonly Member[]): Promise<void> {
   const socket = join(folder, 'turns.sock');
   const addresses = hosts.map(({ address }) => `${address}:8080`);
@@ -62,7 +63,7 @@ async function openAddress({ namespace }: Member, hosts: readonly Member[]): Pro
 
 let ended: Promise<void> | undefined;
 
-/** Once, also if a signal arrives while the fleet starts. */
+/** Runs once, even if a signal arrives while the fleet is starting. */
 function end(remove: () => void): Promise<void> {
   ended ??= programs.endAll().then(() => {
     remove();
@@ -76,7 +77,8 @@ async function main(): Promise<void> {
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
   const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
   const stop = (): void => void end(remove).then(() => process.exit());
-  // Not once: npm passes on the signal that the terminal has sent already, and a second one must not end this half-way.
+  // Not `once`: npm passes on a signal that the terminal has already sent, and a second signal must not interrupt the
+  // removal.
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');

@@ -1,20 +1,20 @@
-// The network of the fleet on one machine: a namespace for each host and one for database and bucket, joined by a bridge in a
-// namespace of its own. Nothing leads out of it, and nothing of it is seen by the machine.
+// The network of the fleet on one machine: a namespace for each host and one for database and bucket, joined by a
+// bridge in a namespace of its own. There is no route out of it, and the machine cannot see it.
 import { spawnSync } from 'node:child_process';
 
 export const SUBNET = '10.77.0';
 
 export interface Member {
-  /** Of its network namespace. */
+  /** The name of its network namespace. */
   readonly namespace: string;
   readonly address: string;
 }
 
 export interface Network {
   readonly members: readonly Member[];
-  /** Takes the cable out of the member, or puts it in again. */
+  /** Unplugs the member from the bridge, or plugs it in again. */
   plug(member: Member, isIn: boolean): void;
-  /** Whether what `from` sends to `to` arrives. What does not is lost without a word. */
+  /** Sets whether packets from `from` to `to` arrive. Otherwise they are dropped silently. */
   route(from: Member, to: Member, isThere: boolean): void;
   remove(): void;
 }
@@ -57,7 +57,10 @@ function join(bridge: string, port: string, namespace: string, address: string):
   ip('-n', namespace, 'link', 'set', 'eth0', 'up');
 }
 
-/** The command that runs another in a namespace. Network namespaces that it makes have names of its own. */
+/**
+ * Returns the command that runs another one in a namespace. Network namespaces that this one makes have names of their
+ * own.
+ */
 export const inside = (namespace: string, command: readonly string[]): string[] => [
   ...['nsenter', `--net=/run/netns/${namespace}`, 'unshare', '--mount', '--propagation', 'private'],
   ...['sh', '-c', 'mount -t tmpfs -o mode=755,size=1m tmpfs /run/netns && exec "$@"', 'sh', ...command],

@@ -1,4 +1,4 @@
-// The processes of a fleet on this machine: started beside each other, ended one after the other.
+// The processes of a fleet on this machine: run side by side, ended one after the other.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export type Variables = Readonly<Record<string, string>>;
 
 export interface ProgramsOptions {
   readonly onLine?: (name: string, line: string) => void;
-  /** A program ended that nobody ended. */
+  /** Called when a program has ended by itself. */
   readonly onLost?: (name: string, code: number | null) => void;
 }
 
@@ -46,7 +46,7 @@ export class Programs {
     return child;
   }
 
-  /** SIGINT ends the sessions of a host, and is PostgreSQL's fast shutdown. */
+  /** Sends SIGINT, which ends the sessions of a host, and is PostgreSQL's fast shutdown. */
   async end(child: ChildProcess): Promise<void> {
     const at = this.#running.indexOf(child);
     if (at < 0) return;
@@ -59,12 +59,12 @@ export class Programs {
     await ended;
   }
 
-  /** At once, when this process ends. */
+  /** Kills all programs at once, when this process ends. */
   killAll(): void {
     for (const child of this.#running) child.kill('SIGKILL');
   }
 
-  /** The last first: hosts need the database to end. */
+  /** Ends the programs in reverse order, because hosts need the database to end. */
   async endAll(): Promise<void> {
     this.#isEnding = true;
     for (const child of [...this.#running].reverse()) await this.end(child);

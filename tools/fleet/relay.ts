@@ -1,4 +1,5 @@
-// Gives each connection to the next of several ends that accepts it. An end is HOST:PORT, or the path of a Unix socket.
+// Passes each connection to the next of several endpoints that accepts it. An endpoint is HOST:PORT, or the path of a
+// Unix socket.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 

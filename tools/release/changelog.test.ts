@@ -4,23 +4,23 @@ import { changelogFor } from './changelog.ts';
 
 const at = new Date('2026-11-24T23:00:00Z');
 
-test('what is unreleased becomes the section of the version', () => {
+test('turns the unreleased section into the section of the version', () => {
   assert.equal(
     changelogFor('# Changelog\n\n## Unreleased\n\n- One.\n\n## 1.0.0\n', '1.1.0', at),
     '# Changelog\n\n## 1.1.0 (2026-11-24)\n\n- One.\n\n## 1.0.0\n',
   );
 });
 
-test('a section of the version stays as it is', () => {
+test('leaves a section of the version as it is', () => {
   const text = '# Changelog\n\n## 1.1.0 (2026-11-01)\n\n- One.\n';
   assert.equal(changelogFor(text, '1.1.0', at), text);
 });
 
-test('a version that has its section already, and something unreleased, is refused', () => {
+test('refuses a version that already has a section while something is unreleased', () => {
   const text = '# Changelog\n\n## Unreleased\n\n- Two.\n\n## 1.1.0\n\n- One.\n';
   assert.throws(() => changelogFor(text, '1.1.0', at), /raise the version in package\.json/);
 });
 
-test('a version without a section is refused', () => {
+test('refuses a version without a section', () => {
   assert.throws(() => changelogFor('# Changelog\n\n## 1.0.0\n', '1.1.0', at), /neither/);
 });

@@ -1,4 +1,5 @@
-// The changelog of a release: what stands under "Unreleased" in the repository is the section of the version that is made.
+// The changelog of a release: the text under "Unreleased" in the repository becomes the section of the version that is
+// being made.
 
 const UNRELEASED = '## Unreleased';
 

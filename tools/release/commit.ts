@@ -1,13 +1,14 @@
-// The commit that a release is made from, and its time, which every file of the release has: so two runs give equal bytes.
+// The commit that a release is made from, and its time, which all files of the release have, so that two runs give
+// equal bytes.
 import { spawnSync } from 'node:child_process';
 
 export interface Commit {
-  /** `-changed` is behind it if files differ from the commit. */
+  /** Ends with `-changed` if files differ from the commit. */
   readonly id: string;
   readonly at: Date;
 }
 
-/** In a folder that Git does not know, nothing says the commit. */
+/** Used in a folder that is not a Git checkout. */
 export const NO_COMMIT: Commit = { id: 'unknown', at: new Date('2000-01-01T00:00:00Z') };
 
 export function commitOf(root: string): Commit {

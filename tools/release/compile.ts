@@ -1,5 +1,5 @@
-// Makes JavaScript of the sources: without their types, and with imports that name the compiled files. Types become spaces, so
-// that lines and columns of a stack trace are those of the source.
+// Compiles the sources to JavaScript: without their types, and with imports that name the compiled files. Types become
+// spaces, so that lines and columns of a stack trace are those of the source.
 import { stripTypeScriptTypes } from 'node:module';
 
 /** Imports, and the URLs of worker threads, name a file beside them. */

@@ -1,5 +1,5 @@
-// The files of a release: the compiled program, what it reads beside its code, the console and the docs as they are built,
-// the examples of deploy/, the documents, and the packages that the program imports.
+// The files of a release: the compiled program, what it reads beside its code, the built console and docs, the examples
+// of deploy/, the documents, and the packages that the program imports.
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { buildWeb } from '../build-web.ts';
@@ -41,7 +41,7 @@ export async function filesOfRelease(
   return files;
 }
 
-/** The packages of the lock file, but for those that are for one kind of machine only: npm fetches the one that fits. */
+/** The packages of the lock file, except those for one kind of machine only, of which npm fetches the one that fits. */
 export function filesOfPackages(root: string, lock: string): Map<string, PackedFile> {
   const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };
   const folders = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);
@@ -49,7 +49,7 @@ export function filesOfPackages(root: string, lock: string): Map<string, PackedF
   return new Map(paths.map(path => [path, packed(join(root, path))]));
 }
 
-/** Packages inside it have their own lines in the lock file. */
+/** The files of a package without its nested packages, which have their own entries in the lock file. */
 const filesOfPackage = (folder: string): string[] =>
   filesOf(folder, ['**/*', '**/.*'], path => path === 'node_modules').filter(path => !FOR_DEVELOPMENT.test(path));
 

@@ -2,7 +2,7 @@
 // are in the tarball (`bundleDependencies`), because npm ignores the lock file of a tarball that is not from a registry.
 import { importsOf } from '../imports.ts';
 
-/** What of the repository's package.json is used here. */
+/** The members of the repository's package.json that are used here. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -35,7 +35,7 @@ export function pinned(repository: Manifest, names: ReadonlySet<string>): Record
   return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
 }
 
-/** `bufferutil` is not imported by us: `ws` uses it where it is installed. */
+/** We do not import `bufferutil`; `ws` uses it if it is installed. */
 const USED_BY_OTHERS = ['bufferutil'];
 
 export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {

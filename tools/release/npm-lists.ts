@@ -1,4 +1,5 @@
-// What npm makes of the lock file without the network: the part of it that a release needs, and the list of parts in CycloneDX.
+// What npm derives from the lock file without the network: the part of it that a release needs, and the list of parts
+// in CycloneDX.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,10 @@ const NPM_BYTES_MAX = 64 * 2 ** 20;
 export const lockFor = (root: string, manifest: Manifest): string =>
   inFolderOf(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
 
-/** The list of all packages that this manifest leads to. Its serial number and time follow from the contents. */
+/**
+ * The list of all packages that this manifest depends on. Its serial number is derived from its contents, and its time
+ * is that of the commit.
+ */
 export function partsFor(root: string, manifest: Manifest, commit: Commit): string {
   const printed = inFolderOf(root, manifest, folder =>
     npm(folder, 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only', '--offline'),

@@ -1,4 +1,4 @@
-// A tarball as npm takes it, whose bytes follow from its files alone: sorted, of one time, without owners.
+// A tarball as npm accepts it, whose bytes depend only on its files: sorted, with one time, without owners.
 
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
@@ -9,7 +9,7 @@ export interface PackedFile {
   readonly isProgram?: boolean;
 }
 
-/** npm demands a folder at the top, and takes it away. */
+/** npm requires a folder at the top, and strips it. */
 const TOP = 'package';
 
 export async function tarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {

@@ -18,7 +18,7 @@ interface HeldKey {
   readonly untilMs: number;
 }
 
-/** `person`: the cookie. `unknown`: it is not known yet whether there is one. */
+/** `person`: signed in by the cookie. `unknown`: it is not known yet whether there is a cookie. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
 const storedToken = tabStored.getItem(STORED);
@@ -51,7 +51,7 @@ export async function lookForPerson(): Promise<void> {
   tell();
 }
 
-/** After a sign-in, whose answer has set the cookie. */
+/** Called after a sign-in, whose answer has set the cookie. */
 export function signedInAsPerson(): void {
   signedIn = 'person';
   signOutReasonText = undefined;

@@ -1,5 +1,5 @@
-// What waits for the person who is signed in, kept up to date by a request that waits for a change. A tab that nobody looks at asks now and
-// then, because a browser has few connections to one service.
+// What is waiting for the person who is signed in, kept up to date by a request that waits for a change. A hidden tab
+// asks only now and then, because a browser has few connections to one service.
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Inbox } from '../../../contract/inbox.ts';
@@ -10,10 +10,10 @@ const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
 const HIDDEN_EVERY_MS = 60_000;
 const RETRY_MS = 5_000;
-/** A sooner answer without a change: too many requests wait, or the server stops. */
+/** If an answer without a change comes sooner, too many requests are waiting, or the server is stopping. */
 const SOON_MS = 10_000;
 
-/** Counts by application. Undefined while they are not known, and for who signed in with a token. */
+/** Counts by application. Undefined while they are not known, and for a user who signed in with a token. */
 export const useInbox = (): Inbox | undefined =>
   // Filled by `useLiveInbox` only.
   useQuery<Inbox>({ queryKey: KEY, enabled: false, queryFn: () => call('readInbox', {}) }).data;
@@ -26,7 +26,7 @@ export const waitingIn = (inbox: Inbox | undefined, app: string | undefined): nu
 export const waitingInAll = (inbox: Inbox | undefined): number =>
   (inbox?.applications ?? []).reduce((sum, { approvals, handoffs }) => sum + approvals + handoffs, 0);
 
-/** Once in the frame of all pages. */
+/** Used once, in the frame of all pages. */
 export function useLiveInbox(): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -59,7 +59,7 @@ async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
     }
 }
 
-/** Ends early when somebody looks at the tab again. */
+/** Ends early when the tab becomes visible or hidden. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
     const done = (): void => {

@@ -8,7 +8,7 @@ const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/;
 export const hasPasskeys = (): boolean =>
   isSecureContext && 'PublicKeyCredential' in globalThis && !IP_ADDRESS.test(location.hostname);
 
-/** What the authenticator answers, as JSON. Throws a readable error when the person cancels. */
+/** Returns the response of the authenticator as JSON. Throws a readable error if the person cancels. */
 export async function createPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
   const options = PublicKeyCredential.parseCreationOptionsFromJSON(
     publicKey as unknown as PublicKeyCredentialCreationOptionsJSON, // The service created these options.

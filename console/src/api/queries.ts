@@ -90,7 +90,7 @@ export const storedCredentialsQuery = (app: string) =>
       call('listStoredCredentials', { params: { appId: app }, query: pageOf(CREDENTIALS_PER_PAGE, pageParam), signal }),
   });
 
-/** Read again and again, because a webhook can begin to fail, or be disabled, by itself. */
+/** Polled, because a webhook can begin to fail, or be disabled, at any time. */
 export const webhooksQuery = (app: string) =>
   infiniteQueryOptions({
     ...PAGED,
@@ -100,7 +100,7 @@ export const webhooksQuery = (app: string) =>
     refetchInterval: WEBHOOKS_EVERY_MS,
   });
 
-/** Read again and again, because deliveries change by themselves. */
+/** Polled, because deliveries change without a request from here. */
 export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
   infiniteQueryOptions({
     ...PAGED,
@@ -131,7 +131,7 @@ const INVOCATIONS_EVERY_MS = 5_000;
 const RUNNING_EVERY_MS = 2_000;
 const OPERATIONS_NAMED = 100;
 
-/** Read again and again, because agents call operations at any time. */
+/** Polled, because agents call operations at any time. */
 export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'>) =>
   infiniteQueryOptions({
     ...PAGED,
@@ -147,10 +147,13 @@ export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocatio
 
 const WAITING_MAX = 100;
 const HISTORY_PER_PAGE = 50;
-/** What changes is announced (live-inbox.ts). This is for signing in with a token, which is told of nothing. */
+/**
+ * Changes are announced (live-inbox.ts). This interval is for users who signed in with a token, who get no
+ * announcements.
+ */
 const INBOX_EVERY_MS = 30_000;
 
-/** What waits, whoever it waits for. */
+/** Everything that is waiting, whoever it is waiting for. */
 export const waitingQuery = (app: string) =>
   queryOptions({
     queryKey: ['inbox', app, 'waiting'],
@@ -186,7 +189,6 @@ export const handoffsQuery = (app: string) =>
       call('listHandoffs', { params: { appId: app }, query: pageOf(HISTORY_PER_PAGE, pageParam), signal }),
   });
 
-/** Of a hand-off that is open: it says where the page stands. */
 const HOSTS_EVERY_MS = 5_000;
 
 export const hostsQuery = queryOptions({
@@ -207,7 +209,7 @@ export const notificationsQuery = queryOptions({
   queryFn: ({ signal }) => call('readNotifications', { signal }),
 });
 
-/** Read again until it has ended. */
+/** Polled until the invocation has ended. */
 export const invocationQuery = (app: string, id: string) =>
   queryOptions({
     queryKey: ['invocation', app, id],
@@ -250,7 +252,7 @@ export const quoteQuery = (app: string) =>
     refetchInterval: QUOTE_EVERY_MS,
   });
 
-/** Read again and again, because the operator confirms payments. */
+/** Polled, because the operator confirms payments. */
 export const checkoutsQuery = (app: string) =>
   infiniteQueryOptions({
     ...PAGED,
@@ -267,7 +269,7 @@ export const signingKeysQuery = queryOptions({
   staleTime: 0,
 });
 
-/** Ids of the operations that can be filtered by. */
+/** Ids of the operations that a list can be filtered by. */
 export const operationNamesQuery = (app: string) =>
   queryOptions({
     queryKey: ['operations', app, 'names'],

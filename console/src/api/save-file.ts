@@ -8,7 +8,7 @@ export async function saveHar(app: string, id: string): Promise<void> {
   save(await response.blob(), `${id}.har`);
 }
 
-/** All entries, one JSON object in a line. */
+/** All entries, one JSON object per line. */
 export async function saveLog(app: string, id: string): Promise<void> {
   const parts: string[] = [];
   let after: string | undefined;

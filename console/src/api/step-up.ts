@@ -20,7 +20,7 @@ export function stepUp(): Promise<void> {
   return asked.promise;
 }
 
-/** The dialog has ended: with the proof, or without. */
+/** Called when the dialog has ended, with or without the proof. */
 export function endStepUp(given: boolean): void {
   const asked = waiting;
   waiting = undefined;

@@ -1,4 +1,5 @@
-// What the browser stores for these pages. In the frame of another site some browsers refuse it; it is then kept until the page is closed.
+// What the browser stores for these pages. In the frame of another site, some browsers refuse to store it; it is then
+// kept until the page is closed.
 type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export const localStored: Kept = orInMemory(() => localStorage);

@@ -15,7 +15,7 @@ export interface Verified {
   readonly checks: readonly string[];
 }
 
-/** Once for each content of the page. Its errors are ReceiptInvalid, CannotVerify and those of the API. */
+/** Verifies once for each content of the page. Fails with ReceiptInvalid, CannotVerify or an error of the API. */
 export const verificationQuery = (app: string, invocation: Invocation) => {
   const { id, receipt, input, output } = invocation;
   return queryOptions({
@@ -69,7 +69,7 @@ const compared = (
   ['end', berth.endedAt, invocation.endedAt],
   ['input digest', berth.inputDigest, invocation.inputDigest],
   ['output digest', berth.outputDigest, invocation.outputDigest],
-  // What stays held has not been captured yet.
+  // An amount that is still held has not been captured yet.
   ['cost', berth.cost.captured ?? 0, berth.cost.captured === undefined ? 0 : invocation.cost.captured],
 ];
 

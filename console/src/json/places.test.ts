@@ -7,7 +7,7 @@ const parsed = (text: string) => {
   return 'places' in outcome ? outcome : assert.fail(outcome.message);
 };
 
-test('finds the value at a path, or the nearest around it', () => {
+test('finds the value at a path, or the nearest value around it', () => {
   const text = '{\n  "steps": [\n    {"do": "goto"},\n    {"do": "fill", "a\\"b": [1, 2]}\n  ]\n}';
   const json = parsed(text);
   assert.deepEqual(json.value, JSON.parse(text));
@@ -42,7 +42,7 @@ test('says where a text stops being JSON, and what was expected there', () => {
   }
 });
 
-test('takes what JSON.parse takes, and nothing else', () => {
+test('accepts what JSON.parse accepts, and nothing else', () => {
   const texts = [
     '1',
     '-0.5e+3',

@@ -1,4 +1,4 @@
-// Where the members of a JSON text stand, so that an error can be shown at its place. Pure.
+// The positions of the members of a JSON text, so that an error can be shown at its place. Pure.
 
 export interface Parsed {
   readonly value: unknown;
@@ -121,7 +121,7 @@ class Scanner {
     return true;
   }
 
-  /** The number of characters. */
+  /** Returns the number of skipped characters. */
   #skip(pattern: RegExp): number {
     pattern.lastIndex = this.#at;
     const length = pattern.exec(this.#text)?.[0].length ?? 0;

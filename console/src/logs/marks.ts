@@ -56,7 +56,7 @@ const pageMarks = (logs: readonly SessionLog[]): Mark[] =>
     return url === undefined ? [] : [{ key: String(at), atMs: entry.timestamp ?? 0, words: url, isBad: false }];
   });
 
-/** The address that a page was led to. */
+/** The address that a page navigated to. */
 function openedUrl({ method, request }: SessionLog): string | undefined {
   const { url, parentId } = object(request?.params.frame);
   return method === 'Page.frameNavigated' && parentId === undefined ? text(url) : undefined;

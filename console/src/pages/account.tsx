@@ -335,7 +335,7 @@ function SessionRow({ session, done }: { readonly session: SignedInSession; read
   );
 }
 
-/** Enough to recognise one's own browsers by. */
+/** A name by which people can recognise their own browsers. */
 function browserName(userAgent = ''): string {
   const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(userAgent)?.[0] ?? 'A browser';
   const system = /Windows|Mac OS|Android|iPhone|iPad|Linux/.exec(userAgent)?.[0];

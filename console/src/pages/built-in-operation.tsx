@@ -1,4 +1,4 @@
-// What an application can change of a built-in operation. It takes effect at once.
+// What an application can change about a built-in operation. Changes take effect at once.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';

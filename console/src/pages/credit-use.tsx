@@ -113,7 +113,7 @@ function Shown({
   readonly isCharged: boolean;
   readonly period: UsePeriod;
 }) {
-  // The service knows the names of keys that created sessions.
+  // Names for keys that the usage has no name for.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
   const names = new Map(keys?.map(({ id, name }) => [id, name]));
   const value = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);

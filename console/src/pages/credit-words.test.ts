@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { moneyWords, readCreditView, usageAsked } from './credit-words.ts';
 
-test('reads from an address what is known, and leaves out what is the default', () => {
+test('reads known values from an address, and omits defaults', () => {
   assert.deepEqual(readCreditView({ by: 'key', period: 'month', type: 'fund', since: 'week' }), {
     ...{ by: 'key', period: 'month', type: 'fund', since: 'week' },
   });

@@ -1,4 +1,4 @@
-// Credit in words: what the page of credit asks for, and how it names entries and prices.
+// Credit in words: the queries of the credit page, and the names of entries and prices.
 import type { CreditEntry, CreditUsageQuery, UsageBy } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
 import { createdAfter, readFilters, type Since } from './session-filters.ts';
@@ -33,7 +33,7 @@ export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
   expired: 'Expired',
 };
 
-/** What the address says. Absent: the first of each. */
+/** The view that the address selects. An absent member means its first choice. */
 export interface CreditView {
   readonly by?: UsageBy;
   readonly period?: UsePeriod;
@@ -80,7 +80,7 @@ const DAY_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
 });
 
-/** Of a day such as `2026-11-23`. */
+/** The names of a day such as `2026-11-23`. */
 export const dayNames = (day: string): { readonly name: string; readonly tick: string } => {
   const time = new Date(`${day}T00:00:00Z`);
   return { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY_TICK.format(time) };

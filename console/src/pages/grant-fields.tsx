@@ -3,10 +3,10 @@ import type { Grant } from '../../../contract/grants.ts';
 import { Button } from '../ui/button.tsx';
 import { CheckField, TextField } from '../ui/form.tsx';
 
-/** The operation whose grant names the credentials that a call may have typed. */
+/** The operation whose grant names the credentials that may be typed in a call. */
 const STEPS = 'browser.steps';
 
-/** A grant as the form has it: texts. */
+/** A grant as texts, in the form. */
 export interface GrantDraft {
   readonly id: string;
   readonly operationId: string;

@@ -13,7 +13,7 @@ import { bytesWords, fullTime } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
 const LOOK_MS = 5_000;
-/** Of a chart; readings are put together so that there are at most so many. */
+/** The most bars of a chart. Readings are combined so that there are no more. */
 const BARS_MAX = 60;
 
 export const HostPage = () => (

@@ -12,7 +12,7 @@ const handoff = (minute: number, more: Partial<Handoff> = {}) =>
 
 const ids = (entries: ReturnType<typeof historyOf>): string[] => entries.map(({ id }) => id);
 
-test('puts both lists in one order, newest first, without what waits and what was not asked for', () => {
+test('merges both lists, newest first, without open entries and those that nobody was asked for', () => {
   const { endedAt: _, ...open } = handoff(9);
   const entries = historyOf(
     { items: [action(8), action(7, 'awaiting_approval'), action(3)], hasMore: false },
@@ -21,7 +21,7 @@ test('puts both lists in one order, newest first, without what waits and what wa
   assert.deepEqual(ids(entries), ['a8', 'h5', 'a3', 'h1']);
 });
 
-test('ends where one of the lists has entries that were not read yet', () => {
+test('ends where one of the lists has entries that have not been read yet', () => {
   const entries = historyOf(
     { items: [action(8), action(6)], hasMore: true },
     { items: [handoff(7), handoff(5), handoff(2)], hasMore: false },

@@ -1,4 +1,4 @@
-// Things that wait: one for the reader with all that they need to decide, one for others as a line.
+// Items that are waiting: one for the reader with everything that they need to decide, one for others as a line.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

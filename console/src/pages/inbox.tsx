@@ -1,4 +1,4 @@
-// The inbox of an application: what waits for a person, and what came of it.
+// The inbox of an application: what is waiting for a person, and the outcome of earlier items.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ApplicationAction } from '../../../contract/actions.ts';
@@ -40,7 +40,7 @@ export function InboxPage({ app }: { readonly app: string }) {
   );
 }
 
-/** Other applications in which something waits for the reader. */
+/** Other applications in which something is waiting for the reader. */
 function Elsewhere({ app }: { readonly app: string }) {
   const others = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
   if (others.length === 0) return null;
@@ -140,7 +140,7 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
   );
 }
 
-/** What expires first is first. Who took control in a live view was not asked. */
+/** Items that expire first come first. A viewer who took control in a live view was not asked to. */
 function itemsOf({
   actions,
   handoffs,

@@ -13,6 +13,6 @@ test('finds one file and several, and nothing else', () => {
     assert.deepEqual(filesIn(output), []);
 });
 
-test('makes no link of an address that runs a script', () => {
+test('makes no link for an address that runs a script', () => {
   assert.deepEqual(filesIn({ artifact: { ...FILE, downloadUrl: 'javascript:alert(1)' } }), []);
 });

@@ -12,7 +12,7 @@ export const STATUS_WORDS = {
 
 const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // TypeScript widens the keys
 
-/** As the contract has it. */
+/** As defined in the contract. */
 const OPERATION_ID = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;
 const OPERATION_ID_MAX = 64;
 

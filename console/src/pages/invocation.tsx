@@ -17,7 +17,7 @@ import { InvocationSteps } from './invocation-steps.tsx';
 import { creditWords, InvocationState } from './invocation-words.tsx';
 import { Receipt } from './receipt.tsx';
 
-/** More is copied, and not shown. */
+/** A longer text is shown in part, and copied in full. */
 const SHOWN_CHARACTERS_MAX = 6_000;
 const LINK = 'text-accent underline underline-offset-2';
 

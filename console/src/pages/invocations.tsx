@@ -70,7 +70,7 @@ function Filters({
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
   const { data: found = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
   const { operation } = filters;
-  // One that was deleted has invocations too.
+  // A deleted operation has invocations too.
   const operations = operation === undefined || found.includes(operation) ? found : [operation, ...found];
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readInvocationFilters({ ...filters, ...change });

@@ -1,4 +1,4 @@
-// Whether a person gets mails when something waits for them, and about which applications.
+// Whether a person gets e-mails when something is waiting for them, and about which applications.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ChangeNotifications } from '../../../contract/inbox.ts';
 import { call } from '../api/call.ts';

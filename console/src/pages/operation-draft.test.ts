@@ -24,12 +24,12 @@ const BROWSER = {
 } as ConfiguredOperation;
 
 for (const operation of [OPERATION, BROWSER])
-  test(`nothing of an operation is lost between the API and the form: ${operation.kind}`, () => {
+  test(`no part of an operation is lost between the API and the form: ${operation.kind}`, () => {
     const { id: _, status: __, revision: ___, digest: ____, ...content } = operation;
     assert.deepEqual(requestOf(draftOf(operation)), content);
   });
 
-test('a text that is not JSON is named with its field, line and place', () => {
+test('names the field, line and place of a text that is not JSON', () => {
   const draft = { ...EMPTY_DRAFT, inputSchema: '{\n  "type": object\n}', examples: '{}' };
   assert.throws(
     () => requestOf(draft),
@@ -48,7 +48,7 @@ test('a text that is not JSON is named with its field, line and place', () => {
   );
 });
 
-test('errors of the API stand at their fields, and in JSON at their lines', () => {
+test('assigns errors of the API to their fields, and within JSON to their lines', () => {
   const draft = draftOf(OPERATION);
   const at = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
   assert.deepEqual(at('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });

@@ -1,4 +1,4 @@
-// An operation as its form has it, in texts: from the API, to the API, and which field an error of the API is about.
+// An operation as the texts of its form: from the API, to the API, and which field an error of the API is about.
 import type { Issue } from '../../../contract/common.ts';
 import type {
   BrowserBinding,
@@ -21,7 +21,7 @@ export interface OperationDraft {
   readonly acknowledged: boolean;
   readonly method: HttpBinding['method'];
   readonly url: string;
-  /** Empty: the call is sent without. */
+  /** Empty: the call is sent without a credential. */
   readonly credentialId: string;
   readonly as: 'bearer' | 'basic' | 'header';
   readonly header: string;
@@ -140,7 +140,7 @@ const browserBinding = ({ url }: OperationDraft, reader: Reader): object => ({
 
 type JsonField = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' | 'settings';
 
-/** Reads the JSON of the fields, and remembers what was wrong. */
+/** Reads the JSON of the fields, and collects the errors. */
 class Reader {
   readonly #draft: OperationDraft;
   readonly #problems: Problem[] = [];
@@ -179,7 +179,7 @@ class Reader {
   }
 }
 
-/** Issues of the API at the fields that they are about. */
+/** Assigns issues of the API to the fields that they are about. */
 export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): readonly Problem[] =>
   issues.map(({ path, message }) => {
     const { field, rest } = placeOf(partsOf(path), draft.kind);
@@ -200,7 +200,7 @@ const isJsonField = (field: DraftField): field is JsonField =>
 
 interface Place {
   readonly field?: DraftField;
-  /** The path within a field that has JSON. */
+  /** The path within a field that contains JSON. */
   readonly rest: readonly string[];
 }
 

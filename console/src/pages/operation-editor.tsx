@@ -22,7 +22,7 @@ export function OperationEditor({
   readonly app: string;
   /** Absent: a new one. */
   readonly operation?: ConfiguredOperation;
-  /** What a new one begins with. */
+  /** The initial content of a new operation. */
   readonly start?: { readonly id: string; readonly draft: OperationDraft };
   readonly mayWrite: boolean;
   readonly saved: (operation: ConfiguredOperation) => void;

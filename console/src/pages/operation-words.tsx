@@ -22,7 +22,7 @@ export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
   owner: 'An owner',
 };
 
-/** Of an element of a list of choices, by the value that a select gives. */
+/** The key of a choice, from the value of a select. */
 export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, otherwise: Key): Key =>
   (Object.keys(words) as Key[]).find(key => key === value) ?? otherwise; // its keys
 

@@ -1,4 +1,5 @@
-// The outbox of the operator: mails that the service wrote, with what people need of them where no mail server sends them.
+// The outbox of the operator: e-mails that the service wrote, with the contents that people need if no mail server
+// sends them.
 import { useQuery } from '@tanstack/react-query';
 import type { Mail } from '../../../contract/mails.ts';
 import { isPerson } from '../api/credentials.ts';

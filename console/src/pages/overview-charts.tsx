@@ -28,7 +28,7 @@ export function Ran({ usage: { steps, total }, period }: Props) {
         topWords={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
           ...{ key: from, ...stepNames(period, from) },
-          // More may have failed than were created, if they were created before.
+          // More sessions may have failed than were created, because some were created earlier.
           ...{
             to: Math.max(created, failed),
             hatched: failed,

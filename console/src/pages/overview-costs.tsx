@@ -1,4 +1,4 @@
-// What sessions cost: in all, and by the agent key that created them.
+// What sessions cost: in total, and by the agent key that created them.
 import { Link } from '@tanstack/react-router';
 import type { ApplicationUsage, KeyUsage } from '../../../contract/usage.ts';
 import { FigureTable } from '../ui/chart.tsx';

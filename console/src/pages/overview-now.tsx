@@ -1,4 +1,4 @@
-// What an application runs and stores now, each beside its limit.
+// What an application is running and storing now, each with its limit.
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Limits } from '../../../contract/limits.ts';

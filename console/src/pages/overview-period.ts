@@ -1,4 +1,4 @@
-// The periods of the overview: what is asked for each, and how its steps are named.
+// The periods of the overview: the query of each, and the names of its steps.
 import type { UsageQuery } from '../../../contract/usage.ts';
 
 const HOUR_MS = 3_600_000;
@@ -28,7 +28,7 @@ const HOUR_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' },
 });
-/** Days are those of UTC, because the service has one calendar for all who look at it. */
+/** Days are those of UTC, because the service has one calendar for all users. */
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const DAY_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },

@@ -1,4 +1,4 @@
-// The first page of an application: what runs now, and what ran in the last day, week or month.
+// The first page of an application: what is running now, and what ran in the last day, week or month.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ApplicationUsage } from '../../../contract/usage.ts';
@@ -29,7 +29,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
       }),
     }),
     refetchInterval: PERIOD_EVERY_MS,
-    // While another period is loaded, the former one is shown, with its own names.
+    // While another period is being loaded, the previous one is shown, with its own names.
     placeholderData: keepPreviousData,
   });
   return (

@@ -6,23 +6,23 @@ import { Failed } from '../ui/states.tsx';
 
 /** To show the last picture, seek this far before the end. */
 const LAST_PICTURE_SECONDS = 0.2;
-/** A player whose time is this near to a moment stands there. */
+/** A player whose time is this close to a moment counts as being there. */
 const STANDS_SECONDS = 0.05;
-/** hls.js goes to its start position by itself, so that the player may have to be sent to a moment again. */
+/** hls.js goes to its start position by itself, so the player may have to be sent to a moment again. */
 const SEEKS_MAX = 5;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
 
-/** A moment that somebody wants to see, and what has become of it. */
+/** A requested moment, and the state of the request. */
 interface Sought {
   /** Seconds, or the last picture. */
   readonly at: number | 'end';
   seeks: number;
-  /** The time of the player that shows it, once it does. */
+  /** The time of the player when it first showed the moment; undefined before. */
   shownAt: number | undefined;
 }
 
 export interface Position {
-  /** When the first picture was taken, in milliseconds since 1970. Undefined until the playlist is loaded. */
+  /** When the first picture was taken, in milliseconds since 1970. */
   readonly startedMs: number;
   readonly seconds: number;
   readonly durationSeconds: number;
@@ -73,7 +73,7 @@ export function Player({
   };
   const newest = useRef(tell);
   newest.current = tell;
-  // The new position is told at once: the next step of the slider counts from it.
+  // The new position is reported at once, because the next step of the slider counts from it.
   useEffect(() => {
     if (!video.current || !seekTo) return;
     sought.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
@@ -100,8 +100,8 @@ export function Player({
 }
 
 /**
- * The sought moment in seconds, for as long as the player stands there or is on its way; undefined once it has played on. The
- * player is sent there as soon as it has pictures. A moment behind the last picture shows that picture.
+ * The requested moment in seconds, while the player is there or on its way; undefined once it has played on. The player
+ * is sent there as soon as it has pictures. For a moment after the last picture, that picture is shown.
  */
 function secondsOf(sought: Sought, element: HTMLVideoElement): number | undefined {
   const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);

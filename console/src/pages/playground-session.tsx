@@ -8,7 +8,7 @@ import { INITIAL_FORM, requestOf, type SessionForm } from './session-form.ts';
 
 const SIZES = ['1280x720', '1440x900', '820x1180', '390x844'] as const;
 
-/** `change` gets undefined while the JSON cannot be read. */
+/** `change` is called with undefined while the JSON cannot be read. */
 export function PlaygroundSession({ change }: { readonly change: (request: CreateSession | undefined) => void }) {
   const [form, setForm] = useState<SessionForm>(INITIAL_FORM);
   const [text, setText] = useState(() => pretty(requestOf(INITIAL_FORM)));

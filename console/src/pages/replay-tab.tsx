@@ -159,7 +159,7 @@ function SessionReplay({
   };
   const report = ({ startedMs, seconds }: Position): void =>
     setReported({ pageId: page.pageId, seconds, sessionStartedMs: startedMs - page.startTimeMs });
-  // While the player of another page is being loaded, the time is the one that was sought.
+  // While the player of another page is being loaded, the requested time is shown.
   const seconds = reported?.pageId === page.pageId ? reported.seconds : (wanted?.seconds ?? 0);
   return (
     <>
@@ -187,7 +187,10 @@ function SessionReplay({
   );
 }
 
-/** The present page if it was in front at the time; else the page that was, or that was opened last before it. */
+/**
+ * The current page if it was in front at the time; otherwise the page that was in front, or the last one that was
+ * opened before that time.
+ */
 function pageAt(pages: readonly Replay[], present: Replay, ms: number): Replay {
   const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
   const inFront = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));

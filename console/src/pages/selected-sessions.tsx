@@ -6,7 +6,7 @@ import { call } from '../api/call.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 
-/** Requests of one release that are under way at once. */
+/** The most concurrent requests of one release. */
 const AT_ONCE = 8;
 
 export function SelectedSessions({

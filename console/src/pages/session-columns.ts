@@ -35,6 +35,6 @@ export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {
   for (const listener of listeners) listener();
 }
 
-/** Of the grid, with the checkbox and the picture in front. */
+/** The tracks of the grid, with those of the checkbox and the picture first. */
 export const tracksOf = (columns: readonly Column[]): string =>
   ['92px', ...columns.map(column => COLUMNS[column].track)].join(' ');

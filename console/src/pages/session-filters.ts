@@ -16,13 +16,13 @@ export interface Filters {
   /** As typed: words, `run=r-1842`, or a query in the language of the API. */
   readonly find?: string;
   readonly reason?: EndReason;
-  /** The agent key that created it. */
+  /** The agent key that created the session. */
   readonly key?: string;
   readonly since?: Since;
   readonly lasted?: Lasted;
 }
 
-/** How long ago a session was created at most, in hours. */
+/** The maximum age of a session, in hours. */
 export const SINCE = {
   hour: { name: 'Last hour', hours: 1 },
   day: { name: 'Last 24 hours', hours: 24 },
@@ -83,7 +83,7 @@ export function listQuery({ show = 'all', find = '', reason, key, since, lasted 
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** The API refuses more. */
+/** The most words that the API accepts. */
 const WORDS_MAX = 10;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

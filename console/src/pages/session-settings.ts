@@ -18,7 +18,7 @@ export function settingRows(session: Session): readonly Row[] {
   ];
 }
 
-/** Those that matter in every session; of the others, those that were set. */
+/** The settings that matter in every session; of the others, only those that were set. */
 function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[] {
   const { viewport, recordSession, logSession, maskInputs, takeover, egressBytes, geolocation } = settings;
   if (viewport === undefined) return [];

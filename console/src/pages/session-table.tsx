@@ -151,7 +151,7 @@ const Row = ({
   </>
 );
 
-/** The title of its last page, if it has one, and below it what tells sessions apart. */
+/** The title of the session's last page, if it has one, and below it what distinguishes sessions. */
 function Identity({ app, session }: { readonly app: string; readonly session: Session }) {
   const { id, lastPage } = session;
   const site = lastPage && siteOf(lastPage.url);
@@ -204,7 +204,7 @@ function SelectAll({ sessions, selection }: { readonly sessions: readonly Sessio
   );
 }
 
-/** Short for the eye: ids begin with the time, so the end tells those of one minute apart. */
+/** A short form for display: ids begin with the time, so the end distinguishes those of one minute. */
 const ShortId = ({ id }: { readonly id: string }) => (
   <span aria-hidden="true">{`${id.slice(0, 8)}\u2026${id.slice(-6)}`}</span>
 );

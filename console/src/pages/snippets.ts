@@ -48,7 +48,7 @@ export function readSnippets(): readonly Snippet[] {
   }
 }
 
-/** One of the same name is replaced. */
+/** Replaces a snippet with the same name. */
 export function keepSnippet(snippet: Snippet): readonly Snippet[] {
   return keep([snippet, ...readSnippets().filter(({ name }) => name !== snippet.name)].slice(0, SNIPPETS_MAX));
 }

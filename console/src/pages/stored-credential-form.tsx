@@ -1,5 +1,5 @@
-// The dialog that writes or rotates a credential. The value is read from its fields when it is sent, and is never in the state
-// of the page. The fields are emptied when it has been stored.
+// The dialog that writes or rotates a credential. The value is read from its fields when it is sent, and is never in
+// the state of the page. The fields are emptied when the value has been stored.
 import { useMutation } from '@tanstack/react-query';
 import { useId, useRef, useState } from 'react';
 import type { CredentialValue, StoredCredential, StoredCredentialType } from '../../../contract/stored-credentials.ts';

@@ -66,5 +66,5 @@ export const TYPES: Readonly<
 export const typeNamed = (name: string): StoredCredentialType =>
   (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key'; // its keys
 
-/** Whether it is bound to web origins instead of hosts. */
+/** Whether a credential of this type is bound to web origins instead of hosts. */
 export const hasOrigins = (type: StoredCredentialType): boolean => type === 'login';

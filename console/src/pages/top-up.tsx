@@ -1,4 +1,4 @@
-// Buying credit: packs of the operator, orders that wait for their payment, and what became of earlier ones.
+// Buying credit: the packs of the operator, orders that are waiting for payment, and the outcome of earlier ones.
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Checkout, Quote } from '../../../contract/topups.ts';
@@ -82,7 +82,7 @@ function Order({
   readonly close: () => void;
 }) {
   const client = useQueryClient();
-  /** One order, however often it is sent. */
+  /** One order, however often the request is sent. */
   const key = useRef(crypto.randomUUID());
   return (
     <Confirm

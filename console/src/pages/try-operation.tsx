@@ -1,4 +1,4 @@
-// Calls the published operation once, as an agent would: with a key for this call alone, which is revoked after it.
+// Calls the published operation once, as an agent would: with a key for this call only, which is revoked afterwards.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,4 +1,5 @@
-// Runs snippets, each in a frame of its own that is removed afterwards: with it ends everything that the snippet began.
+// Runs snippets, each in a frame of its own. The frame is removed afterwards, which ends everything that the snippet
+// started.
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RunnerMessage, RunRequest } from '../../runner/messages.ts';
 
@@ -71,8 +72,8 @@ function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void)
   frame.title = 'Runner of the snippet';
   frame.hidden = true;
   frame.src = ADDRESS;
-  // The frame has no origin that could be named; only what was loaded from this address has the port.
-  // A snippet that navigates its frame causes another load event, whose document gets nothing.
+  // The frame has no origin that could be named; only the document that was loaded from this address gets the port. If
+  // a snippet navigates its frame, that causes another load event, whose document gets nothing.
   frame.addEventListener('load', () => frame.contentWindow?.postMessage(request, '*', [port2]), { once: true });
   document.body.append(frame);
   return frame;

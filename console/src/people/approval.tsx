@@ -1,5 +1,5 @@
-// What there is to approve, and the decision: for the page of one Action and for the inbox. What is shown comes from the content that
-// the digest is of; what the agent says stands apart, as plain text.
+// The content to approve, and the decision, for the page of an Action and for the inbox. What is shown comes from the
+// content that the digest covers; what the agent says is shown separately, as plain text.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
@@ -11,7 +11,7 @@ import { Icon } from '../ui/icon.tsx';
 import { FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 
-/** `Heading`: as the outline of the page needs it. */
+/** `heading`: the level that the outline of the page needs. */
 export const AgentSays = ({
   children,
   heading: Heading,
@@ -60,7 +60,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `decided` gets the Action as it is afterwards. */
+/** `decided` is called with the Action as it is afterwards. */
 export function DecisionButtons({
   action,
   decided,
@@ -113,7 +113,7 @@ function useDecision({ jobId, digest, application }: ApplicationAction, decided:
   };
 }
 
-/** `plain`: inside of a frame already. */
+/** `plain`: already inside a frame. */
 export const Facts = ({
   label,
   plain = false,

@@ -1,5 +1,6 @@
-// /device: a program shows a code, and a person decides here what it may do (RFC 8628). Nothing is filled in from a link without
-// the person's confirmation, and everything that the program says of itself is shown as said by it.
+// /device: a program shows a code, and a person decides here what it may do (RFC 8628). Nothing is filled in from a
+// link without the person's confirmation, and everything that the program says about itself is shown as its own
+// statement.
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { DeviceRequest } from '../../../contract/device.ts';
@@ -35,7 +36,7 @@ export function DevicePage() {
   );
 }
 
-/** The code of the link, if the person came by one. */
+/** The code of the link, if the person followed one. */
 function takeCode(): string | undefined {
   const code = location.hash.slice(1);
   if (code === '') return undefined;

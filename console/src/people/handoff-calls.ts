@@ -14,7 +14,7 @@ export class HandoffRefused extends Error {
   }
 }
 
-/** Which hand-off, and the secret of its link if the person came by one. */
+/** Which hand-off, and the secret of its link if the person followed one. */
 export interface HandoffPlace {
   readonly id: string;
   readonly app: string;

@@ -31,7 +31,8 @@ const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials'
 export function HandoffPage() {
   const [place] = useState(takePlace);
   const state = useSyncExternalStore(onSignedIn, signInState);
-  // A site around it could have members press what they do not see. Who has the link was sent it by that site.
+  // A site that frames this page could make members press what they do not see. A person who has the link got it from
+  // that site.
   if (place.secret === undefined && isFramed)
     return <Surface title="Open this in a window of its own" about="Members do not sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
@@ -44,7 +45,7 @@ export function HandoffPage() {
   );
 }
 
-/** A passkey is bound to a host name, so on a machine of one's own people sign in at localhost. */
+/** A passkey is bound to a host name, so on a local machine people sign in at localhost. */
 function SignIn() {
   const isAtAddress = /^(?:127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
   useEffect(() => {
@@ -83,7 +84,7 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
       lease={lease}
       lost={() => hold(undefined)}
       over={(title, about, status) => {
-        // The page around it, which the application has registered, hears that it is over.
+        // The page that frames this one, which the application has registered, is told that the hand-off is over.
         if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
         hold(undefined);
         setOver({ title, about });
@@ -94,7 +95,7 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
 
 const leaseKey = ({ id }: HandoffPlace): string => `handoff-lease ${id}`;
 
-/** After a reload of the page. */
+/** The lease that was stored before a reload of the page. */
 function storedLease(place: HandoffPlace): ClaimedHandoff | undefined {
   const text = tabStored.getItem(leaseKey(place));
   return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
@@ -196,7 +197,7 @@ function Work({
   const { leaseToken } = lease;
   const failed = useCallback(
     (reason: Error): void => {
-      // The lease has ended; anything else, such as a service that restarts, passes.
+      // The lease has ended. Any other failure, such as a restart of the service, is temporary.
       if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
       else setError(reason instanceof HandoffRefused ? reason : new Error(NO_ANSWER));
     },
@@ -267,13 +268,16 @@ function Work({
   );
 }
 
-/** A service on loopback has several names, and only what this origin serves may be framed. This page has buttons of its own. */
+/**
+ * A service on loopback has several host names, and only what this origin serves may be framed. This page has its own
+ * buttons.
+ */
 function here(url: string): string {
   const { pathname, search } = new URL(url);
   return `${pathname}${search}&controls=false`;
 }
 
-/** While this page runs. One that sleeps loses its lease. */
+/** Renews the lease while this page is running. A page that is suspended loses its lease. */
 function useRenewal(
   place: HandoffPlace,
   { leaseToken, leaseExpiresAt }: ClaimedHandoff,

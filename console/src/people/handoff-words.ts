@@ -1,9 +1,9 @@
-// Words about hand-offs, for the page of one and for the inbox.
+// Texts about hand-offs, for the page of a hand-off and for the inbox.
 import type { Handoff } from '../../../contract/handoffs.ts';
 
-/** As the contract says of text that agents write. */
+/** The limit in the contract for text that agents write. */
 const SHOWN_MAX = 280;
-/** They would show a text in another order than it has. */
+/** These characters would change the order in which a text is shown. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** What an agent wrote, as it is shown. */

@@ -65,7 +65,7 @@ function Accept({ secret }: { readonly secret: string }) {
       sessionStorage.removeItem(STORED);
       location.assign(`/console/a/${applicationId}`);
     },
-    // One that cannot be accepted is not offered again in this tab.
+    // An invitation that cannot be accepted is not offered again in this tab.
     onError: problem => problem instanceof ApiError && problem.status === 404 && sessionStorage.removeItem(STORED),
   });
   if (error && !account)

@@ -1,4 +1,5 @@
-// The form that makes an account: name, e-mail address and password. What takes them differs: a set-up link or an invitation.
+// The form that makes an account: name, e-mail address and password. The caller sends them, with a set-up link or an
+// invitation.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';

@@ -11,7 +11,7 @@ export const NewPasswordField = ({
   change,
 }: {
   readonly label: string;
-  /** What else happens. */
+  /** Shown after the rule for passwords. */
   readonly hint?: string;
   readonly value: string;
   readonly change: (value: string) => void;

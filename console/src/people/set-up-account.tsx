@@ -23,7 +23,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
     <Surface title="Set up your account" about="It owns the applications and keys of this installation.">
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
-        // An account with an authenticator app signs in with its code too.
+        // An account with an authenticator app also needs a code from it to sign in.
         created={({ status }) => (status === 'signed_in' ? goOn() : location.assign('/signin'))}
       />
     </Surface>

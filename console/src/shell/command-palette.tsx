@@ -81,7 +81,7 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
     else return;
     event.preventDefault();
   };
-  // At once: a person who presses Ctrl+K goes on typing.
+  // Sets the focus at once, because a person who presses Ctrl+K continues to type.
   useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });

@@ -1,11 +1,11 @@
-// A notice on any page but the inbox: something new waits for the reader.
+// A notice, on every page except the inbox, that something new is waiting for the reader.
 import { Link, useLocation } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { useInbox, waitingInAll } from '../api/live-inbox.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 
-/** Only what came after the page was opened: what waited before is in the count. */
+/** Covers only items that arrived after the page was opened. Earlier items are in the count. */
 export function InboxNotice() {
   const inbox = useInbox();
   const isInbox = useLocation().pathname.endsWith('/inbox');
@@ -13,7 +13,7 @@ export function InboxNotice() {
   const [seen, setSeen] = useState<number | undefined>();
   useEffect(() => {
     if (!inbox) return;
-    // Fewer: the next one is new again.
+    // If there are fewer, the next one is new again.
     setSeen(known => (known === undefined || isInbox || count < known ? count : known));
   }, [inbox, count, isInbox]);
   const news = seen === undefined || isInbox ? 0 : count - seen;

@@ -82,7 +82,7 @@ const Brand = () => (
   </Link>
 );
 
-/** On small screens, where the navigation is behind a button: only while something waits. */
+/** Shown on small screens, where the navigation is behind a button, and only while something is waiting. */
 function InboxButton() {
   const count = waitingInAll(useInbox());
   return count === 0 ? null : (

@@ -1,5 +1,5 @@
-// Bar charts of HTML elements. Every value can be read without colour: the largest stands at the axis, bars of a short chart
-// carry their values, and each chart has its values as a table.
+// Bar charts made of HTML elements. Every value can be read without colour: the largest is shown at the axis, the bars
+// of a short chart show their values, and each chart has its values as a table.
 import type { ReactNode } from 'react';
 
 export interface Bar {
@@ -18,7 +18,7 @@ export interface Bar {
   readonly cells: readonly string[];
 }
 
-/** Of a bar; more bars carry no values. */
+/** With more bars than this, bars do not show their values. */
 const LABELLED_MAX = 14;
 const TICKS_MAX = 8;
 
@@ -33,7 +33,7 @@ export function BarChart({
 }: {
   /** What the chart shows, in one sentence. */
   readonly label: string;
-  /** Of the table: the first for the names. */
+  /** The headings of the table; the first is for the names. */
   readonly headings: readonly string[];
   readonly bars: readonly Bar[];
   /** The value at the top of the axis. */

@@ -24,7 +24,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Date and time to the second. */
+/** The current time in milliseconds, updated every second. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => nowMs);
 
 /** Relative time such as `4 min ago`, with the exact time as a tooltip. */
@@ -97,7 +97,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 });
 
-/** In the zone of this browser, which it names. */
+/** In the time zone of this browser, which is included. */
 export const fullTime = (time: string): string => FULL.format(new Date(time));
 
 /** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */

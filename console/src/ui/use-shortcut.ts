@@ -1,4 +1,4 @@
-// A keyboard shortcut of the whole page. Ignored while the user types.
+// A keyboard shortcut of the whole page. Ignored while the user is typing.
 import { useEffect, useRef } from 'react';
 
 const TYPED_INTO = 'input, textarea, select, [contenteditable]';

@@ -1,5 +1,5 @@
-// What the receipt of an execution says of its Action: the digest that was approved, by whom and how, with the signature of the
-// passkey and its public key.
+// The part of a receipt that describes the executed Action: the digest that was approved, by whom and how, with the
+// signature of the passkey and its public key.
 import type { ActionRows } from '../../engines/store/rows/actions.ts';
 import type { Consumers } from '../../engines/store/rows/consumers.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -30,7 +30,10 @@ export async function actionReceipt(
   };
 }
 
-/** What the receipt of a call says of the end user whom it names. Undefined: it names none, or one who is deleted. */
+/**
+ * Returns the part of the receipt of a call that describes the end user whom the call names. Undefined if it names
+ * none, or one who has been deleted.
+ */
 export async function endUserReceipt(
   { rows, secret }: { readonly rows: Pick<Consumers, 'get'>; readonly secret: Secret },
   { applicationId, consumerId }: Pick<InvocationRow, 'applicationId' | 'consumerId'>,

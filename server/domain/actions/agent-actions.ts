@@ -44,7 +44,7 @@ export interface AgentActionsParts {
   readonly content: SealedContent;
   readonly following: Following;
   readonly audit: ActionAudit;
-  /** Absent: the installation has no end users, so none can approve. */
+  /** If absent, the installation has no end users, so none can approve. */
   readonly endUsers?: EndUsers;
   readonly clock: Clock;
   readonly secret: Secret;
@@ -141,7 +141,9 @@ export class AgentActions {
     throw notCancellable(now);
   }
 
-  /** Executes it if it is approved. If it was executed before, the invocation of then. */
+  /**
+   * Executes the Action if it is approved. If it has already been executed, returns the invocation of that execution.
+   */
   async execute(
     caller: AgentCaller,
     appId: string,
@@ -171,7 +173,7 @@ export class AgentActions {
         : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
         this.#parts.store.atomically(async within => {
-          // The lock makes parallel executions wait for the first, which they then find.
+          // The lock makes parallel executions wait for the first one, whose invocation they then find.
           const locked = await within.actions.lock(row.applicationId, row.id);
           if (!locked) throw notFound('Action', jobId);
           if (locked.invocationId) {
@@ -223,19 +225,19 @@ export class AgentActions {
       throw invalidRequest([{ path: 'endUser', message: 'does not exist in this application' }]);
   }
 
-  /** Between approval and execution the end user may have gone. */
+  /** The end user may have been deleted between approval and execution. */
   async #assertStillThere({ applicationId, approver, providerId, subject }: ActionRow): Promise<void> {
     if (approver !== 'end_user' || providerId === undefined || subject === undefined) return;
     if (!(await this.#parts.endUsers?.canDecide(applicationId, { providerId, subject })))
       throw notFound('End user', subject);
   }
 
-  /** In the revision that was prepared. */
+  /** Returns the grant for the revision that was prepared. */
   #granted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<Granted> {
     return this.#parts.invocations.grantedExactly(caller, operationId, operationRevision);
   }
 
-  /** An Action of an operation without a grant does not exist for the key, unless the key has prepared it. */
+  /** For the key, an Action of an operation without a grant does not exist, unless the key has prepared it. */
   async #assertVisible(caller: AgentCaller, { id, keyId, operationId, operationRevision }: ActionRow): Promise<void> {
     if (keyId === caller.keyId) return;
     if (!(await this.#parts.invocations.isGranted(caller, operationId, operationRevision)))
@@ -253,7 +255,7 @@ export class AgentActions {
     return actionView(row, { publicUrl, now: clock.now(), content: await content.open(row) });
   }
 
-  /** The rest of the input is sealed. */
+  /** Finds the session that the input names. The rest of the input is sealed. */
   async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
     return (await this.#parts.store.sessions.get(application, sessionId.toLowerCase() as SessionId))?.id;
@@ -294,7 +296,7 @@ export class AgentActions {
   }
 }
 
-/** Where nobody needs to approve, an agent may still ask. */
+/** An agent may ask for approval even if nobody needs to approve. */
 function approverOf({ operation: { approval } }: Granted, endUser: EndUser | undefined): ApproverKind {
   if (approval !== 'none') return approval;
   return endUser ? 'end_user' : 'member';

@@ -1,4 +1,5 @@
-// The members' side of Actions: lists and reads of an application, and the decision by a member. A member becomes an Approver here.
+// The Actions API for members: lists and reads of an application, and the decision by a member. A member becomes an
+// Approver here.
 import type {
   ActionChallenge,
   ActionListQuery,
@@ -22,7 +23,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
 import type { Decisions } from './decisions.ts';
 
-/** What a token needs besides the role, because inputs may hold anything. */
+/** The scope that a token needs in addition to the role, because inputs may contain anything. */
 const CONTENT_SCOPE = 'applications:write';
 
 export interface ApplicationActionsParts {
@@ -69,7 +70,7 @@ export class ApplicationActions {
     return this.#shown(caller, application, row);
   }
 
-  /** For the page that knows the id only. */
+  /** Reads an Action for the approval page, which has only its id. */
   async readApproval(caller: HumanCaller, jobId: string): Promise<ApplicationAction> {
     const id = jobId as ActionId; // Checked by isUuid.
     const row = isUuid(jobId) ? await this.#parts.store.actions.forAccount(caller.accountId, id) : undefined;
@@ -117,7 +118,7 @@ export class ApplicationActions {
   }
 }
 
-/** Only a person decides, and only what is theirs to decide. */
+/** Only a person can decide, and only an Action for which the role of the person is sufficient. */
 function mayDecide({ via }: AccountCaller, { role }: MemberApplication, { approver }: ActionRow): boolean {
   if (via.kind !== 'human_session' || approver === 'end_user') return false;
   return hasRight(role, approver === 'owner' ? 'approveAsOwner' : 'approveActions');

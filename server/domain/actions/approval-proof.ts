@@ -1,4 +1,5 @@
-// The signature of a passkey over the digest of an Action: what is signed, and its check. The bytes come from a browser.
+// The signature of a passkey over the digest of an Action: what is signed, and how the signature is checked. The bytes
+// come from a browser.
 import { isIP } from 'node:net';
 import type { readAuthentication } from '../../engines/authenticators/passkey-response.ts';
 import type * as engine from '../../engines/authenticators/passkeys.ts';
@@ -26,7 +27,7 @@ export class ApprovalProofs {
     this.#webauthn = webauthn;
   }
 
-  /** Options for the browser. Undefined if the person has no passkey, or none works at this origin. */
+  /** Options for the browser. Undefined if the person has no passkey, or if none works at this origin. */
   async challenge(passkeys: ApproverPasskeys, digest: string, origin: URL): Promise<JsonObject | undefined> {
     const own = await passkeys.list();
     if (own.length === 0 || isAddress(origin)) return undefined;
@@ -34,7 +35,10 @@ export class ApprovalProofs {
     return publicKey as JsonObject; // The library returns options that are sent as JSON.
   }
 
-  /** @throws Fault `verification_failed` unless a passkey of the person has signed this digest, at this origin, verified. */
+  /**
+   * @throws Fault `verification_failed` unless a passkey of the person has signed this digest at this origin, with user
+   * verification.
+   */
   async verify(passkeys: ApproverPasskeys, digest: string, origin: URL, response: JsonObject): Promise<Proven> {
     const read = this.#webauthn.readAuthentication(response);
     const credentialId = read && Buffer.from(read.id, 'base64url');
@@ -53,7 +57,7 @@ export class ApprovalProofs {
   }
 }
 
-/** A passkey is bound to a host name. */
+/** Passkeys are bound to a host name, so they do not work at an IP address. */
 const isAddress = ({ hostname }: URL): boolean => isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
 
 const notVerified = (): Error =>

@@ -1,5 +1,5 @@
-// Who decides Actions, after they proved who they are: a member, an owner, or an end user of the application. Whoever verifies a
-// person builds an Approver; `Decisions` asks for nothing else.
+// The people who decide Actions, after they have proved who they are: a member, an owner, or an end user of the
+// application. Whoever verifies a person builds an Approver; `Decisions` needs nothing else.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { StoredPasskey } from '../../engines/authenticators/passkeys.ts';
@@ -10,7 +10,7 @@ export interface ApproverPasskey extends StoredPasskey {
   readonly id: string;
 }
 
-/** The passkeys of one person, and of nobody else. */
+/** The passkeys of one person only. */
 export interface ApproverPasskeys {
   list(): Promise<readonly ApproverPasskey[]>;
   /** Records a use. False if the counter did not increase. */
@@ -19,10 +19,10 @@ export interface ApproverPasskeys {
 
 interface Verified {
   readonly applicationId: ApplicationId;
-  /** What they proved their identity with, and when. */
+  /** The strength of the proof of identity, and when it was given. */
   readonly acr: Acr;
   readonly authTime: Date;
-  /** Throws `insufficient_user_authentication` if the proof is too old, or weaker than the person is able to give. */
+  /** @throws Fault `insufficient_user_authentication` if the proof is too old, or weaker than the person can give. */
   readonly assertSteppedUp: () => void;
   readonly passkeys: ApproverPasskeys;
   /** For the audit log. */
@@ -30,7 +30,7 @@ interface Verified {
 }
 
 export interface MemberApprover extends Verified {
-  /** `owner` decides what a member decides too. */
+  /** An `owner` may also decide what a member may decide. */
   readonly kind: 'member' | 'owner';
   /** Id of the account. */
   readonly id: string;
@@ -39,13 +39,13 @@ export interface MemberApprover extends Verified {
 export interface EndUserApprover extends Verified {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
-  /** Everything that agents may name the same person by, the first of them `endUser`. */
+  /** All names by which agents may name this person. The first one is `endUser`. */
   readonly names: readonly EndUser[];
 }
 
 export type Approver = MemberApprover | EndUserApprover;
 
-/** The end users that the installation knows. */
+/** The end users of the installation. */
 export interface EndUsers {
   /** Whether this end user exists and can decide. */
   canDecide(application: ApplicationId, endUser: EndUser): Promise<boolean>;

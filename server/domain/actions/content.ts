@@ -1,4 +1,5 @@
-// What is approved: the content of an Action, its digest, and how Actions that would do the same are recognised. Pure.
+// The content of an Action, which is what is approved, its digest, and how Actions that would do the same are
+// recognised. Pure.
 import { ACTION_TYPE, type ActionContent, type EndUser } from '../../../contract/actions.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -35,11 +36,11 @@ export function contentOf({ operation, endUser, notBefore, ...parts }: ContentPa
 
 export const digestOfContent = (content: ActionContent): string => digestOf(content);
 
-/** Bounds do not count: who asks again with another time or cost asks for the same. */
+/** Bounds are not included: a request that differs only in time or cost asks for the same thing. */
 export const likenessOf = (
   secret: Secret,
   { applicationId, operation, input, endUser }: Pick<ContentParts, 'applicationId' | 'operation' | 'input' | 'endUser'>,
 ): Buffer => requestDigest(secret, { likeness: [applicationId, operation.id, input, endUser ?? null] });
 
-/** The bytes of the digest: what a passkey signs. */
+/** The bytes of the digest, which a passkey signs. */
 export const bytesOfDigest = (digest: string): Buffer => Buffer.from(digest.slice('sha256:'.length), 'hex');

@@ -1,10 +1,10 @@
-// What is kept of a decision: who, how, when, and the signature of the passkey with its public key. Written once.
+// The stored record of a decision: who, how, when, and the signature of the passkey with its public key. Written once.
 import type { ApproverKind, Decision } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { PasskeyJwk } from '../../engines/authenticators/public-jwk.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Texts in base64url, as the browser sent them. */
+/** Strings in base64url, as the browser sent them. */
 export interface ApprovalProof {
   readonly credentialId: string;
   readonly clientDataJSON: string;
@@ -24,10 +24,10 @@ export interface DecisionRecord {
   readonly rpId?: string;
 }
 
-/** Its members are texts, or objects of texts. */
+/** All members are strings or objects of strings. */
 export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
 
-/** Written by `storedDecision`. */
+/** Reads an object that was written by `storedDecision`. */
 export const decisionIn = (stored: JsonObject) => stored as unknown as DecisionRecord;
 
 export function decisionView(stored: JsonObject): Decision {
@@ -35,7 +35,7 @@ export function decisionView(stored: JsonObject): Decision {
   return { by, method, acr, authTime, at, ...(message === undefined ? {} : { message }) };
 }
 
-/** What a receipt says of the approval. */
+/** The part of a receipt that describes the approval. */
 export function receiptApproval(stored: JsonObject): JsonObject {
   const { message: _, ...approval } = stored;
   return approval;

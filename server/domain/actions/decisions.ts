@@ -1,5 +1,5 @@
-// The people's side of Actions: what there is to decide, and the decision. A decision is about a digest. Who decides is an
-// Approver, whom the caller has verified.
+// The Actions API for the people who decide: the Action to decide, and the decision. A decision refers to a digest. The
+// person who decides is an Approver, whom the caller has verified.
 import type { ActionChallenge, ApplicationAction, DecideAction } from '../../../contract/actions.ts';
 import type { ActionDecision, ActionFilter, ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -34,11 +34,11 @@ export interface DecisionsParts {
   readonly tallies: Pick<SharedTallies, 'of'>;
   readonly secret: Secret;
   readonly publicUrl: string;
-  /** Runs the task of this name soon. */
+  /** Runs the task with this name soon. */
   readonly prompt: (task: string) => void;
 }
 
-/** What a reader may see of an Action besides its metadata. */
+/** What a reader may see of an Action in addition to its metadata. */
 export interface Sight {
   readonly mayDecide: boolean;
   readonly seesContent: boolean;
@@ -54,7 +54,7 @@ export class Decisions {
     this.#byEndUser = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
-  /** What there is to decide. For who may not decide it, it is not found. */
+  /** Returns an Action to decide. It is not found for anyone who may not decide it. */
   async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
     return this.shown(await this.#found(approver, jobId), { mayDecide: true, seesContent: true });
   }
@@ -123,7 +123,7 @@ export class Decisions {
     return { title: operation.title, ...(display ? { display } : {}) };
   }
 
-  /** The Action if the approver is who decides it. */
+  /** Returns the Action if the approver may decide it. */
   async #found(approver: Approver, jobId: string): Promise<ActionRow> {
     const { store } = this.#parts;
     const { applicationId } = approver;
@@ -147,7 +147,10 @@ export class Decisions {
     assertNotOver(row, status);
   }
 
-  /** A signature over the digest is the strongest proof. Without one, members must have stepped up to approve; end users for what cannot be undone. */
+  /**
+   * A signature over the digest is the strongest proof. Without one, a recent step-up is required: for every approval
+   * by a member, and for an approval by an end user if the effect cannot be undone.
+   */
   async #record(
     approver: Approver,
     row: ActionRow,

@@ -1,5 +1,6 @@
-// What a person who approves sees of an input: the sentence and the fields of the operation's `display`, or every member of the
-// input. The result is plain text without characters that could change how the text around it reads. Pure.
+// Renders an input for the person who approves: the sentence and the fields of the operation's `display`, or every
+// member of the input. The result is plain text without characters that could change how the text around it reads.
+// Pure.
 import type { ConfigureOperation } from '../../../contract/configured-operations.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { valueAt } from '../configured-operations/json-pointer.ts';
@@ -44,7 +45,10 @@ function memberAt(value: Json | undefined, path: readonly string[]): Json | unde
   return isObject(value) && Object.hasOwn(value, name) ? memberAt(value[name], rest) : undefined;
 }
 
-/** A value as one line. What a text would hide is shown as an escape, because it is part of what is approved. */
+/**
+ * Renders a value as one line. Invisible characters in it are shown as escapes, because they are part of what is
+ * approved.
+ */
 function shown(value: Json | undefined): string {
   if (value === undefined) return '(none)';
   return cut(visible(typeof value === 'string' ? value : JSON.stringify(value)));
@@ -59,5 +63,5 @@ function cut(text: string): string {
   return `${characters.slice(0, VALUE_CHARACTERS_MAX).join('')}… (${characters.length} characters)`;
 }
 
-/** What an agent says: one paragraph, without control characters and those that reorder text. */
+/** Returns the reason of an agent as one paragraph, without control characters and characters that reorder text. */
 export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE, '').trim();

@@ -18,7 +18,7 @@ export class SealedContent {
     return this.#vault.seal(placeOf(row), Buffer.from(JSON.stringify(content)));
   }
 
-  /** Undefined if it is not kept any more. */
+  /** Returns undefined if the content is no longer kept. */
   async open(row: Sealed): Promise<ActionContent | undefined> {
     if (!row.sealedContent) return undefined;
     const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
@@ -28,7 +28,7 @@ export class SealedContent {
     return content;
   }
 
-  /** Of an Action that has not ended. */
+  /** Returns the content of an Action that has not ended. */
   async require(row: Sealed): Promise<ActionContent> {
     const content = await this.open(row);
     if (!content) throw new Error(`the Action ${row.id} has no content`);

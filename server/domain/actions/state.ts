@@ -1,4 +1,5 @@
-// The status of an Action at a time, and the faults that follow from it. An Action expires by the clock, before the task says so.
+// The status of an Action at a given time, and the faults that follow from it. An Action expires by the clock, even
+// before the task has recorded it.
 import { type ActionStatus, OPEN_ACTION_STATUSES } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import { fault } from '../faults.ts';
@@ -11,7 +12,7 @@ export const isOpen = (status: ActionStatus): boolean => OPEN_ACTION_STATUSES.so
 
 const OVER: readonly ActionStatus[] = ['refused', 'expired', 'cancelled'];
 
-/** @throws Fault `expired` for an Action that was refused or cancelled, or whose time is over. */
+/** @throws Fault `expired` for an Action that was refused or cancelled, or that has expired. */
 export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
   if (!OVER.includes(status)) return;
   throw fault('expired', `The Action ${id} is ${status}. Nothing was started.`, {

@@ -1,4 +1,4 @@
-// The clock tasks of Actions: what expires, what is executed on approval, what is forgotten.
+// The clock tasks of Actions: expiry, execution on approval, deletion.
 import { ACTION_DAYS } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
@@ -20,7 +20,7 @@ const EXECUTE_MS = 5_000;
 const FORGET_MS = 600_000;
 const BATCH = 100;
 const EXECUTED_AT_ONCE = 20;
-/** After a refusal. It may be because of a limit, or because of what only a person can mend. */
+/** Delay after a refusal. The cause may be a limit, or something that only a person can fix. */
 const TRY_AGAIN_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -40,7 +40,7 @@ export const actionTasks = (parts: TasksParts): readonly Task[] => [
 async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
   const expired = await store.atomically(async within => {
     const rows = await within.actions.expire(clock.now(), BATCH);
-    // In the order of their applications, because each entry locks the chain of its application until the commit.
+    // In the order of the application ids, because each entry locks the chain of its application until the commit.
     for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
       await audit.record('action.expired', row, BY_SERVICE, within);
     return rows.length;
@@ -55,7 +55,10 @@ async function execute(parts: TasksParts): Promise<{ executed: number; heldBack:
   return { executed, heldBack: due.length - executed };
 }
 
-/** As the key that prepared it. False if it was refused; then nothing was started. */
+/**
+ * Executes the Action as the key that prepared it. Returns false if the execution was refused; then nothing was
+ * started.
+ */
 async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
   const { id, applicationId, keyId, digest } = row;
   const heldBack = async (code: string): Promise<false> => {

@@ -5,7 +5,7 @@ import { decisionView } from './decision-record.ts';
 import { type RenderedOperation, rendered } from './rendering.ts';
 import { statusAt } from './state.ts';
 
-/** End users decide on the pages of consumers of their application. */
+/** End users decide on the consumer pages of their application. */
 export const approvalUrl = (
   publicUrl: string,
   { id, approver, applicationId }: Pick<ActionRow, 'id' | 'approver' | 'applicationId'>,
@@ -15,7 +15,7 @@ export const approvalUrl = (
 export interface Seen {
   readonly publicUrl: string;
   readonly now: Date;
-  /** Absent: it is not kept any more, or not for this reader. */
+  /** Absent if it is no longer kept, or if this reader may not see it. */
   readonly content?: ActionContent | undefined;
 }
 

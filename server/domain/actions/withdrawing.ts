@@ -1,4 +1,5 @@
-// Cancels the open Actions of an operation that is withdrawn or switched off, or of an end user who is deleted, in the same transaction.
+// Cancels the open Actions of an operation that is withdrawn or switched off, or of an end user who is deleted, in the
+// transaction of that change.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Atomic } from '../../engines/store/store.ts';
 import type { ApplicationId } from '../../kit/ids.ts';

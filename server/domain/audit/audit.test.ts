@@ -13,14 +13,14 @@ async function written(event: Partial<AuditEvent>): Promise<NewAuditRow> {
   return rows[0] ?? assert.fail('nothing was written');
 }
 
-test('an entry has an id and a time, and leaves out what is absent', async () => {
+test('an entry has an id and a time, and omits absent values', async () => {
   const { id, at, ...rest } = await written({});
   assert.ok(isUuid(id));
   assert.ok(at instanceof Date);
   assert.deepEqual(rest, { action: 'token.created', actor: { kind: 'operator' }, outcome: 'success', details: {} });
 });
 
-test('no credential gets into an entry, wherever it stands', async () => {
+test('removes credentials from every field of an entry', async () => {
   const key = `bak_${'x'.repeat(43)}abc123`;
   const row = await written({
     ...{ ip: key, userAgent: `curl ${key}`, requestId: key },
@@ -31,7 +31,7 @@ test('no credential gets into an entry, wherever it stands', async () => {
   assert.ok(!JSON.stringify(row).includes('xxx'), JSON.stringify(row));
 });
 
-test('bounds texts, lists and details, and keeps them printable', async () => {
+test('limits the length of texts, lists and details, and keeps them printable', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
   const { details, userAgent } = await written({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,

@@ -23,7 +23,7 @@ export interface AuditSource {
 
 export interface AuditEvent extends AuditSource {
   readonly action: AuditAction;
-  /** Absent: the entry concerns no application. */
+  /** If absent, the entry concerns no application. */
   readonly applicationId?: ApplicationId;
   readonly accountId?: AccountId;
   readonly target?: Named;
@@ -53,8 +53,8 @@ export class Audit {
   }
 
   /**
-   * Resolves when the entry is durable. `within`: as part of the transaction that makes the change, at its end, because others
-   * wait for the locks of the entry and of its event.
+   * Resolves when the entry is durable. With `within`, the entry is written in the transaction that makes the change.
+   * It should come last there, because others wait for the locks of the entry and of its event.
    */
   async record(event: AuditEvent, within?: AuditTransaction): Promise<void> {
     const { audit, applicationEvents } = within ?? this.#store;

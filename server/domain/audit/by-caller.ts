@@ -23,8 +23,8 @@ export const byAgent = ({ keyId, source }: AgentCaller): AuditSource => ({
   ...source,
 });
 
-/** A time limit. */
+/** The actor if a time limit was reached. */
 export const BY_SERVICE: AuditSource = { actor: { kind: 'service' } };
 
-/** Who has a link and no account. */
+/** The actor for callers with a link and no account. */
 export const ANONYMOUS: AuditSource = { actor: { kind: 'anonymous' } };

@@ -1,6 +1,6 @@
-// Records two findings of authentication: the first use of a token, and an agent key that was sent from an address that
-// it may not be used from. The latter at most once a minute for each key, so that repeated requests do not fill the
-// audit log.
+// Records two findings of authentication: the first use of a token, and the use of an agent key from an address that is
+// not allowed for it. The latter is recorded at most once a minute for each key, so that repeated requests do not fill
+// the audit log.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';
@@ -9,7 +9,7 @@ import type { RequestSource, TokenProof } from '../identity/caller.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 
 const EVERY_MS = 60_000;
-/** The most keys that are remembered for a minute. Refusals of further keys are recorded each time. */
+/** Maximum number of keys that are remembered for a minute. Refusals of further keys are recorded each time. */
 const KNOWN_MAX = 10_000;
 
 export interface CredentialNoticesParts {

@@ -1,12 +1,11 @@
-// The content of a seal, and how the entries are part of it. A seal is a compact JWS over the canonical JSON of its
-// content.
+// The content of a seal, and how it covers the entries. A seal is a compact JWS over the canonical JSON of its content.
 import type { AuditRow } from '../../engines/store/rows/audit.ts';
 import { digestOf, sha256 } from '../../kit/canonical-json.ts';
 
 export const SEAL_TYPE = 'berth-audit-seal+jwt';
 
 export interface SealContent {
-  /** The application; the nil id for entries of none. */
+  /** Id of the application, or the nil id for entries that belong to none. */
   readonly chain: string;
   readonly number: number;
   /** Digest of the previous seal. Absent in the first. */

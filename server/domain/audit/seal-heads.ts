@@ -1,5 +1,5 @@
-// The newest seal of each chain, in a file of the data folder: outside the database, so that the removal of the last
-// seals is noticed too. If the file is older than the database, as after a restore, that is no problem.
+// The newest seal of each chain, in a file of the data folder. The file is outside the database, so that the removal of
+// the last seals is noticed too. A file that is older than the database, as after a restore, is not a problem.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';

@@ -9,7 +9,7 @@ import type { SigningKeys } from '../signing/signing-keys.ts';
 import { entryDigest, listDigest, SEAL_TYPE, type SealContent, sealDigest } from './seal-content.ts';
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
-/** The most entries in one seal. */
+/** Maximum number of entries in one seal. */
 const ENTRIES_MAX = 1_000;
 const DIGEST_PREFIX = 'sha256:';
 
@@ -77,7 +77,7 @@ export class Sealer {
   }
 }
 
-/** The entries before the first gap. An entry that was removed before it was sealed must be noticed. */
+/** Returns the entries before the first gap, because the removal of an entry before it was sealed must be noticed. */
 function unbroken(rows: readonly AuditRow[]): readonly AuditRow[] {
   const start = rows[0]?.number ?? 0;
   const gap = rows.findIndex(({ number }, index) => number !== start + index);

@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-seals-'));
 after(() => rmSync(folder, { recursive: true }));
 let count = 0;
 
-/** A log with one chain, in arrays, and signing keys of which the newest is active. */
+/** A log with one chain, kept in arrays, and signing keys, the newest of which is active. */
 async function aLog() {
   const entries: AuditRow[] = [];
   const seals: SealRow[] = [];
@@ -61,7 +61,7 @@ async function aLog() {
   return { entries, seals, time, signers, heads, sealer, add, verdict };
 }
 
-test('seals many entries in several seals, and only what is new', async () => {
+test('puts many entries into several seals, and seals only new entries', async () => {
   const { add, sealer, verdict, seals } = await aLog();
   assert.deepEqual(await sealer.seal(), { sealed: 0 });
   add(2500);
@@ -114,7 +114,7 @@ test('still verifies if only entries older than 400 days were removed', async ()
   assert.equal(await log.verdict(), 'entry 5 missing');
 });
 
-test('the note of the newest seals is for its owner, and stays where it was when seals are missing', async () => {
+test('the file of the newest seals is readable by its owner only, and is not changed while seals are missing', async () => {
   const { add, sealer, verdict, seals, heads } = await aLog();
   for (let times = 0; times < 3; times += 1) {
     add(1);
@@ -132,7 +132,7 @@ test('the note of the newest seals is for its owner, and stays where it was when
   assert.deepEqual(await heads.read(), noted);
 });
 
-test('ignores a damaged line of the notes', async () => {
+test('ignores a damaged line in the file of the newest seals', async () => {
   const own = mkdtempSync(join(folder, 'damaged-'));
   const heads = new SealHeads(own);
   const head = { number: 7, digest: `sha256:${'a'.repeat(64)}` };

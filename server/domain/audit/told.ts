@@ -1,5 +1,6 @@
-// Audit entries that are events of their application too, for its feed and its webhooks: which, and what of them. An event goes to
-// programs of the application, so it has ids and words of ours only: no input, no words of an agent, and no data of a consumer.
+// Audit entries that are also events of their application, for its feed and its webhooks, and the details that are
+// included. Events go to programs of the application, so they contain only ids and values that Berth defines: no input,
+// no text from an agent, and no data of a consumer.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { EventType } from '../../../contract/events.ts';
 import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
@@ -14,7 +15,7 @@ export interface Recorded {
 }
 
 interface Telling {
-  /** The name of the target's id. */
+  /** The name of the event field for the id of the target. */
   readonly target?: string;
   readonly details: readonly string[];
 }
@@ -22,7 +23,7 @@ interface Telling {
 const ACTION = { target: 'jobId', details: ['operationId', 'digest'] } as const;
 const DECIDED = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
 
-/** What anybody can cause without an account, such as a sign-in that failed, is in the audit log only. */
+/** Actions that anyone can cause without an account, such as a failed sign-in, are recorded in the audit log only. */
 const TOLD = {
   'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },
   'action.approved': DECIDED,
@@ -43,7 +44,7 @@ const TOLD = {
 
 const isTold = (action: AuditAction): action is keyof typeof TOLD => Object.hasOwn(TOLD, action);
 
-/** Undefined: programs are not told. */
+/** Returns undefined if the entry is not an event for programs. */
 export function toldAs({ action, actor, target, details = {} }: Recorded, at: Date): NamedEvent | undefined {
   if (!isTold(action)) return undefined;
   const telling: Telling = TOLD[action];

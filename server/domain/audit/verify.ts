@@ -15,7 +15,7 @@ const SEALS_AT_ONCE = 10;
 const ENTRIES_AT_ONCE = 1_000;
 
 export interface AuditProblem {
-  /** The application; the nil id for entries of none. */
+  /** Id of the application, or the nil id for entries that belong to none. */
   readonly chain: string;
   readonly what: 'entry' | 'seal';
   readonly number: number;
@@ -92,7 +92,7 @@ class Walk {
   async #accepts(seal: SealRow): Promise<boolean> {
     const before = this.#before;
     const isOld = seal.at < this.#forgotten;
-    // Numbers may begin above 1 only if the entries before were old enough to be removed.
+    // Numbers may begin above 1 only if the earlier entries were old enough to be removed.
     const expected = before ? before.number + 1 : isOld ? seal.number : 1;
     if (seal.number !== expected) this.#found('seal', expected, 'missing');
     else if (!(await this.#isGenuine(seal, isOld))) this.#found('seal', seal.number, 'changed');
@@ -142,7 +142,7 @@ class Walk {
     }
   }
 
-  /** Numbers have no gaps, also among entries without a seal. */
+  /** Checks that numbers have no gaps, including those of entries without a seal. */
   async #walkUnsealed(): Promise<void> {
     let number = this.#before?.lastNumber ?? 0;
     for (;;) {

@@ -43,8 +43,8 @@ interface Block {
 }
 
 /**
- * Each BEGIN line with the next END line of the same label. Two linear passes, because a file may consist of BEGIN lines
- * only, where searching for each END separately would take quadratic time.
+ * Pairs each BEGIN line with the next END line of the same label. Two linear passes are used because, in a file that
+ * consists only of BEGIN lines, a separate search for each END would take quadratic time.
  */
 function blocksOf(text: string): readonly Block[] {
   const lines = [...text.matchAll(BOUNDARY)].map(({ 0: whole, 1: kind, 2: label = '', index }) => ({

@@ -1,4 +1,5 @@
-// Parses an upload of certificates in a worker thread: a file of one megabyte can contain tens of thousands of PEM lines.
+// Parses an uploaded certificate file in a worker thread, because a file of one megabyte can contain tens of thousands
+// of PEM lines.
 import { isFault } from '../../kit/fault.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import { type ReadCertificate, readCertificates } from './pem.ts';

@@ -29,7 +29,7 @@ const NO_CLIENT_SECRET = ['none'];
 export function serviceDocuments({ publicUrl, version, regions, signIn }: ServiceFacts): ServiceDocuments {
   const at = (path: string): string => `${publicUrl}${path}`;
   const docsUrl = at('/docs');
-  // A passkey is bound to a host name; browsers offer none for an address.
+  // A passkey is bound to a host name; browsers do not offer passkeys for an IP address.
   const isAddress = isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0;
   const offered = signIn.methods.filter(method => method !== 'passkey' || !isAddress);
   const startUrl = at(operation('startDeviceAuthorization').path);

@@ -1,4 +1,4 @@
-// What is wrong with the HTTP call of an operation, field by field. Pure.
+// Validates the HTTP call of an operation, field by field. Pure.
 import type { Issue } from '../../../contract/common.ts';
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import { headerNameProblem, headerValueProblem } from './http-headers.ts';
@@ -6,7 +6,7 @@ import { isPointer, stepsOf } from './json-pointer.ts';
 import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
-/** `properties`: the members that the input may have, if its schema names them. */
+/** `properties` are the members that the input may have, if its schema lists them. */
 export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
   const { method, body, auth } = binding;
   return [
@@ -57,7 +57,7 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
     ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
   ];
-  // The service sets these itself; as idempotencyHeader the name means the same.
+  // The service sets these headers itself. Idempotency-Key is allowed as idempotencyHeader, where it means the same.
   const isTaken = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&

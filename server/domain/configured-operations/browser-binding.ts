@@ -1,4 +1,4 @@
-// The steps of a `browser` operation: what is wrong with them, and what they are with an input. Pure.
+// Validates the steps of a `browser` operation, and fills them in from an input. Pure.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import type { BoundStep, BrowserBinding } from '../../../contract/configured-operations.ts';
@@ -15,7 +15,7 @@ const VALUE_CHARACTERS_MAX = 20_000;
 const OPTION_CHARACTERS_MAX = 1000;
 const OPTIONS_MAX = 100;
 
-/** `properties`: the members that the input may have, if its schema names them. */
+/** `properties` are the members that the input may have, if its schema lists them. */
 export function browserBindingIssues(
   { url, steps }: BrowserBinding,
   properties: ReadonlySet<string> | undefined,
@@ -65,7 +65,10 @@ export interface BoundSteps {
   readonly steps: readonly GivenStep[];
 }
 
-/** The steps with this input. Throws `400 invalid_request` for a value that is missing or has no text. */
+/**
+ * Returns the steps with the values of this input. Throws `400 invalid_request` for a value that is missing or that
+ * cannot be written as text.
+ */
 export function boundSteps({ url, steps }: BrowserBinding, input: JsonObject): BoundSteps {
   return {
     ...(url === undefined ? {} : { url: addressOf(url, input) }),

@@ -1,5 +1,5 @@
-// The operations that agents can call: built-in ones with their overlays, and published ones of an application; and which of
-// them a key has a grant for.
+// The operations that agents can call: built-in operations with their overlays, and the published operations of an
+// application. Also which of them a key has a grant for.
 import type { OperationApproval } from '../../../contract/configured-operations.ts';
 import { ANY_OPERATION } from '../../../contract/grants.ts';
 import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
@@ -62,7 +62,7 @@ export interface Granted {
   readonly grant: GrantRow;
 }
 
-/** Without overlays, ordered by id. */
+/** The built-in operations without overlays, ordered by id. */
 export const BUILT_IN: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
   .map(([id, managed]) => builtIn(id as ManagedOperationId, managed)) // TypeScript widens the keys
   .sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -89,7 +89,7 @@ export class Catalogue {
     this.#rows = rows;
   }
 
-  /** What agents of the application can call, if they have a grant. Ordered by id. */
+  /** Returns the operations that agents of the application can call if they have a grant. Ordered by id. */
   async all(application: ApplicationId): Promise<readonly CallableOperation[]> {
     const rows = await this.#rows.published(application);
     const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
@@ -108,7 +108,7 @@ export class Catalogue {
     return row && ownCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
   }
 
-  /** The revision that an accepted invocation names, whatever became of the operation since. */
+  /** Returns the revision that an accepted invocation names, even if the operation has changed since. */
   async exact(application: ApplicationId, id: string, revision: number): Promise<CallableOperation | undefined> {
     const operation = builtInNamed(id);
     if (operation) return operation.revision === revision ? operation : undefined;
@@ -117,7 +117,7 @@ export class Catalogue {
   }
 }
 
-/** None if the operation is switched off. */
+/** Returns an empty list if the operation is switched off. */
 function overlaid(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
   if (!definition) return [operation];
   const { enabled, approval, price } = overlayIn(definition);
@@ -138,18 +138,18 @@ function ownCallable(
     : { kind: 'http', ...named, definition: { ...definition, binding } };
 }
 
-/** Written by definition.ts. */
+/** The value was written by definition.ts. */
 export const definitionIn = (kept: JsonObject) => kept as unknown as OperationDefinition;
 export const overlayIn = (kept: JsonObject) => kept as unknown as OverlayDefinition;
 
-/** The operations among these that the grants allow. */
+/** Returns those of the operations that the grants allow. */
 export const grantedOf = (operations: readonly CallableOperation[], grants: readonly GrantRow[]): readonly Granted[] =>
   operations.flatMap(operation => {
     const grant = grantFor(grants, operation);
     return grant ? [{ operation, grant }] : [];
   });
 
-/** A grant that names the operation precedes one for every operation. */
+/** A grant that names the operation takes precedence over a grant for every operation. */
 export function grantFor(
   grants: readonly GrantRow[],
   { id, revision, effect }: CallableOperation,

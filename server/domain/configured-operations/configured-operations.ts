@@ -56,7 +56,7 @@ export interface ConfiguredOperationsParts {
   readonly credentials: Pick<CallCredentials, 'problem'>;
   readonly typed: Pick<TypedCredentials, 'problem'>;
   readonly outbound: Pick<Outbound, 'check'>;
-  /** Compiles schemas within bounds of time. Undefined: they can be used. */
+  /** Compiles schemas within a time limit. Returns undefined if they can be used. */
   readonly compile: (
     schemas: Readonly<Record<string, object>>,
     of: string,
@@ -197,7 +197,7 @@ export class ConfiguredOperations {
     });
   }
 
-  /** Takes effect at once. */
+  /** Changes the overlay of a built-in operation. Takes effect at once. */
   async #overlay(
     caller: AccountCaller,
     id: ApplicationId,
@@ -277,7 +277,7 @@ export class ConfiguredOperations {
     });
   }
 
-  /** What only others can say: the worker that compiles schemas, the vault, and the network. */
+  /** Makes the checks that need other components: the worker that compiles schemas, the vault, and the network. */
   async #assertUsable(id: ApplicationId, definition: OperationDefinition): Promise<void> {
     const { compile, validate } = this.#parts;
     const { inputSchema, outputSchema, examples } = definition;
@@ -299,7 +299,7 @@ export class ConfiguredOperations {
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
     const { credentials, typed, outbound } = this.#parts;
     if (isBrowserBinding(binding)) {
-      // What a browser may reach is decided by the rules of its session, when it goes there.
+      // Which hosts a browser may reach is decided by the rules of its session, at the time of the request.
       const problem = await typed.problem(id, credentialsIn(binding.steps));
       if (problem !== undefined) throw invalidRequest([{ path: 'binding.steps', message: problem }]);
       return;
@@ -340,7 +340,7 @@ export class ConfiguredOperations {
     return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
   }
 
-  /** The last statement of its transaction, because readers of events wait for its lock. */
+  /** Must be the last statement of its transaction, because readers of events wait for its lock. */
   #tell(
     { applicationEvents }: Pick<Store, 'applicationEvents'>,
     type: 'operation.published' | 'operation.withdrawn',
@@ -378,7 +378,7 @@ const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): 
 const overlayBefore = (row: OperationWithContent | undefined): OverlayDefinition =>
   row ? overlayIn(row.content.definition) : { enabled: true, approval: 'none', price: { microCredits: 0 } };
 
-/** Without an approval it is the digest that receipts name. */
+/** Without an approval, the digest is the one that receipts name. */
 const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
 
@@ -418,7 +418,7 @@ function viewOf({
   };
 }
 
-/** A built-in operation that agents may no longer call. */
+/** Whether it is a built-in operation that agents may no longer call. */
 const isSwitchedOff = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
   kind === 'managed' && !overlayIn(definition).enabled;
 

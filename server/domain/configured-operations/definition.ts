@@ -1,4 +1,5 @@
-// The definition of an operation from the request of a member, with defaults. Checks what the schema of the contract cannot say. Pure.
+// Makes the definition of an operation from the request of a member, with defaults. Checks what the schema of the
+// contract cannot express. Pure.
 
 import type { Issue } from '../../../contract/common.ts';
 import {
@@ -20,7 +21,7 @@ import { isPointer } from './json-pointer.ts';
 
 const DEFINITION_BYTES_MAX = 262_144;
 
-/** What a revision of a configured operation keeps. */
+/** The content of a revision of a configured operation. */
 export interface OperationDefinition<Binding = HttpBinding | BrowserBinding>
   extends Pick<ConfigureOperation, 'display' | 'acknowledgeUnattended'> {
   readonly title: string;
@@ -39,13 +40,13 @@ export interface OperationDefinition<Binding = HttpBinding | BrowserBinding>
 export type HttpDefinition = OperationDefinition<HttpBinding>;
 export type BrowserDefinition = OperationDefinition<BrowserBinding>;
 
-/** What a member configures. */
+/** The kinds of operations that a member can configure. */
 export type OwnKind = 'http' | 'browser';
 
 export const isBrowserBinding = (binding: HttpBinding | BrowserBinding): binding is BrowserBinding =>
   'steps' in binding;
 
-/** Of a built-in operation. */
+/** The overlay of a built-in operation. */
 export interface OverlayDefinition {
   readonly enabled: boolean;
   readonly approval: OperationApproval;
@@ -142,7 +143,7 @@ const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation[
   ),
 ];
 
-/** PostgreSQL keeps no NUL, and JSON no half of a surrogate pair. */
+/** PostgreSQL cannot store NUL, and JSON cannot contain half of a surrogate pair. */
 function assertStorable(definition: OperationDefinition): void {
   const text = JSON.stringify(definition);
   if (text.length > DEFINITION_BYTES_MAX)

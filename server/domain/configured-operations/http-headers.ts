@@ -1,18 +1,18 @@
 // Names and values of headers that an operation may send. Pure.
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Visible ASCII, spaces and tabs: a line break would begin another header. */
+/** Visible ASCII, spaces and tabs only, because a line break would begin another header. */
 const VALUE = /^[\t\u0020-\u007e]*$/;
 const VALUE_CHARACTERS_MAX = 4096;
 
-/** About the connection, set by the service, or a place of secrets. */
+/** Headers that concern the connection, are set by the service, or carry secrets. */
 const RESERVED: ReadonlySet<string> = new Set([
   ...['accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'cookie2'],
   ...['expect', 'forwarded', 'host', 'http2-settings', 'keep-alive', 'proxy-authorization', 'proxy-connection'],
   ...['set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'via'],
 ]);
 
-/** What is wrong with the name, in words. */
+/** Returns a description of what is wrong with the name, if anything. */
 export function headerNameProblem(name: string): string | undefined {
   if (!NAME.test(name)) return 'is not the name of a header';
   if (name.toLowerCase() === 'authorization') return 'is set from a credential: use auth';

@@ -1,4 +1,4 @@
-// Runs operations of the kind `http`: one request with the credential of its binding, and what its answer means.
+// Runs operations of the kind `http`: sends one request with the credential of the binding, and interprets the answer.
 import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
 import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -22,13 +22,13 @@ export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
   readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
   readonly readAnswer: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
-  /** Of the key that is active now. */
+  /** The signer of the key that is currently active. */
   readonly signer: () => Promise<MessageSigner>;
 }
 
-/** Calls of one application that run at once in this process. */
+/** Maximum number of concurrent calls of one application in this process. */
 const AT_ONCE_MAX = 100;
-/** Characters of an upstream error that are kept. */
+/** Maximum number of characters of an upstream error that are kept. */
 const ERROR_CHARACTERS_MAX = 2_000;
 
 const NO_CREDENTIAL: CallCredential = { headers: {}, secrets: [] };
@@ -41,12 +41,12 @@ export class HttpOperations {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot say. */
+  /** Checks what the schema of the input cannot express. */
   assertInput({ definition }: HttpCallable, input: JsonObject): void {
     requestOf(definition.binding, input);
   }
 
-  /** Whether the credential that the binding names is there, and may be sent to its host. */
+  /** Whether the credential that the binding names exists, and may be sent to its host. */
   async isConnected({ definition }: HttpCallable, application: ApplicationId): Promise<boolean> {
     const { auth, url } = definition.binding;
     const template = readTemplate(url);
@@ -54,7 +54,7 @@ export class HttpOperations {
     return (await this.#parts.credentials.problem(application, auth, template.host)) === undefined;
   }
 
-  /** Throws a fault if nothing can be sent. */
+  /** @throws Fault if nothing can be sent. */
   async prepare(operation: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
     const { definition, id } = operation;
     const { binding } = definition;
@@ -68,7 +68,7 @@ export class HttpOperations {
       const credential = auth
         ? await this.#parts.credentials.forCall(applicationId, auth, template.host)
         : NO_CREDENTIAL;
-      // Before the dispatch, so that a key that cannot be read is a refusal.
+      // Read before the dispatch, so that the call is refused if the key cannot be read.
       const signer = binding.sign ? await this.#parts.signer() : undefined;
       const run = async (dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
         if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
@@ -129,7 +129,7 @@ export class HttpOperations {
     };
   }
 
-  /** A schema that cannot be applied in time counts as one that does not match. */
+  /** If the schema cannot be applied in time, the answer counts as one that does not match. */
   async #read(
     { headers }: OutboundAnswer,
     body: Buffer,
@@ -180,7 +180,10 @@ export class HttpOperations {
   }
 }
 
-/** Of an answer that is not a success. One that cannot be read is not kept, because secrets could not be removed from it. */
+/**
+ * Returns the beginning of an answer that is not a success. An answer that cannot be read is not kept, because secrets
+ * could not be removed from it.
+ */
 function excerptOf(read: AnswerOutput): string {
   if ('why' in read) return '';
   const { text } = read.output;

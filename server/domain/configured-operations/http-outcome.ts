@@ -1,4 +1,5 @@
-// What the end of an HTTP call means for its invocation. Pure. An effect that may have happened is ambiguous, and never called failed.
+// Derives the outcome of an invocation from the end of its HTTP call. Pure. If an effect may have happened, the outcome
+// is ambiguous and never failed.
 import type { InvocationError, OperationEffect } from '../../../contract/invocations.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { OutboundFailure } from './outbound.ts';
@@ -10,10 +11,10 @@ export interface Ended {
 
 const isClearRefusal = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
 
-/** Statuses of a service that may answer the same request otherwise later. */
+/** Statuses after which a service may answer the same request differently later. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** The call had no complete answer. */
+/** For a call without a complete answer. */
 export function endOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
   if (phase === 'refused')
     return failed(
@@ -29,7 +30,7 @@ export function endOfFailure(effect: OperationEffect, { phase, reason, status, w
   return ambiguous(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
 }
 
-/** The status does not mean success. `body`: the beginning of the answer, without secrets. */
+/** For an answer whose status does not mean success. `body` is the beginning of the answer, without secrets. */
 export function endOfStatus(effect: OperationEffect, status: number, body: string): Ended {
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
   const words = `The service answered with the status ${status}.`;
@@ -38,14 +39,14 @@ export function endOfStatus(effect: OperationEffect, status: number, body: strin
   return ambiguous('upstream_ambiguous', words, details);
 }
 
-/** The status means success, but the body cannot be read. */
+/** For an answer whose status means success, but whose body cannot be read. */
 export function endOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
   const words = `The service answered with the status ${status}, but its answer cannot be read: ${why}.`;
   if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
   return ambiguous('upstream_ambiguous', words, { status });
 }
 
-/** A read whose output does not match. Nothing has happened, so it has failed. */
+/** For a read whose output does not match. The read had no effect, so it has failed. */
 export const endOfInvalid = (status: number): Ended =>
   failed('output_invalid', 'The answer of the service does not match the output schema of the operation.', {
     details: { status },

@@ -1,4 +1,4 @@
-// The HTTP request of a call, from its operation and its input. Pure. Credentials are added later.
+// Makes the HTTP request of a call from its operation and its input. Pure. Credentials are added later.
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';

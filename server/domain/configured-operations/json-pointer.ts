@@ -7,7 +7,7 @@ const isWhole = (pointer: string): boolean => pointer === '' || pointer === '/';
 export const isPointer = (text: string): boolean =>
   isWhole(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
 
-/** The names that the pointer passes, in order. */
+/** Returns the member names in the pointer, in order. */
 export const stepsOf = (pointer: string): readonly string[] =>
   isWhole(pointer)
     ? []

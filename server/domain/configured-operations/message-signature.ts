@@ -1,20 +1,20 @@
-// HTTP Message Signatures (RFC 9421) of calls whose operation asks for them. Pure. All components are always sent and covered, so that
-// a receiver can require this fixed list.
+// HTTP Message Signatures (RFC 9421) for calls whose operation asks for them. Pure. All components are always sent and
+// signed, so that a receiver can require this fixed list.
 import { createHash } from 'node:crypto';
 
 /** The components, in the order in which they are signed. */
 const COVERED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'] as const;
-/** Names the purpose of the signature, so that one for another purpose is not taken for it. */
+/** Names the purpose of the signature, so that it cannot be mistaken for a signature with another purpose. */
 const TAG = 'berth-operation';
 const LABEL = 'berth';
 
-/** Lower case: headers of a signed call that only the service sets. */
+/** Headers of a signed call that only the service sets, in lower case. */
 export const SIGNATURE_HEADERS: ReadonlySet<string> = new Set([
   ...['content-digest', 'date', 'idempotency-key', 'berth-invocation-id', 'signature', 'signature-input'],
 ]);
 export const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** Signs with Ed25519. `kid`: of the key in the published key set. */
+/** Signs with Ed25519. `kid` is the id of the key in the published key set. */
 export interface MessageSigner {
   readonly kid: string;
   sign(bytes: Uint8Array): Buffer;
@@ -27,7 +27,7 @@ export interface SignedMessage {
   readonly invocationId: string;
 }
 
-/** The headers to add. Without a body the digest is that of no bytes. */
+/** Returns the headers to add. Without a body, the digest is that of an empty body. */
 export function signatureHeaders(message: SignedMessage, at: Date, signer: MessageSigner): Record<string, string> {
   const { method, url, body = Buffer.alloc(0), invocationId } = message;
   const digest = createHash('sha256').update(body).digest('base64');
@@ -48,7 +48,7 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
   };
 }
 
-/** As the receiver sees it: without a fragment, the standard port, or the mark of an empty query. */
+/** The URL as the receiver sees it: without a fragment, the standard port, or the `?` of an empty query. */
 function targetUri(text: string): string {
   const { origin, pathname, search } = new URL(text);
   return `${origin}${pathname}${search}`;

@@ -1,4 +1,4 @@
-// What operations need of the engine that sends requests to addresses that somebody gave.
+// The interface that operations need from the engine that sends requests to addresses given by others.
 
 export interface OutboundRequest {
   readonly method: string;
@@ -17,22 +17,22 @@ export interface OutboundAnswer {
 }
 
 /**
- * `refused`: by a rule, before a connection was opened. `not_sent`: no byte left. `unknown`: the request left at least in
- * part, and may have had an effect.
+ * `refused`: by a rule, before a connection was opened. `not_sent`: no byte was sent. `unknown`: the request was sent
+ * at least in part, and may have had an effect.
  */
 export interface OutboundFailure {
   readonly kind: 'failed';
   readonly phase: 'refused' | 'not_sent' | 'unknown';
   readonly reason: string;
-  /** Of the answer, if its head was received. */
+  /** Status of the answer, if its head was received. */
   readonly status?: number;
-  /** For callers of the API. */
+  /** Message for callers of the API. */
   readonly words: string;
 }
 
 export interface Outbound {
-  /** Never rejects. Follows no redirect. */
+  /** Never rejects. Does not follow redirects. */
   send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundAnswer | OutboundFailure>;
-  /** Why the URL would be refused now. Connects to nothing. */
+  /** Returns why the URL would be refused now. Does not open a connection. */
   check(url: string, signal?: AbortSignal): Promise<OutboundFailure | undefined>;
 }

@@ -1,5 +1,5 @@
-// URL templates: variables stand in path and query only, and their values are percent-encoded, so that an input can choose
-// neither the host nor another path. Pure.
+// URL templates. Variables can appear only in the path and the query, and their values are percent-encoded, so that an
+// input can choose neither the host nor another path. Pure.
 
 const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
 /** Scheme, authority, path, query. A fragment is never sent. */
@@ -8,14 +8,14 @@ const VISIBLE = /^[\u0021-\u007e]+$/;
 const URL_CHARACTERS_MAX = 2048;
 
 export interface UrlTemplate {
-  /** In the form of URL standards, with the port if it is not the standard one. */
+  /** In the normal form of the URL standard, with the port if it is not the standard one. */
   readonly host: string;
   readonly isEncrypted: boolean;
   readonly pathVariables: readonly string[];
   readonly queryVariables: readonly string[];
 }
 
-/** What is wrong with a template, in words, or what it consists of. */
+/** Returns the parts of the template, or a description of what is wrong with it. */
 export function readTemplate(template: string): UrlTemplate | string {
   if (!VISIBLE.test(template)) return 'has a character that must be percent-encoded';
   const [, scheme, authority, path = '/', query = ''] = PARTS.exec(template) ?? [];
@@ -36,7 +36,7 @@ export function readTemplate(template: string): UrlTemplate | string {
 
 const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name = '']) => name);
 
-/** The path if URL parsing leaves it as it is. */
+/** Returns the path if URL parsing does not change it. */
 function pathOf(path: string): string | undefined {
   const url = URL.parse(`https://host.invalid${path}`);
   return url?.pathname === path && url.hostname === 'host.invalid' ? path : undefined;
@@ -44,7 +44,7 @@ function pathOf(path: string): string | undefined {
 
 export type Expanded = { readonly url: string } | { readonly variable?: string; readonly problem: string };
 
-/** The URL with these values. `query`: further parameters. */
+/** Returns the URL with these values. `query` contains further parameters. */
 export function expand(
   template: string,
   textOf: (name: string) => string | undefined,

@@ -1,5 +1,5 @@
-// The memory of a consumer for agents: `memory.get` and `memory.put`, which the consumer must have allowed. What a consumer withdraws
-// while a call is under way is withdrawn for that call too.
+// The memory of a consumer for agents: `memory.get` and `memory.put`, which require the consent of the consumer. If the
+// consumer withdraws consent during a call, the withdrawal applies to that call too.
 import type { Static } from 'typebox';
 import type { EndUser } from '../../../contract/actions.ts';
 import { MEMORY_VALUE_BYTES_MAX } from '../../../contract/consumer-memory.ts';
@@ -34,7 +34,7 @@ export class AgentMemory {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot say. */
+  /** Checks what the schema of the input cannot express. */
   assertInput(id: MemoryOperationId, input: JsonObject): void {
     if (id !== 'memory.put' || Buffer.byteLength(JSON.stringify(input.value)) <= MEMORY_VALUE_BYTES_MAX) return;
     const message = `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON`;
@@ -45,7 +45,7 @@ export class AgentMemory {
     return (await this.#parts.store.consumers.bySubject(application, providerId, subject))?.id;
   }
 
-  /** Throws if there is no such consumer, or no consent. */
+  /** Throws if the consumer does not exist, or has not given consent. */
   async prepare(caller: AgentCaller, id: MemoryOperationId, given: JsonObject): Promise<Prepared> {
     const input = given as unknown as Input; // Validated against the schema of the operation.
     const consumer = await this.consumerOf(caller.applicationId, input.endUser);
@@ -63,7 +63,7 @@ export class AgentMemory {
     const { store, clock, memory } = this.#parts;
     const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
     if (row === 'denied') return failed(this.#notAllowed(caller, key, 'read'));
-    // The value lives in the memory of the consumer alone, so that deleting it there deletes it.
+    // The value is stored only in the memory of the consumer, so that deleting it there removes it completely.
     const item = row && (await memory.itemOf(row));
     const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {}; // Sealed as JSON.
     return { state: 'succeeded', output, isNotKept: true };

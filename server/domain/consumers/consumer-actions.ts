@@ -1,4 +1,4 @@
-// Consumers as those who decide Actions: they see their own, and approve a digest, with a passkey where they have one.
+// The Actions API for consumers: they see their own Actions, and approve a digest, with a passkey if they have one.
 import type {
   ActionChallenge,
   ApplicationAction,
@@ -76,14 +76,14 @@ export class ConsumerActions {
       assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
       passkeys: {
         list: () => store.consumerPasskeys.list(consumerId),
-        // An id of the list above.
+        // The id comes from the list above.
         used: (id, counter) => store.consumerPasskeys.used(id as ConsumerPasskeyId, counter, clock.now()),
       },
     };
   }
 }
 
-/** Whom agents may name as end users. */
+/** The end users whom agents may name. */
 export const endUsersIn = ({ consumers }: Pick<Store, 'consumers'>): EndUsers => ({
   canDecide: async (application: ApplicationId, { providerId, subject }: EndUser) =>
     (await consumers.bySubject(application, providerId, subject)) !== undefined,

@@ -1,4 +1,4 @@
-// Consumers as those who take control of a browser: they see the hand-offs that name them, and claim them.
+// The hand-offs API for consumers: they see the hand-offs that name them, and claim them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type {
   ConsumerHandoff,
@@ -83,7 +83,7 @@ export class ConsumerHandoffs {
     };
   }
 
-  /** Who asked, or the agent key that created the session. */
+  /** The agent key that requested the hand-off, or else the one that created the session. */
   async #agentOf({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
     const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId; // Written as the id of the key.
     const key = id && (await this.#parts.store.keys.get(applicationId, id));

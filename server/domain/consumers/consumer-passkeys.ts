@@ -1,4 +1,4 @@
-// Passkeys of consumers. They belong to the host name of this service, and to one application each.
+// Passkeys of consumers. They are bound to the host name of this service. Each belongs to one application.
 import { CONSUMER_PASSKEYS_MAX } from '../../../contract/consumers.ts';
 import type { ConsumerPasskeyRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -33,7 +33,7 @@ export interface ConsumerPasskeysParts {
   readonly clock: Clock;
 }
 
-/** Whose challenge it is: of a sign-in, where any passkey of the application will do, or of one consumer. */
+/** The owner of a challenge: a sign-in, for which any passkey of the application is accepted, or one consumer. */
 export type ChallengeOwner = { readonly signInId: ConsumerSignInId } | { readonly consumerId: ConsumerId };
 
 export class ConsumerPasskeys {

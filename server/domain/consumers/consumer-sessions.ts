@@ -1,5 +1,6 @@
-// Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens: a refresh token
-// or a code that comes a second time ends it, because one of its two holders has stolen it (RFC 9700).
+// Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens. If a
+// refresh token or a code is sent a second time, the session ends, because one of the two holders must have stolen it
+// (RFC 9700).
 import { type ConsumerDevices, SESSIONS_SHOWN_MAX } from '../../../contract/consumer-data.ts';
 import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
@@ -22,7 +23,9 @@ export interface ConsumerSessionsParts {
   readonly identities: Identities;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
-  /** Called with the hex of the hash of each access token that has ended. Other processes get it from the store. */
+  /**
+   * Called with the hash, in hex, of each access token that has ended. Other processes are notified through the store.
+   */
   readonly changed: (hash: string) => void;
 }
 
@@ -124,7 +127,7 @@ export class ConsumerSessions {
     };
   }
 
-  /** Ends this session, or all of the consumer. Returns the row of this one. */
+  /** Ends this session, or all sessions of the consumer. Returns the row of this session. */
   async end(caller: ConsumerCaller, which: 'this' | 'all'): Promise<ConsumerSessionRow | undefined> {
     const { applicationId, consumerId, via } = caller;
     const { store, audit, clock } = this.#parts;
@@ -140,14 +143,14 @@ export class ConsumerSessions {
     return row;
   }
 
-  /** Where the consumer is signed in. */
+  /** Returns the sessions in which the consumer is signed in. */
   async list({ consumerId, via }: ConsumerCaller): Promise<ConsumerDevices> {
     const { store, clock } = this.#parts;
     const rows = await store.consumerSessions.living(consumerId, clock.now(), SESSIONS_SHOWN_MAX);
     return { data: rows.map(row => deviceOf(row, via.id)) };
   }
 
-  /** Ends a session that the consumer names, of whichever provider. */
+  /** Ends a session that the consumer names, whatever its provider. */
   async endOne(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
     const { store, audit, clock } = this.#parts;
     const session = id as ConsumerSessionId; // A uuid by its schema.
@@ -168,13 +171,13 @@ export class ConsumerSessions {
     return this.list(caller);
   }
 
-  /** Without an entry of the audit log. */
+  /** Ends all sessions of the consumer, without an entry in the audit log. */
   async endAllOf(consumer: ConsumerId, within?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
     const rows = within?.consumerSessions ?? this.#parts.store.consumerSessions;
     this.#dropped(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
   }
 
-  /** After a proof by a passkey. Returns the new cookie, with the seconds for which it is valid. */
+  /** Records a proof by a passkey. Returns the new cookie, with the seconds for which it is valid. */
   async prove(caller: ConsumerCaller, acr: Acr): Promise<{ readonly secret: Secret; readonly seconds: number }> {
     const { store, clock } = this.#parts;
     const { via } = caller;
@@ -192,7 +195,7 @@ export class ConsumerSessions {
     this.#dropped(await this.#parts.store.consumerSessions.announce(consumer));
   }
 
-  /** Somebody else has used the code: what it opened ends. */
+  /** The code has been used a second time, so the session that it opened ends. */
   async #replayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
     const { store } = this.#parts;
     const now = codeHash && (await store.consumerSignIns.byCode(codeHash));
@@ -223,7 +226,7 @@ interface Proved {
   readonly authTime: Date;
 }
 
-/** With a refresh token the tokens are returned, without one the access token is a cookie. */
+/** With a refresh token, the tokens are returned. Without one, the access token is set as a cookie. */
 function answerOf({ consumer, acr, authTime }: Proved, expiresIn: number, access: Minted, refresh?: Minted): Opened {
   const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };

@@ -1,4 +1,5 @@
-// All that is kept about a consumer, file by file. Each is read when it is sent, and nothing is stored.
+// Exports everything that is stored about a consumer, file by file. Each file is read when it is sent, and nothing is
+// stored.
 import { PAGE_LIMIT_MAX } from '../../../contract/common.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -61,7 +62,7 @@ export class ConsumerExport {
   }
 }
 
-/** What is deleted while the archive is made is not in it. */
+/** Data that is deleted while the archive is created is not included. */
 async function unlessGone<Item>(read: Promise<Item>): Promise<Item | undefined> {
   try {
     return await read;

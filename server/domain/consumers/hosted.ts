@@ -1,5 +1,6 @@
-// The provider `hosted`: consumers sign in on our page with a password, a code by e-mail or a passkey. A consumer is made
-// only once somebody has proved to have the e-mail address, so nobody can reserve the address of somebody else.
+// The provider `hosted`: consumers sign in on our page with a password, a code by e-mail or a passkey. A consumer is
+// created only after somebody has proved control of the e-mail address, so nobody can reserve an address that belongs
+// to somebody else.
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { HOSTED, type HostedDone } from '../../../contract/consumers.ts';
 import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
@@ -29,7 +30,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const CODES = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
-/** For one consumer and one address. */
+/** Limit for one consumer and one address. */
 const FAILURES_OF_CONSUMER = {
   name: 'consumers.account',
   what: 'Failed sign-ins',
@@ -37,7 +38,7 @@ const FAILURES_OF_CONSUMER = {
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
 } as const;
-/** For one address and all consumers. */
+/** Limit for one address and all consumers. */
 const FAILURES_OF_ADDRESS = {
   name: 'consumers.address',
   what: 'Failed sign-ins',
@@ -45,7 +46,7 @@ const FAILURES_OF_ADDRESS = {
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
 } as const;
-/** Codes, challenges and pages that one address may request. */
+/** Limit on the codes, challenges and pages that one address may request. */
 const REQUESTS_OF_ADDRESS = {
   name: 'consumers.requests',
   what: 'Requests',
@@ -111,7 +112,7 @@ export class Hosted {
     return this.#send(open, cleanEmail(given.email), {});
   }
 
-  /** Sends a code; once it is given, the consumer has this password. */
+  /** Sends a code. When the code is entered, the consumer has this password. */
   async register(
     page: Page,
     given: { readonly email: string; readonly password: string; readonly displayName?: string },
@@ -172,7 +173,7 @@ export class Hosted {
     return this.#parts.signIns.complete(open, consumer, { acr, authTime: this.#parts.clock.now() }, source);
   }
 
-  /** No mail is sent to an address that cannot sign in, and the answer is the same. */
+  /** No e-mail is sent to an address that cannot sign in, but the response is the same. */
   async #send(
     { application, identity, row }: OpenSignIn,
     email: string,
@@ -213,7 +214,7 @@ export class Hosted {
     return { ...found, email };
   }
 
-  /** The consumer with the address that was proved: an existing one, or a new one. */
+  /** Returns the consumer with the verified address: an existing one, or a new one. */
   async #verified(
     { application, identity }: OpenSignIn,
     { email, displayName }: ConsumerTicketRow & { readonly email: string },

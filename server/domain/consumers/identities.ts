@@ -66,7 +66,7 @@ export class Identities {
     return this.#view(application, row);
   }
 
-  /** Of an application that has configured nothing: consumers cannot sign in. */
+  /** If the application has configured nothing, consumers cannot sign in. */
   async of(application: ApplicationId): Promise<IdentityRow> {
     return (await this.#parts.store.identities.get(application)) ?? rowOf(application, {}, 0, this.#parts.clock.now());
   }
@@ -79,7 +79,10 @@ export class Identities {
     return application;
   }
 
-  /** What anybody may know of how the consumers sign in. Undefined if they cannot, or there is no such application. */
+  /**
+   * Returns the public description of how consumers sign in. Undefined if they cannot, or if the application does not
+   * exist.
+   */
   async offered(appId: string): Promise<ServiceConfig['consumer']> {
     const { store } = this.#parts;
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
@@ -95,7 +98,7 @@ export class Identities {
     return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
   }
 
-  /** The application, if it has this provider. One that was switched off still has sessions. */
+  /** Returns the application if it has this provider. A provider that was switched off may still have sessions. */
   async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
     const isThere = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
@@ -111,7 +114,10 @@ export class Identities {
     return (await this.originsOf(appId)).includes(origin);
   }
 
-  /** The origins that the application has registered. Those of other hosts may be stored: they were not always refused. */
+  /**
+   * Returns the origins that the application has registered. Stored origins that would be refused now are skipped: they
+   * were not always refused.
+   */
   async originsOf(appId: string): Promise<readonly string[]> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
     const row = isUuid(id) ? await this.#parts.store.identities.get(id) : undefined;

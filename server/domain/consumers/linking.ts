@@ -1,4 +1,5 @@
-// Makes two consumers one, because one person has signed in as both a moment ago. Never by an e-mail address.
+// Merges two consumers into one, after one person has recently signed in as both. Consumers are never merged because of
+// an e-mail address.
 import { MEMORY_BYTES_MAX, MEMORY_ITEMS_MAX } from '../../../contract/consumer-memory.ts';
 import { CONSUMER_PASSKEYS_MAX, type ConsumerProfile } from '../../../contract/consumers.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
@@ -34,7 +35,7 @@ export class Linking {
     this.#parts = parts;
   }
 
-  /** `accessToken`: of the consumer who becomes another way to sign in as the caller. */
+  /** `accessToken` belongs to the consumer who becomes another way to sign in as the caller. */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealed, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
@@ -53,7 +54,10 @@ export class Linking {
     return profiles.read(caller);
   }
 
-  /** The consumer of the token: another one of this application, whose proof is recent and as strong as can be. */
+  /**
+   * Returns the consumer of the token. It must be another consumer of this application, whose proof is recent and as
+   * strong as the consumer can give.
+   */
   async #proved({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
     const credential = recognise(accessToken);
@@ -82,7 +86,10 @@ interface Move {
   readonly seals: { readonly from: MemorySeal; readonly to: MemorySeal };
 }
 
-/** Each item is sealed again with the key of the other consumer. A key that both have stops it: neither value is lost. */
+/**
+ * Seals each item again with the key of the other consumer. Fails if both consumers have an item with the same key, so
+ * that neither value is lost.
+ */
 async function moveMemory(
   { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
   { from, to, seals }: Move,

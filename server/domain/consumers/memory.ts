@@ -1,4 +1,5 @@
-// What agents may remember about a consumer, in the hands of the consumer: items with versions, and the consents that open them.
+// The memory API for consumers: items with versions that agents may remember, and the consents that give access to
+// them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   CONSENTS_MAX,
@@ -40,7 +41,7 @@ export interface MemoryParts {
   readonly clock: Clock;
 }
 
-/** A write, by whomever. */
+/** A write, by a consumer or an agent. */
 export interface MemoryWrite extends PutMemory {
   readonly applicationId: ApplicationId;
   readonly consumerId: ConsumerId;
@@ -149,7 +150,7 @@ export class Memory {
     return this.consents(caller);
   }
 
-  /** For the page that asks for a consent. */
+  /** Returns an agent key, for the page that asks for consent. */
   async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<ConsentingAgent> {
     const { id, name } = await this.#agent(applicationId, keyId);
     return { keyId: id, name };

@@ -1,4 +1,5 @@
-// What is kept about a consumer besides the memory, and its deletion.
+// The profile of a consumer, which is everything that is stored apart from the memory, and the deletion of the
+// consumer.
 import { CONSUMER_METADATA_BYTES_MAX, type ConsumerProfile, type UpdateProfile } from '../../../contract/consumers.ts';
 import type { ConsumerRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -49,8 +50,9 @@ export class Profiles {
   }
 
   /**
-   * The key of the memory goes with the rows, in one transaction: what a backup of them still has cannot be opened. Destroyed again
-   * afterwards, because it is in memory too, and a write meanwhile may have made another.
+   * The key of the memory is deleted together with the rows, in one transaction, so that rows in a backup cannot be
+   * opened. The key is destroyed again afterwards, because it is also held in process memory, and a concurrent write
+   * may have created another one.
    */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
@@ -90,7 +92,7 @@ const isLocale = (text: string): boolean => accepts(() => Intl.getCanonicalLocal
 const isTimezone = (text: string): boolean =>
   accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }).format(0));
 
-/** Intl throws for what it does not know. */
+/** Intl throws for values that it does not support. */
 function accepts(ask: () => unknown): boolean {
   try {
     ask();

@@ -21,7 +21,7 @@ import { cleanName } from '../identity/names.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { type Identities, isProviderId } from './identities.ts';
 
-/** Names that the platform gives to providers of its own. */
+/** Names that are reserved for the platform's own providers. */
 const RESERVED: readonly string[] = [HOSTED, 'phone'];
 
 export interface SecretSeal {
@@ -76,7 +76,7 @@ export class Providers {
     const before = standing ? revisionFrom(ifMatch, standing.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = wanted;
     const title = cleanName(wanted.title);
-    // Another issuer must not be sent the secret of this one.
+    // The secret for this issuer must not be sent to another issuer.
     const kept = standing?.issuer === issuer ? standing.secretSealed : undefined;
     const secretSealed = clientSecret === undefined ? kept : await seal.close(applicationId, providerId, clientSecret);
     const authMethod = wanted.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');

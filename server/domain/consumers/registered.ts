@@ -3,7 +3,10 @@
 import type { Issue } from '../../../contract/common.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
-/** URLs allow other characters in a host too. In a policy of a page, `*` stands for other hosts and `;` begins another directive. */
+/**
+ * Excludes other characters that URLs allow in a host. In a policy of a page, `*` stands for other hosts and `;` begins
+ * another directive.
+ */
 const hasPlainHost = ({ hostname }: URL): boolean => /^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/.test(hostname);
 
 const isSafe = (url: URL): boolean =>
@@ -17,7 +20,7 @@ export function isOrigin(text: string): boolean {
 const NOT_AN_ORIGIN =
   'is not an origin like https://shop.example, or http on loopback; name each host, in letters, digits, dots and hyphens, without *';
 
-/** What is wrong with them; empty if nothing is. */
+/** Returns what is wrong with them. Empty if nothing is wrong. */
 export function registeredIssues({
   origins,
   redirectUris,
@@ -34,7 +37,10 @@ export function registeredIssues({
   ];
 }
 
-/** Byte for byte. Of an address on loopback the port may differ, because native applications get any free one (RFC 8252). */
+/**
+ * Compared byte for byte, except that the port of a loopback address may differ, because native applications use any
+ * free port (RFC 8252).
+ */
 export const isRegistered = (given: string, registered: readonly string[]): boolean =>
   registered.includes(given) ||
   registered.some(one => isOnLoopback(one) && isOnLoopback(given) && portless(one) === portless(given));

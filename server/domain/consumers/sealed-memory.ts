@@ -1,4 +1,5 @@
-// Items of the memory in the vault, sealed with a key of their consumer: whoever destroys it has destroyed the memory, in backups too.
+// Seals the items of the memory with a key of their consumer in the vault. Destroying that key destroys the memory, in
+// backups too.
 import type { MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
 import type { Vault } from '../../engines/vault/vault.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -20,7 +21,7 @@ export class SealedMemory {
     this.#vault = vault;
   }
 
-  /** Taken before a transaction, because it may fetch the key. */
+  /** Called before a transaction, because it may have to fetch the key. */
   async of(consumerId: ConsumerId): Promise<MemorySeal> {
     const vault = await this.#vault.of(consumerId);
     return {

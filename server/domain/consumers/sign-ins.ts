@@ -44,7 +44,7 @@ export interface SignInsParts {
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
-/** An open sign-in, and what is known of its application. */
+/** An open sign-in, and its application. */
 export interface OpenSignIn {
   readonly row: ConsumerSignInRow;
   readonly application: ApplicationRow;
@@ -57,7 +57,7 @@ export interface Proved {
   readonly idTokenSealed?: Buffer;
 }
 
-/** Where a provider that is not `hosted` has the person sign in. */
+/** Returns the address at which the person signs in with a provider other than `hosted`. */
 export type UpstreamStart = (
   application: ApplicationRow,
   row: ConsumerSignInRow,
@@ -73,7 +73,7 @@ export class SignIns {
     this.#starts = parts.tallies.of(STARTS_OF_ADDRESS);
   }
 
-  /** `origin`: the origin of our page that asks, or the public one. */
+  /** `origin` is the origin of our page that sends the request, or the public origin. */
   async start(
     appId: string,
     providerId: string,
@@ -111,7 +111,10 @@ export class SignIns {
     return { authorizationUrl, expiresAt };
   }
 
-  /** The open sign-in of the page. @throws Fault `not_found` for one that is complete or expired. */
+  /**
+   * Returns the open sign-in of the page.
+   * @throws Fault `not_found` for a sign-in that is complete or has expired.
+   */
   async open(appId: string, providerId: string, signIn: string): Promise<OpenSignIn> {
     const { identities, store, clock } = this.#parts;
     const application = await identities.application(appId);
@@ -165,7 +168,7 @@ export class SignIns {
     return { redirectTo: withQuery(row.redirectUri, query) };
   }
 
-  /** The address with an error of OAuth, for a sign-in that failed at a provider. */
+  /** Returns the redirect address with an OAuth error, for a sign-in that failed at a provider. */
   failed({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
     const { state } = row;
     const iss = this.#parts.identities.issuerOf(application);
@@ -173,7 +176,7 @@ export class SignIns {
   }
 }
 
-/** Tokens go to registered addresses of the application, cookies are set on pages of ours only. */
+/** Tokens are sent only to registered addresses of the application. Cookies are set only on our own pages. */
 function isAllowed(given: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
   if (transport === 'token') return isRegistered(given, redirectUris);
   return given.startsWith(`${origin.origin}/`) && OWN_PAGES.test(given.slice(origin.origin.length));

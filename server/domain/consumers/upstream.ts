@@ -1,5 +1,5 @@
-// Signing in with an OpenID provider of the application: authorization code with PKCE, state and nonce. State, nonce and
-// verifier are made from the id of the sign-in, so that none of them is stored.
+// Sign-in with an OpenID provider of the application: authorization code with PKCE, state and nonce. State, nonce and
+// verifier are derived from the id of the sign-in, so that none of them is stored.
 import { createHash, createHmac } from 'node:crypto';
 import type { StartConsumerSession } from '../../../contract/consumers.ts';
 import type { metadataIn } from '../../engines/openid/discovery.ts';
@@ -39,13 +39,13 @@ export interface UpstreamParts {
   readonly callbackUrl: string;
 }
 
-/** For ID tokens, which the provider wants back when a consumer signs out there. */
+/** Seals ID tokens, which the provider requires when a consumer signs out there. */
 export interface TokenSeal {
   close(application: ApplicationId, consumer: ConsumerId, token: string): Promise<Buffer>;
   open(application: ApplicationId, consumer: ConsumerId, sealed: Buffer): Promise<string>;
 }
 
-/** What the provider sends the browser back with. */
+/** The parameters with which the provider sends the browser back. */
 export interface Callback {
   readonly state?: unknown;
   readonly code?: unknown;
@@ -94,7 +94,7 @@ export class Upstream {
     if (!provider?.enabled) return signIns.failed(open, 'server_error');
     if (error !== undefined) return signIns.failed(open, 'access_denied');
     const metadata = metadataIn(provider.metadata);
-    // An answer of another provider than the one that was asked (RFC 9207).
+    // The response comes from a provider other than the one that was asked (RFC 9207).
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
     if (isMixedUp) return this.#refuse(open, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
@@ -107,7 +107,7 @@ export class Upstream {
     return this.#complete(open, provider, outcome.value, source);
   }
 
-  /** Where the browser can be signed out at the provider too. */
+  /** Returns the address at which the browser can be signed out at the provider as well. */
   async logoutUrl(session: ConsumerSessionRow | undefined): Promise<string | undefined> {
     if (!session?.idTokenSealed) return undefined;
     const { applicationId, providerId, consumerId, idTokenSealed } = session;
@@ -160,7 +160,9 @@ export class Upstream {
     return { id: clientId, authMethod, ...(secret === undefined ? {} : { secret }) };
   }
 
-  /** Another one in each application, so that two applications cannot join their users, and for each issuer. */
+  /**
+   * The subject differs between applications, so that two applications cannot match their users, and between issuers.
+   */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
     return `p_${this.#derived('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
   }

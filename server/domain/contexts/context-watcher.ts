@@ -22,7 +22,7 @@ import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 /** How long a create waits while the context it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
 const POLL_MS = 100;
-/** A clean shutdown takes Chromium about 250 ms. After this it is killed, and its profile is not saved. */
+/** A clean shutdown of Chromium takes about 250 ms. After this time it is killed, and its profile is not saved. */
 const SHUTDOWN_MAX_MS = 5_000;
 
 export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -79,7 +79,7 @@ export class ContextWatcher implements Watcher {
     const refused = cookies ? await live.browser.setCookies(cookies) : 0;
     if (refused > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused });
     const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
-    // A context that was deleted meanwhile is not saved to.
+    // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
     const seal = await stored.cookiesSeal(context, versionOfSession(row.id));
@@ -109,7 +109,10 @@ export class ContextWatcher implements Watcher {
     if (storedUse(row)?.persist) this.#parts.prompt();
   }
 
-  /** Waits for a save in progress. If the session will persist, also records that it uses the context, which may be refused. */
+  /**
+   * Waits for a save in progress. If the session will persist, also records that the session uses the context. This may
+   * be refused.
+   */
   async #awaitTurn(row: ContextRow, asked: Asked, session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const began = clock.monotonicMs();

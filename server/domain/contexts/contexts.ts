@@ -223,7 +223,9 @@ export class Contexts {
     return existing(row, id);
   }
 
-  /** Without a number: the newest. An expired version is not found, even if it has not been removed yet. */
+  /**
+   * Without a number, returns the newest version. An expired version is not found, even if it has not been removed yet.
+   */
   async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
     const now = this.#parts.clock.now();
     const versions = await this.#parts.rows.versions(row.applicationId, row.id);

@@ -28,7 +28,7 @@ const SERVICE = { kind: 'service' } as const;
 
 export class Loading {
   readonly #parts: LoadingParts;
-  /** Cookies to set once the browser of the session runs. */
+  /** Cookies to set once the browser of the session is running. */
   readonly #loaded = new Map<SessionId, Loaded>();
 
   constructor(parts: LoadingParts) {

@@ -29,7 +29,7 @@ const SAVE_WITHIN_MS = 600_000;
 const BATCH = 50;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/** A save is given up when storage was unavailable for this long. */
+/** A save is given up after storage has been unavailable for this long. */
 const GIVE_UP_MS = 24 * 3_600_000;
 /** A use without a session row after this time belongs to a create that was interrupted. */
 const ORPHAN_MS = 5 * 60_000;
@@ -146,7 +146,10 @@ export class Saver implements Closeable {
     return { ...ofSession(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
   }
 
-  /** A version made of the archive that the session started from, and of the cookies copied while it ran. */
+  /**
+   * Stores a version that consists of the archive that the session started from, and the cookies that were copied while
+   * it was running.
+   */
   async #storePartial(
     use: ContextUse,
     context: ContextRow,
@@ -180,7 +183,7 @@ export class Saver implements Closeable {
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
-  /** The context was deleted: what was to be saved is removed too. */
+  /** Removes what was to be saved, because the context was deleted. */
   async #discard(use: ContextUse, staging: Staging): Promise<number> {
     const { rows, uses, clock } = this.#parts;
     await rows.abandon(versionOfSession(use.sessionId), clock.now());
@@ -189,7 +192,7 @@ export class Saver implements Closeable {
     return 0;
   }
 
-  /** A session that never ran has nothing to save. For one that ran, a missing copy is a failed save. */
+  /** A session that never ran has nothing to save. For a session that ran, a missing copy is a failed save. */
   async #nothing(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);
     if (session?.startedAt) throw new NothingToSave('the browser ended before any cookies were copied');

@@ -50,7 +50,7 @@ export class StoredVersions {
     return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), seal);
   }
 
-  /** JSON. */
+  /** Returns the cookies as JSON. */
   async openCookieText(context: Owner, of: VersionId): Promise<Buffer> {
     const seal = await this.cookiesSeal(context, of);
     return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), seal);

@@ -1,4 +1,5 @@
-// Reads the credit of an application: balance and reservations, entries, usage with cost. Grants are the operator's.
+// Reads the credit of an application: balance and reservations, entries, usage with cost. Only the operator can grant
+// credit.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   CREDIT_USAGE_DAYS_MAX,
@@ -49,7 +50,7 @@ export class Credits {
     return this.of(await this.#parts.applications.require(caller, appId, 'read'));
   }
 
-  /** The same without a caller, for the command line. */
+  /** Returns the same view without a caller, for the command line. */
   async of({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
     const [{ available, reserved }, held, sums] = await Promise.all([
@@ -89,7 +90,7 @@ export class Credits {
     return { from: period.from.toISOString(), to: period.to.toISOString(), by, data: [...data] };
   }
 
-  /** Every day of the period. */
+  /** Returns one row for every day of the period. */
   async #byDay(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
     const now = this.#parts.clock.now();
     const hours = await this.#parts.hours.ofApplication(id, { ...period, now });

@@ -1,4 +1,5 @@
-// Gives back what invocations hold whose outcome stayed unknown, with an audit entry in the same transaction.
+// Gives back the credit that is held for invocations whose outcome stayed unknown, with an audit entry in the same
+// transaction.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -12,7 +13,7 @@ export interface ExpiringParts {
   readonly clock: Clock;
 }
 
-/** Returns the number of reservations. */
+/** Returns the number of reservations that were given back. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
   const due = await store.credits.unknown(clock.now(), BATCH);
   for (const { purposeId, purposeKind, applicationId, amount } of due)

@@ -33,31 +33,31 @@ test('the metered seconds are within one second of the life of a session, whatev
   }
 });
 
-test('after a minute a session holds five minutes ahead again', () => {
+test('after a minute a session again holds credit for five minutes ahead', () => {
   const { cost, target, dueAt } = meteringOf(HELD, RUNNING, plus(START, 60_000));
   assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
   assert.deepEqual(dueAt, plus(START, 2 * METER_MS));
 });
 
-test('near its time limit a session holds only what is left', () => {
+test('near its time limit a session holds credit only for the remaining time', () => {
   const { target } = meteringOf(HELD, { ...RUNNING, expiresAt: plus(START, 70_000) }, plus(START, 60_000));
   assert.equal(target, 600 + 10 * 10);
 });
 
-test('a session that has not started costs nothing, and one that ends holds nothing ahead', () => {
+test('a session that has not started costs nothing, and one that ends no longer holds credit for the time ahead', () => {
   const { startedAt: _, ...pending } = RUNNING;
   assert.equal(meteringOf(HELD, pending, plus(START, 60_000)).cost, 0);
   assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, plus(START, 60_000)).target, 600);
 });
 
-test('with rates of 0 a session holds nothing', () => {
+test('a session holds nothing if all rates are 0', () => {
   const period = { at: START, expiresAt: plus(START, 60_000) };
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HELD.hostId, period), undefined);
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 1 }, HELD.hostId, period)?.amount, 10);
   assert.equal(sessionHold({ browserSecond: 2, egressMegabyte: 0 }, HELD.hostId, period)?.amount, 120);
 });
 
-/** One session whose hold can be extended or not; the times at which it was due, told and ended. */
+/** One session whose hold can or cannot be extended, and the times at which it was due, was notified and ended. */
 function scene() {
   const clock = new HandClock();
   const state = { canExtend: true, reservation: { ...HELD, dueAt: plus(START, METER_MS) } as ReservationRow };
@@ -95,7 +95,7 @@ test('a session is metered each minute and not ended while its hold can be exten
   assert.deepEqual(ends, []);
 });
 
-test('a session whose hold cannot be extended ends a minute later, and goes on if credit came meanwhile', async () => {
+test('ends a session a minute after its hold could not be extended, unless credit has been added in the meantime', async () => {
   const { state, seen, ends, run } = scene();
   state.canExtend = false;
   await run(115_000);

@@ -1,5 +1,6 @@
-// Meters the sessions that hold credit: captures what each used so far and extends its hold. A session whose hold cannot be
-// extended ends after a minute's notice. The due times are in the rows, so the task may run at any time, in any process.
+// Meters the sessions that hold credit: captures what each has used so far and extends its hold. A session whose hold
+// cannot be extended ends after a minute's notice. The due times are in the rows, so the task may run at any time, in
+// any process.
 import type { CreditRows, MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import { plus } from '../../kit/clock.ts';
@@ -13,12 +14,12 @@ const BATCH = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'tellLow'>;
-  /** An account with less available micro-credits is low. 0: never. */
+  /** The balance of an account is low if fewer micro-credits than this are available. With 0, never. */
   readonly low: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }
 
-/** One run of the task. Returns the number of sessions that were metered and of those that were ended. */
+/** Runs the task once. Returns the number of sessions that were metered and the number of those that were ended. */
 export async function meterSessions(parts: MeteringParts): Promise<{ metered: number; ended: number }> {
   const { rows, clock, host, low, log } = parts;
   const due = await rows.due(host, clock.now(), BATCH);
@@ -41,12 +42,12 @@ async function meterOne({ rows, clock, end }: MeteringParts, due: ReservationRow
   const id = due.purposeId as SessionId; // Only reservations of sessions are due.
   await rows.exhausted(id, now);
   const detail = 'the credit of the account was used up';
-  // An end that cannot be written now is written later by the session domain.
+  // If the end cannot be written now, the session domain writes it later.
   await end(id, { status: 'ERROR', reason: 'credit_exhausted', detail }).catch(() => {});
   return true;
 }
 
-/** What was used until now, and what the hold should cover from now on. */
+/** Returns the use until now, and the amount that the hold should cover from now on. */
 export function meteringOf(reservation: ReservationRow, session: MeteredSession, at: Date): Metering {
   const rates = {
     browserSecond: reservation.rateBrowserSecond,

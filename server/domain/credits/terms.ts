@@ -1,14 +1,17 @@
-// What sessions and invocations hold before they run: enough for some time ahead, and some traffic.
+// The credit that sessions and invocations hold before they run: enough for some time ahead and some traffic.
 import type { NewHold } from '../../engines/store/rows/credits.ts';
 import { plus } from '../../kit/clock.ts';
 import { type HostId, newId, type ReservationId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced, meteredCost } from '../../kit/metered-cost.ts';
 
-/** A session holds this much time ahead, or what is left of it if that is less. */
+/** A session holds credit for this much time ahead, or for its remaining time if that is shorter. */
 export const HOLD_SECONDS = 300;
-/** Traffic that is held besides, because nobody knows it beforehand. */
+/** Traffic for which credit is held in addition, because the actual traffic is not known beforehand. */
 export const HOLD_BYTES = 10_000_000;
-/** How often the use of a session is captured and its hold is extended; also the notice before it ends without credit. */
+/**
+ * Interval at which the use of a session is captured and its hold is extended. Also the length of the notice before a
+ * session without credit ends.
+ */
 export const METER_MS = 60_000;
 
 /** Micro-credits for the time ahead. At least 1 if any rate is above 0. */
@@ -17,7 +20,9 @@ export const amountAhead = (rates: CreditRates, seconds: number): number =>
 
 export type SessionHold = Pick<NewHold, 'id' | 'hostId' | 'amount' | 'rates' | 'at' | 'dueAt'>;
 
-/** What the session holds that is placed now. Undefined if all rates are 0: nothing is enforced then. */
+/**
+ * Returns the hold of a session that is being placed. Undefined if all rates are 0, because nothing is enforced then.
+ */
 export function sessionHold(
   rates: CreditRates,
   hostId: HostId,

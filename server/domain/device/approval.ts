@@ -91,7 +91,7 @@ export class Approval {
     return found;
   }
 
-  /** What is granted: some of the requested scopes, and applications to which the person may give access. */
+  /** Returns what is granted: a subset of the requested scopes, and applications to which the person may give access. */
   async #approved(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const wider = scopes.filter(scope => !row.scopes.includes(scope));

@@ -12,12 +12,12 @@ test('a user code has eight characters of the alphabet, and is shown in two grou
   assert.equal(shownUserCode('KQTM7HXD'), 'KQTM-7HXD');
 });
 
-test('case, blanks and dashes of a typed code do not count', () => {
+test('ignores case, blanks and dashes in a typed code', () => {
   for (const typed of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
     assert.equal(typedUserCode(typed), 'KQTM7HXD', typed);
 });
 
-test('the digest of a user code needs the secret of the installation', () => {
+test('the digest of a user code depends on the secret of the installation', () => {
   const digest = userCodeDigest(new Secret('one'), 'KQTM7HXD');
   assert.ok(!digest.equals(userCodeDigest(new Secret('other'), 'KQTM7HXD')));
   assert.ok(digest.equals(userCodeDigest(new Secret('one'), 'KQTM7HXD')));

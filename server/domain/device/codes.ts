@@ -18,11 +18,11 @@ export const shownUserCode = (code: string): string => `${code.slice(0, SHOWN_GR
 /** Normalizes a typed user code: case, spaces and dashes do not matter. */
 export const typedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
 
-/** Keyed, because all user codes can be tried in hours: a plain digest would reveal the code. */
+/** Keyed, because all user codes can be tried within hours: a plain digest would reveal the code. */
 export const userCodeDigest = (secret: Secret, code: string): Buffer =>
   createHmac('sha256', secret.reveal()).update(`device user code:${code}`).digest();
 
-/** Whether the verifier is the one of an S256 challenge (RFC 7636). */
+/** Whether the verifier matches the S256 challenge (RFC 7636). */
 export function verifies(challenge: string, verifier: string): boolean {
   const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
   const asked = Buffer.from(challenge);

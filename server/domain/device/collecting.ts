@@ -1,5 +1,5 @@
-// The program's side of a device authorization: issues the token, once, to the client that started it and has the
-// device code.
+// The program's side of a device authorization: issues the token once, to the client that started the authorization and
+// has the device code.
 import {
   type CollectedToken,
   type CollectToken,
@@ -35,7 +35,7 @@ export interface CollectingParts {
   readonly audit: DeviceAudit;
 }
 
-/** The effect of a token request, and the error to answer if no token is issued. */
+/** The effect of a token request, and the error to return if no token is issued. */
 type Verdict = Collection & { readonly answers?: ErrorCode; readonly minted?: Minted };
 
 export class Collecting {
@@ -103,7 +103,7 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 }
 
 /**
- * A request without the client id and the verifier changes nothing. The interval is checked next: concurrent requests
+ * A request with the wrong client id or verifier changes nothing. The interval is checked next: concurrent requests
  * come from one client, and only a later request after the redemption indicates theft.
  */
 function judged(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {

@@ -23,8 +23,8 @@ export class DeviceAudit {
   }
 
   /**
-   * One entry for each application, so that its members see it. In the order of their ids, because each entry locks the
-   * chain of its application until the commit.
+   * Writes one entry for each application, so that its members see it. The entries are in the order of the application
+   * ids, because each entry locks the chain of its application until the commit.
    */
   async decided(
     row: DeviceRow,

@@ -5,7 +5,10 @@ import { recogniseSecret } from '../identity/credentials.ts';
 const ADVICE = 'Send Authorization: Bearer with the device code, bdc_….';
 const EXPECTED = { expected: 'device_code' } as const;
 
-/** The hash of the device code in this header. Throws a fault for any other credential, and if there is none. */
+/**
+ * Returns the hash of the device code in this header.
+ * @throws Fault for any other credential, and if there is none.
+ */
 export function deviceCodeIn(authorization: string | undefined): Buffer {
   if (authorization === undefined)
     throw fault('missing_credentials', 'The request has no credential.', { advice: ADVICE, details: EXPECTED });

@@ -12,7 +12,7 @@ import { DeviceStates } from './device-states.ts';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const SOURCE = { ip: '203.0.113.7' };
 
-/** A row that a test changes, and the notification of its change. */
+/** A row that a test can change, and a function that notifies of its change. */
 async function opened() {
   const clock = new HandClock();
   const { hash, text } = mint('device_code');
@@ -51,10 +51,10 @@ async function opened() {
   return { clock, row, heard, states, read, signal };
 }
 
-/** Runs the callbacks that are due. */
+/** Lets callbacks that are due run. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
-test('answers a change as soon as its notification arrives', async () => {
+test('responds as soon as the notification of a change arrives', async () => {
   const { clock, row, heard, read } = await opened();
   const waiting = read({ wait: 55, since: 'pending' });
   await turn();

@@ -12,9 +12,9 @@ export interface Peer {
 export type IsFromSession = (peer: Peer) => boolean;
 
 export interface FromSessionParts {
-  /** Whether a session's egress proxy has a connection with this local end. */
+  /** Whether the egress proxy of a session has a connection with this local address and port. */
   readonly hasDeparture: (address: string, port: number) => boolean;
-  /** Whether this machine has this address, other than loopback. */
+  /** Whether this is an address of this machine, other than loopback. */
   readonly isThisMachine: (address: string) => boolean;
 }
 

@@ -21,7 +21,7 @@ import type { DeviceAudit } from './device-audit.ts';
 
 const STARTS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
-/** The most authorizations, of all clients, that are not expired. */
+/** Maximum number of unexpired authorizations, of all clients together. */
 export const LIVING_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
 const USER_AGENT_CHARACTERS_MAX = 200;
@@ -30,7 +30,7 @@ export interface StartingParts {
   readonly store: Pick<Store, 'device'>;
   readonly clock: Clock;
   readonly tallies: Pick<SharedTallies, 'of'>;
-  /** Of the installation. */
+  /** Secret of the installation. */
   readonly secret: Secret;
   /** The origin of the service. */
   readonly publicUrl: string;

@@ -5,7 +5,8 @@ import type { DeviceRow } from '../../engines/store/rows/device.ts';
 const SLOWER_BY_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 30;
 /**
- * Tolerance for a client that waits exactly the interval: by the clocks of two machines it may arrive slightly early.
+ * Tolerance for a client that waits exactly the interval. Because the clocks of two machines differ, its request may
+ * arrive slightly early.
  */
 const EARLY_MS = 500;
 
@@ -23,7 +24,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** Earlier requests than this respect the interval. */
+/** A request before this time respects the interval. */
 export const lastInTime = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_MS);
 
@@ -31,8 +32,8 @@ export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
   row.polledAt !== undefined && row.polledAt > lastInTime(row, now);
 
 /**
- * The interval after a request that came too soon (RFC 8628, 3.5). Bounded, so that an impatient client cannot block a
- * patient one.
+ * Returns the interval after a request that came too soon (RFC 8628, 3.5). It is bounded, so that an impatient client
+ * cannot block a patient one.
  */
 export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceRow): number =>
   Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOWER_BY_SECONDS);

@@ -16,8 +16,9 @@ export interface Events {
     query: EventQuery & { readonly limit: number },
   ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }>;
   /**
-   * Stored events, then new ones. Yields at least every two seconds, an empty list if nothing happened. The first step rejects
-   * where the caller may not read them; the generator ends at once where no event can follow.
+   * Yields stored events, then new ones. Yields at least every two seconds, with an empty list if nothing happened. The
+   * first step rejects if the caller may not read the events; the generator ends at once if no further event is
+   * possible.
    */
   follow(caller: AgentCaller, query: EventQuery, signal: AbortSignal): AsyncGenerator<readonly SessionEvent[], void>;
 }

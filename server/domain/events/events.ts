@@ -13,7 +13,7 @@ import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
 
-/** Streams are woken by notifications. This interval is for a notification that was lost. */
+/** Streams are woken by notifications. This interval covers the case that a notification is lost. */
 const LOOK_MS = 2_000;
 const BATCH = 100;
 /** As many digits as the largest integer in JSON, so that ids sort as text too. */
@@ -68,7 +68,8 @@ export class EventService implements Events, Closeable {
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
       let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
-      // At least one read: a stream without one is answered with 204, which readers take for the end of the session.
+      // Reads at least once, because a stream without a read is answered with 204, which readers take for the end of
+      // the session.
       do {
         // The last event is always read, so that a stream of other types ends too.
         const sought = session && types ? [...types, LAST_TYPE] : types;
@@ -86,7 +87,7 @@ export class EventService implements Events, Closeable {
     }
   }
 
-  /** Every stream ends. */
+  /** Ends every stream. */
   async close(): Promise<void> {
     this.#streams.close();
     await this.#wakes.close();
@@ -106,7 +107,7 @@ const stopping = (): Error =>
     advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });
 
-/** `session`: as it was when the stream began. If it had ended, only stored events are left. */
+/** `session` is the session as it was when the stream began. If it had already ended, only stored events remain. */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
   session !== undefined && (page.events.some(({ type }) => type === LAST_TYPE) || (hasEnded(session) && !page.full));
 
@@ -136,7 +137,7 @@ function typeNamed(word: string): EventType {
 
 export const shownEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
 
-/** An event as callers get it. */
+/** Returns an event in the form for callers. */
 export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
   id: shownEventId(id),
   ...(sessionId === undefined ? {} : { sessionId }),

@@ -1,5 +1,5 @@
-// Wakes event streams when events were committed, in this process or another. A wake may be spurious; a lost one delays the
-// stream until its next poll.
+// Wakes event streams when events have been committed, in this process or another. A wake may be spurious; a lost wake
+// delays the stream until its next poll.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -63,7 +63,7 @@ export class Wake {
     this.#sleep?.abort();
   }
 
-  /** Resolves when woken since it last did, or after `ms`. */
+  /** Resolves if it has been woken since the last call, or when it is woken, or after `ms`. */
   async next(ms: number): Promise<void> {
     if (!this.#woken) {
       this.#sleep = new AbortController();

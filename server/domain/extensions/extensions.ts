@@ -75,7 +75,7 @@ export class Extensions {
     if (!removed) throw notFound('Extension', id);
   }
 
-  /** Deletes extensions that were not used for `unusedDays`, then files that no extension references. */
+  /** Deletes extensions that have not been used for `unusedDays`, then files that no extension references. */
   async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();
@@ -87,7 +87,9 @@ export class Extensions {
     return { forgotten, files };
   }
 
-  /** Stores equal contents once. The row is written first, so that a file never exists without a row. */
+  /**
+   * Stores files with the same content only once. The row is written first, so that a file never exists without a row.
+   */
   async #store(application: ApplicationId, file: IncomingPackage, now: Date): Promise<void> {
     const { rows, artifacts, keyOf } = this.#parts;
     const key = keyOf(application, file.checksum);

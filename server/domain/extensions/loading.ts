@@ -28,7 +28,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly isJailed: boolean;
 }
 
-/** What the session's row stores of each extension. */
+/** The data of an extension that is stored in the row of the session. */
 interface StoredExtension {
   readonly id: string;
   readonly checksum: string;

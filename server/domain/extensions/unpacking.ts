@@ -1,4 +1,4 @@
-// How many extensions are inspected or unpacked at once: each occupies a processor and the disk.
+// Limits how many extensions are inspected or unpacked at once, because each one uses a processor and the disk.
 import type { PlacesLimits } from '../../kit/places.ts';
 
 export const UNPACKING: PlacesLimits = {

@@ -12,18 +12,27 @@ import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
 import { type Keeper, overSessionLimit, TooMuch } from './keeper.ts';
 
-/** Downloads of one session. Further downloads are cancelled. */
+/** Maximum number of downloads of one session. Further downloads are cancelled. */
 const DOWNLOADS_MAX = 10_000;
 const RETRY_MS = 2_000;
-/** Less free space counts as a full disk: Chromium gives up at about 16 MiB, and others write at the same time. */
+/**
+ * If less space than this is free, the disk counts as full: Chromium gives up at about 16 MiB, and other processes
+ * write at the same time.
+ */
 const FULL_BYTES = 64 * 1024 ** 2;
 const DISK_FULL = 'the disk is full';
 const INTERRUPTED = 'it was cancelled or interrupted';
-/** How often the folder is polled for downloads that began before an adoption: Chromium sends no more events of those. */
+/**
+ * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for
+ * those.
+ */
 const LOOK_MS = 1_000;
 /** A file can be missed while Chromium renames it, so it counts as absent only after this many looks. */
 const LOOKS_BEFORE_ABSENT = 2;
-/** Looks for files of downloads that began while no server was connected; such a file may appear a little late. */
+/**
+ * Number of looks for files of downloads that began while no server was connected. Such a file may appear a little
+ * late.
+ */
 const UNOBSERVED_LOOKS = 5;
 
 interface Known {
@@ -148,13 +157,18 @@ export class DownloadWatch implements DownloadListener {
     }
   }
 
-  /** The reason is determined at once, while free space is still what it was; it is stored when the database answers. */
+  /**
+   * The reason is determined at once, while the free space is still unchanged. It is stored when the database answers.
+   */
   #interrupted(known: Known, totalBytes: number): void {
     const why = this.#reasonOfInterruption(known, totalBytes);
     this.#work(async () => this.#fail(known, await why));
   }
 
-  /** Chromium gives no reason, so free space is checked. What Chromium already deleted counts as used at that time. */
+  /**
+   * Chromium gives no reason, so the free space is checked. Data that Chromium has already deleted counts as used at
+   * that time.
+   */
   async #reasonOfInterruption({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     try {

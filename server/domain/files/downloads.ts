@@ -1,4 +1,4 @@
-// Downloads of sessions as callers list, read and delete them, and as signed links serve them.
+// The downloads of sessions: callers can list, read and delete them, and signed links serve them.
 
 import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
@@ -15,7 +15,7 @@ import type { Outbox } from './outbox.ts';
 import type { FileFinder, ServedFile } from './served-file.ts';
 
 const LIMIT_DEFAULT = 20;
-/** Files of one session in one archive. */
+/** Maximum number of files of one session in an archive. */
 const ARCHIVED_MAX = 10_000;
 
 export interface DownloadsParts {
@@ -25,7 +25,7 @@ export interface DownloadsParts {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly links: Links;
-  /** How to find files of other kinds, by the kind that a link names. */
+  /** How to find files of other kinds, indexed by the kind that a link names. */
   readonly finders: Readonly<Record<string, FileFinder>>;
 }
 
@@ -62,7 +62,10 @@ export class Downloads {
     return this.#served(await this.#require(caller, id));
   }
 
-  /** Bytes first: a row without bytes can be deleted again, while bytes without a row would remain until retention ends. */
+  /**
+   * Removes the bytes first: a row without bytes can be deleted again, while bytes without a row would remain until
+   * retention ends.
+   */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const row = await this.#require(caller, id);
     await this.#parts.outbox.remove(row.applicationId, [this.#keyOf(row)]).catch(error => {

@@ -47,7 +47,7 @@ describe('the name of a download', () => {
     ['a\\b\0c\nd', 'a_b_c_d'],
     ['\ud800x', '\ufffdx'],
   ] as const)
-    it(`of ${JSON.stringify(suggested)} becomes ${JSON.stringify(shown)}`, () =>
+    it(`${JSON.stringify(suggested)} becomes ${JSON.stringify(shown)}`, () =>
       assert.equal(downloadName(suggested), shown));
 
   it('is truncated between characters and keeps its extension', () => {

@@ -24,13 +24,13 @@ function wrongWith(name: string): string | undefined {
   return undefined;
 }
 
-/** A download's name made safe to display. The browser cleans names too, but a compromised browser may not. */
+/** Makes the name of a download safe to display. The browser cleans names too, but a compromised browser may not. */
 export function downloadName(suggested: string): string {
   const clean = shortened(suggested.toWellFormed().replace(NOT_IN_A_NAME, '_'));
   return clean === '' || clean === '.' || clean === '..' ? NAMELESS : clean;
 }
 
-/** Truncated between characters, keeping the extension. */
+/** Truncates the name between characters, keeping the extension. */
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
   const extension = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';

@@ -15,7 +15,7 @@ import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
 import { guidsAmong, stateAmong } from './whole-files.ts';
 
 const READ_AT_ONCE_BYTES = 256 * 1024;
-/** Twice the downloads of a session: partial files have two names for a moment. */
+/** Twice the number of downloads of a session, because partial files have two names for a moment. */
 const NAMES_MAX = 20_000;
 
 export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -26,7 +26,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Of all downloads of one session. */
+  /** Maximum size of all downloads of one session. */
   readonly sessionBytesMax: number;
   /** Name of the downloads folder within the session folder. */
   readonly downloadsFolder: string;

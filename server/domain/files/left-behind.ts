@@ -28,7 +28,10 @@ export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: n
   return { taken, failed };
 }
 
-/** Fails the downloads whose file is not complete. Called before the end of the session, so that its events include them. */
+/**
+ * Marks the downloads whose file is not complete as failed. Called before the end of the session, so that its events
+ * include these downloads.
+ */
 export async function failPartial({ parts }: Keeper, session: SessionRow, whole: readonly string[]): Promise<void> {
   const { rows, events, clock, log } = parts;
   const names = new Set(whole);

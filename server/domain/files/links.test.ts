@@ -70,7 +70,7 @@ describe('a signed link', () => {
       refused(broken, 'signed_url_invalid');
   });
 
-  it('of an installation with another secret is refused', () => {
+  it('is refused if it was made by an installation with another secret', () => {
     const others = new Links(new Secret('t'.repeat(64)), 'https://berth.test', clock);
     refused(tokenOf(others.make(linked).url), 'signed_url_invalid');
   });

@@ -10,7 +10,7 @@ export const LINK_MS = 6 * 3600_000;
 const VERSION = '1';
 const PATH = '/v1/browsers/files/';
 
-/** `kind:id`, such as `download:…`: the kind selects who finds the file. */
+/** `kind:id`, such as `download:…`. The kind determines which finder is used. */
 export type LinkObject = `${string}:${string}`;
 
 export interface Linked {
@@ -39,7 +39,7 @@ export class Links {
     return plus(this.#clock.now(), LINK_MS);
   }
 
-  /** Valid for GET, and for HEAD, which reveals less. */
+  /** Makes a link that is valid for GET, and also for HEAD, which reveals less. */
   make({ application, object }: Linked, expiresAt = this.expiry()): Link {
     const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
     const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;

@@ -1,5 +1,5 @@
-// Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues. It is
-// stored from the row, however long the store is unavailable and however often this process is killed.
+// Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues.
+// The file is then stored from the row, however long the store is unavailable and however often this process is killed.
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
@@ -82,7 +82,7 @@ export class Outbox implements Closeable {
     await artifacts.remove(keys);
   }
 
-  /** Starts to store what is due. Resolves to the number of files stored since the last call. */
+  /** Starts to store the files that are due. Resolves to the number of files stored since the last call. */
   async tend(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
     const due = await rows.due(host, clock.now(), AT_ONCE + this.#storing.size);
@@ -122,7 +122,7 @@ export class Outbox implements Closeable {
     const { signal } = this.#closing;
     try {
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
-      // The row was removed meanwhile: the object must not remain either.
+      // If the row has been removed in the meantime, the object must not remain either.
       if (await rows.remove(row.id)) this.#stored += 1;
       else await artifacts.remove([key]);
     } catch (error) {

@@ -10,11 +10,11 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Sessions in one run, and keys in one request: a long backlog is removed in steps. */
+/** Maximum number of sessions in one run, and of keys in one request. A long backlog is removed in steps. */
 const BATCH = 100;
 const KEYS_AT_ONCE = 500;
 
-/** Deletes a family's rows about a session's files. Called after the files were removed. */
+/** Deletes the rows that a family keeps about the files of a session. Called after the files have been removed. */
 export type Forget = (application: ApplicationId, session: SessionId) => Promise<void>;
 
 export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {

@@ -14,5 +14,5 @@ export interface ServedFile {
   open(range?: ByteRange): Promise<OpenedArtifact | undefined>;
 }
 
-/** Finds a file by the id in a link's object (the part after the colon). Undefined if it does not exist any more. */
+/** Finds a file by the id in the object of a link (the part after the colon). Undefined if the file no longer exists. */
 export type FileFinder = (application: ApplicationId, id: string) => Promise<ServedFile | undefined>;

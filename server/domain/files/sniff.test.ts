@@ -17,6 +17,6 @@ describe('the type of a file', () => {
     ['\0\x01\x02', 'a.csv', 'application/octet-stream'],
     ['', 'a.csv', 'application/octet-stream'],
   ] as const)
-    it(`of ${JSON.stringify(bytes)} named ${name} is detected as ${type}`, () =>
+    it(`${JSON.stringify(bytes)} named ${name} is detected as ${type}`, () =>
       assert.equal(mimeTypeOf(Buffer.from(bytes, 'latin1'), name), type));
 });

@@ -27,12 +27,12 @@ export interface UploadsParts {
   readonly lives: LiveSessions;
   readonly events: Pick<EventRows, 'append'>;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Of all uploads of one session. */
+  /** Maximum size of all uploads of one session. */
   readonly sessionBytesMax: number;
   readonly clock: Clock;
 }
 
-/** A caller with a key, or a viewer in the live view, who has none. */
+/** A caller with a key, or a viewer in the live view, who has no key. */
 export interface Uploader {
   readonly applicationId: ApplicationId;
   readonly keyId?: KeyId;
@@ -56,7 +56,7 @@ export interface Received {
 
 export class Uploads {
   readonly #parts: UploadsParts;
-  /** Serialises uploads to a session: of two with the same name, file and row must come from the same one. */
+  /** Serialises uploads to a session: if two have the same name, the file and the row must come from the same upload. */
   readonly #turns = new Turns<SessionId>();
 
   constructor(parts: UploadsParts) {
@@ -113,7 +113,7 @@ export class Uploads {
     return readFile(`${live.box.uploads}/${file.name}`);
   }
 
-  /** The uploads as the session resource lists them. */
+  /** Returns the uploads in the form used by the session resource. */
   async of(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
     const rows = await this.#parts.rows.ofSession(session.applicationId, session.id);
     return rows.map(({ name, size, checksum, createdAt }) => ({

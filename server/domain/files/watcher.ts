@@ -30,7 +30,8 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
     return { leave: () => watch.leave() };
   },
 
-  // Works with file names only, because an end must not depend on the database. Files stored already are recognised later.
+  // Uses file names only, because the end of a session must not depend on the database. Files that are already stored
+  // are recognised later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
     const whole = wholeAmong(await namesInHostile(folder, downloadsFolder, NAMES_MAX));

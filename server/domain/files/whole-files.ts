@@ -1,9 +1,9 @@
-// Which files in a browser's downloads folder are complete. Chromium writes to `guid.crdownload`. At the end it creates an
-// empty file `guid` and renames the other over it, so for a moment both names exist.
+// Determines which files in the downloads folder of a browser are complete. Chromium writes to `guid.crdownload`. At
+// the end it creates an empty file `guid` and renames the other file over it, so for a moment both names exist.
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PARTIAL = '.crdownload';
 
-/** The guids of downloads with a file, complete or partial. May contain duplicates. */
+/** Returns the guids of downloads that have a file, complete or partial. May contain duplicates. */
 export const guidsAmong = (names: readonly string[]): readonly string[] =>
   names.map(name => (name.endsWith(PARTIAL) ? name.slice(0, -PARTIAL.length) : name)).filter(name => GUID.test(name));
 

@@ -1,5 +1,5 @@
-// Whether a host may join others: it must share their secret and their file storage, its clock must agree with theirs, and
-// others must be able to reach it. Each refusal says what to change.
+// Whether a host may join others. It must share their secret and their file storage, its clock must agree with theirs,
+// and they must be able to reach it. Each refusal says what to change.
 import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
 import { Fault } from '../../kit/fault.ts';
 import { isLoopback } from '../../kit/loopback.ts';
@@ -8,13 +8,16 @@ const CLOCKS_APART_MAX_MS = 5_000;
 
 export interface FileStorage {
   readonly kind: 'disk' | 's3';
-  /** Names the storage. Undefined: this storage has no name yet. */
+  /** Returns the name of the storage. Undefined if the storage has no name yet. */
   mark(): Promise<string | undefined>;
   /** Gives the storage a name, and returns it. */
   setMark(): Promise<string>;
 }
 
-/** Returns the mark of the storage. Throws `fleet_refused`. */
+/**
+ * Returns the mark of the storage.
+ * @throws Fault `fleet_refused`
+ */
 export async function assertFits(
   own: JoiningHost,
   storage: FileStorage,
@@ -39,7 +42,10 @@ export async function assertFits(
   return { storeMark: storeMark ?? first.storeMark };
 }
 
-/** A host that is alone starts without its storage, and with a disk that no other host can use. */
+/**
+ * A host that is alone starts even if its storage cannot be reached, or if it keeps files on a disk that no other host
+ * can use.
+ */
 const NO_MARK = '';
 const DISK_MARK = 'disk';
 

@@ -1,5 +1,5 @@
-// This host among others: its lease, which other hosts live, and which of them should take a session. With the embedded database
-// there is no lease, and the host is always alone.
+// This host as a member of a fleet: its lease, which other hosts are alive, and which host should take a session. With
+// the embedded database there is no lease, and the host is always alone.
 import { randomUUID } from 'node:crypto';
 import type { Hosts, JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
 import { reason } from '../../kit/fault.ts';
@@ -12,14 +12,16 @@ import { choose, roomByRegion, roomOf } from './placement.ts';
 
 export interface LeaseTimes {
   readonly ms: number;
-  /** How long a host that restarts may take. */
+  /** How long the restart of a host may take. */
   readonly restartMs: number;
 }
 
-/** Parts of the time of a lease: how often it is renewed, and how long the database may take to answer. */
+/** Fractions of the lease time: the interval of renewals, and the time within which the database must answer. */
 const RENEWALS = 6;
 const ANSWERS = 3;
-/** A host that could not renew ends its sessions this part of a lease before others may take it as lost. */
+/**
+ * A host that could not renew its lease ends its sessions this fraction of a lease before others may declare it lost.
+ */
 const FENCE_BEFORE = 1 / 8;
 
 export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
@@ -31,9 +33,9 @@ export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
 
 interface Lease {
   readonly row: JoiningHost;
-  /** Of the monotonic clock: others cannot take this host as lost before. */
+  /** Time on the monotonic clock before which other hosts cannot declare this host lost. */
   untilMs: number;
-  /** Since when it has been renewed without a gap. */
+  /** Time since which the lease has been renewed without a gap. */
   readonly sinceMs: number;
 }
 
@@ -43,7 +45,7 @@ export class Fleet implements Closeable {
   readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
-  /** Sessions that were placed since the uses were asked for. */
+  /** Sessions that were placed since the use of the hosts was last read. */
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
@@ -64,7 +66,10 @@ export class Fleet implements Closeable {
     return this.#parts.lease.ms;
   }
 
-  /** Takes the lease. Throws `fleet_refused`. */
+  /**
+   * Takes the lease.
+   * @throws Fault `fleet_refused`
+   */
   async join(): Promise<void> {
     const { rows, storage, own, host, clock, log } = this.#parts;
     const askedMs = clock.monotonicMs();
@@ -81,23 +86,23 @@ export class Fleet implements Closeable {
     this.#wasLost = wasLost;
   }
 
-  /** Whether other hosts had taken this one as lost before it joined: then its sessions are not continued. */
+  /** Whether other hosts had declared this host lost before it joined. Its sessions are then not continued. */
   get wasLost(): boolean {
     return this.#wasLost;
   }
 
-  /** `fence`: ends all sessions of this host at once. Called when the lease is gone. */
+  /** `fence` ends all sessions of this host at once. It is called when the lease is gone. */
   begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
     this.#warm = parts.warm;
     this.#fence = parts.fence;
   }
 
-  /** Called each time that it was read which hosts live. */
+  /** Sets a function that is called each time the living hosts have been read. */
   onLook(looked: () => void): void {
     this.#looked = looked;
   }
 
-  /** From the join on, because the start of the other parts may take longer than a lease. */
+  /** Starts when the host joins, because the start of the other parts may take longer than a lease. */
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed) {
@@ -106,7 +111,7 @@ export class Fleet implements Closeable {
     }
   }
 
-  /** Extends the lease, and reads which other hosts live. */
+  /** Extends the lease, and reads which other hosts are alive. */
   async renew(): Promise<void> {
     const lease = this.#lease;
     const { rows, clock, log } = this.#parts;
@@ -117,7 +122,7 @@ export class Fleet implements Closeable {
       const renewed = await within(this.#answerMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
-      // A host that leaves meanwhile has said so itself, and its sessions are left to its next process.
+      // A host that is leaving has already recorded this itself, and its sessions are left to its next process.
       if (this.#isClosed) return;
       if (!renewed) await this.#lost('another host took it as lost');
       else lease.untilMs = askedMs + this.leaseMs;
@@ -125,13 +130,16 @@ export class Fleet implements Closeable {
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
       const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_BEFORE;
-      // Alone, nobody takes the host as lost, so its sessions can wait for the database.
+      // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
       if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
         await this.#lost('it could not be renewed in time');
     }
   }
 
-  /** Whether this host may take others as lost: it has renewed its own lease without a gap for as long as one lasts. */
+  /**
+   * Whether this host may declare others lost: it must have renewed its own lease without a gap for the length of a
+   * lease.
+   */
   get mayJudge(): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     const lease = this.#lease;
@@ -164,7 +172,7 @@ export class Fleet implements Closeable {
     return this.peers.reduce((sum, { slots }) => sum + slots, 0);
   }
 
-  /** The host that should take a session next. Undefined: none takes any. */
+  /** Returns the host that should take a session next. Undefined if no host takes sessions. */
   choose(region: string | undefined, without: ReadonlySet<HostId> = new Set()): HostId | undefined {
     const chosen = choose(
       this.#living.filter(({ id }) => !without.has(id)),
@@ -184,12 +192,12 @@ export class Fleet implements Closeable {
     return roomByRegion(this.#living, this.#placed);
   }
 
-  /** Reads again which hosts live, because one is not known yet. */
+  /** Reads again which hosts are alive, because a host is not known yet. */
   async look(): Promise<void> {
     await this.#look().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }
 
-  /** `away`: this host restarts, and keeps its sessions. `left`: it has none. */
+  /** `away`: this host is restarting and keeps its sessions. `left`: it has no sessions. */
   async leave(how: 'away' | 'left'): Promise<void> {
     this.#stopRenewing();
     const { rows, log } = this.#parts;
@@ -218,7 +226,7 @@ export class Fleet implements Closeable {
     this.#looked();
   }
 
-  /** Sessions first; then this host joins again as if it had none. */
+  /** Ends the sessions first. The host then joins again as if it had none. */
   #lost(why: string): Promise<void> {
     this.#fencing ??= this.#endAndRejoin(why).finally(() => {
       this.#fencing = undefined;

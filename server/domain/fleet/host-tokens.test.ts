@@ -17,11 +17,11 @@ const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
 const refuses = (read: () => unknown, why: RegExp): void =>
   assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
 
-test('says who passed a request on, and where it came from', () => {
+test('a token names the host that passed a request on and the client that sent it', () => {
   assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
 });
 
-test('is refused for another host, method, path or time, and by whoever made it', () => {
+test('refuses a token on another host, for another method or path, after its expiry, and on the host that made it', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
   refuses(() => at(C).read(token, REQUEST), /for another host/);
   refuses(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
@@ -30,7 +30,7 @@ test('is refused for another host, method, path or time, and by whoever made it'
   refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a circle/);
 });
 
-test('is refused with another secret, changed, or made up', () => {
+test('refuses a token that was made with another secret, was changed, or was made up', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
   const [words = '', signature = ''] = token.split('.');
   const changed = Buffer.from(Buffer.from(words, 'base64url').toString().replace('10.0.0.9', '10.0.0.1')).toString(

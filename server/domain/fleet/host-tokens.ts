@@ -1,5 +1,6 @@
-// Tokens with which hosts of a fleet pass requests to each other. Each is for one host, method and address, and valid for seconds.
-// They are made with the secret that the hosts share; they replace no credential, which the request carries as well.
+// Tokens with which hosts of a fleet pass requests to each other. Each token is for one host, method and address, and
+// valid for seconds. Tokens are made with the secret that the hosts share. They do not replace the credential of the
+// request, which is passed on as well.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -9,7 +10,7 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
 export const HOST_TOKEN_HEADER = 'x-berth-host-token';
-/** Hosts whose clocks are apart by more than five seconds are refused at their start. */
+/** A host whose clock differs by more than five seconds is refused at its start. */
 const VALID_MS = 15_000;
 const TOKEN_CHARS_MAX = 8192;
 
@@ -38,7 +39,7 @@ export class HostTokens {
     return `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
   }
 
-  /** Throws `permission_denied` for a token that no host of this fleet made for this request. */
+  /** @throws Fault `permission_denied` for a token that no host of this fleet made for this request. */
   read(token: string, { method, path }: Passed): ForwardedFrom {
     const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
@@ -61,7 +62,10 @@ export class HostTokens {
   }
 }
 
-/** Notes a request that another host passed on. One without a token comes from a client; one with a bad token is refused. */
+/**
+ * Notes a request that another host passed on. A request without a token comes from a client; a request with an invalid
+ * token is refused.
+ */
 export function admitForwarded(
   tokens: HostTokens | undefined,
   request: Parameters<typeof noteForwarded>[0] & {
@@ -75,7 +79,7 @@ export function admitForwarded(
   noteForwarded(request, tokens.read(token, { method: request.method ?? '', path: request.url ?? '' }));
 }
 
-/** Equal for hosts with the same secret, and says nothing about it. */
+/** Hosts with the same secret have the same mark. The mark reveals nothing about the secret. */
 export const markOf = (secret: Secret): string =>
   createHmac('sha256', secret.reveal()).update('fleet secret mark').digest('hex').slice(0, 32);
 

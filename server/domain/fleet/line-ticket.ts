@@ -1,5 +1,5 @@
-// What a request that creates a session says about its place in the line of the fleet. It is noted where the request came in, and sent to
-// the host that is asked; only a request with a valid token of another host may bring one.
+// The place of a session create in the line of the fleet. The ticket is noted on the host where the request came in,
+// and sent to the host that is asked to admit it. Only a request with a valid token of another host may carry a ticket.
 import type { IncomingMessage } from 'node:http';
 import type { Place } from '../../engines/store/rows/line.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
@@ -7,10 +7,10 @@ import type { Refusal } from '../limits/refusals.ts';
 
 export const LINE_HEADER = 'x-berth-line';
 
-/** Without a place: it has not waited, and comes after all that wait. */
+/** Without a place, the create has not waited, and comes after all waiters. */
 export interface LineTicket extends Partial<Place> {
   readonly waitedMs: number;
-  /** No host admits it: an answer that is no error of HTTP says so. */
+  /** Set if no host admits the create: the refusal is then reported in an answer that is not an HTTP error. */
   readonly refused?: Refusal;
 }
 
@@ -19,7 +19,7 @@ const noted = new WeakMap<object, LineTicket>();
 export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: LineTicket): void =>
   void noted.set(headers, ticket);
 
-/** Undefined: whoever sent the request does not keep its place, so this host does. */
+/** Returns undefined if the sender of the request does not keep its place. This host then keeps it. */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
   return noted.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);

@@ -1,5 +1,6 @@
-// Creates that wait in a fleet: one line over all hosts. The host that has the caller keeps its place, a row, and asks a host with room when
-// it is its turn. Whatever may admit one is told to all hosts by NOTIFY, and looked for every second.
+// Creates that are waiting in a fleet: one line over all hosts. The host to which the caller is connected keeps its
+// place in a row, and asks a host with room when it is its turn. Anything that may allow a create to be admitted is
+// announced to all hosts by NOTIFY, and checked every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -11,9 +12,11 @@ import type { Fleet } from './fleet.ts';
 import type { LineTicket } from './line-ticket.ts';
 import { nextInLine } from './next-in-line.ts';
 
-/** Also how often rows are kept; the store ignores those that were not kept for five seconds. */
+/**
+ * Also the interval at which rows are refreshed. The store ignores rows that have not been refreshed for five seconds.
+ */
 const RETRY_MS = 1_000;
-/** Ends of sessions within this time are told together. */
+/** Ends of sessions within this time are announced together. */
 const GATHER_MS = 20;
 const LOOKED_AT_MAX = 5_000;
 
@@ -23,12 +26,12 @@ export type LineOutcome<T> = { readonly got: T } | { readonly refused: Refusal; 
 
 export interface LineRequest<T> {
   readonly application: ApplicationId;
-  /** Only a host of this region will do. */
+  /** If set, only a host in this region can be used. */
   readonly region?: string | undefined;
-  /** Why it was not admitted at once. */
+  /** Why the create was not admitted at once. */
   readonly refused: Refusal;
   readonly waitMs: number;
-  /** The most creates of the application that may wait. */
+  /** Maximum number of waiting creates of the application. */
   readonly maxWaiting: number;
   readonly attempt: LineAttempt<T>;
   /** Aborted when the caller disconnects. */
@@ -54,7 +57,7 @@ interface Waiter {
 
 export class Line implements Closeable {
   readonly #parts: LineParts;
-  /** Those whose callers are connected to this host. */
+  /** The waiters whose callers are connected to this host. */
   readonly #waiters = new Map<number, Waiter>();
   readonly #closing = new AbortController();
   #keeping: Promise<void> | undefined;
@@ -70,7 +73,7 @@ export class Line implements Closeable {
     return this.#waiters.size;
   }
 
-  /** Waits until a host admits the create. Rejects when the caller disconnects, and when an attempt rejects. */
+  /** Waits until a host admits the create. Rejects if the caller disconnects, or if an attempt rejects. */
   async enter<T>(request: LineRequest<T>): Promise<LineOutcome<T>> {
     const { application, region = null, refused, maxWaiting, attempt, signal } = request;
     const { rows, host, clock } = this.#parts;
@@ -103,14 +106,17 @@ export class Line implements Closeable {
     }
   }
 
-  /** A slot of this host may be free, or a limit was raised. */
+  /** Called when a slot of this host may be free, or when a limit was raised. */
   moved(): void {
     if (this.#parts.fleet.isAlone || this.#isTelling || this.#closing.signal.aborted) return;
     this.#isTelling = true;
     void this.#tell();
   }
 
-  /** Tries those of this host whose turn it is. One round at a time; a call during a round causes another one. */
+  /**
+   * Tries the waiters of this host whose turn it is. Only one round runs at a time; a call during a round causes
+   * another round.
+   */
   async serve(): Promise<void> {
     this.#serveAgain = this.#waiters.size > 0;
     if (this.#isServing) return;
@@ -122,12 +128,12 @@ export class Line implements Closeable {
     this.#isServing = false;
   }
 
-  /** Creates of the application that wait, over all hosts. */
+  /** Returns the number of waiting creates of the application, over all hosts. */
   waitingOf(application: ApplicationId): Promise<number> {
     return this.#parts.rows.waitingOf(application);
   }
 
-  /** Rejects all that wait here, and lets no further ones wait. */
+  /** Rejects all waiters on this host, and admits no further ones. */
   stop(why: () => Error): void {
     this.#closing.abort(new Error('the line is closing'));
     for (const waiter of this.#waiters.values()) leave(waiter, () => waiter.reject(why()));
@@ -138,7 +144,7 @@ export class Line implements Closeable {
     await this.#keeping;
   }
 
-  /** Ends the wait when its time is over, or the caller has left. */
+  /** Ends the wait when its time is over, or when the caller has disconnected. */
   #untilOver(waiter: Waiter, waitMs: number, signal: AbortSignal, giveUp: () => void, done: Promise<unknown>): void {
     const over = new AbortController();
     const hangUp = (): void => leave(waiter, () => waiter.reject(callerLeft()));

@@ -1,5 +1,5 @@
-// What happens to the sessions of a host whose lease ran out: they end as ERROR / host_lost, and their contexts are unlocked at the
-// version that was saved last. Any host does it, from rows.
+// Ends the sessions of a host whose lease has run out as ERROR / host_lost, and unlocks their contexts at the version
+// that was saved last. Any host can do this, from rows.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';

@@ -12,19 +12,19 @@ const next = (rows: readonly Standing[], free: Readonly<Record<string, number>>)
   ...nextInLine(rows, new Map(Object.entries(free))),
 ];
 
-test('as many as there are free slots, in order', () => {
+test('tries as many creates as there are free slots, in order', () => {
   assert.deepEqual(next([row(1), row(2, B), row(3)], { local: 2 }), [1, 2]);
   assert.deepEqual(next([row(1)], { local: 0 }), []);
 });
 
-test('only a slot of its region, and one that cannot be helped holds nobody up', () => {
+test('a create takes only a slot of its region, and does not block others if there is none', () => {
   const far = row(1, A, { region: 'far' });
   assert.deepEqual(next([far, row(2, B)], { local: 1 }), [2]);
   assert.deepEqual(next([far, row(2, B)], { local: 1, far: 1 }), [1, 2]);
   assert.deepEqual(next([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
-test('the first that waits for a limit of its application, whatever is free; those behind it wait', () => {
+test('tries the first create that is waiting for a limit of its application, whatever slots are free, and none behind it', () => {
   const limited = row(1, A, { why: 'concurrent' });
   assert.deepEqual(next([limited, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }), [1, 4]);
 });

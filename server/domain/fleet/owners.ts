@@ -1,4 +1,4 @@
-// Which host owns what a request is about, if it is another one that lives.
+// Finds the host that owns the object of a request, if that is another living host.
 import type { Hosts, LivingHost, Owner } from '../../engines/store/rows/hosts.ts';
 import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Fleet } from './fleet.ts';
@@ -15,7 +15,7 @@ export interface OwnersParts {
     Hosts,
     'hostOfSession' | 'hostOfDownload' | 'hostOfInvocation' | 'hostOfHandoff' | 'hostOfAction'
   >;
-  /** Whether it runs or starts in this process. */
+  /** Whether the session is running or starting in this process. */
   readonly isHere: (session: SessionId) => boolean;
 }
 
@@ -27,7 +27,9 @@ export class Owners {
     this.#parts = parts;
   }
 
-  /** `application`: that of the caller, if it is known. What belongs to another is answered here, as missing. */
+  /**
+   * `application` is that of the caller, if it is known. Objects of other applications are answered here, as missing.
+   */
   async elsewhere(kind: Owned, named: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;
     const id = named.toLowerCase();
@@ -55,7 +57,10 @@ export class Owners {
 
   readonly #known = new Set<HostId>();
 
-  /** A host that joined a moment ago is looked for once; one that is gone is not looked for again and again. */
+  /**
+   * An unknown host may have joined a moment ago, so the hosts are read again, once for each unknown host. This is not
+   * repeated for a host that is gone.
+   */
   async #mayHaveJoined(id: HostId): Promise<void> {
     if (this.#known.has(id)) return;
     this.#known.add(id);

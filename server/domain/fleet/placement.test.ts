@@ -27,33 +27,33 @@ const chosen = (
   placed = new Map<HostId, number>(),
 ): string | undefined => choose(hosts, { own: OWN, placed, ...(region === undefined ? {} : { region }) });
 
-test('the host with the lowest share of used slots', () => {
+test('chooses the host with the lowest share of used slots', () => {
   assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
 });
 
-test('sessions that were placed since the uses were read count', () => {
+test('counts sessions that were placed since the use of the hosts was read', () => {
   assert.equal(chosen([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])), 'b');
 });
 
-test('between equals the host that was asked, then one with a warm browser', () => {
+test('between equal hosts prefers the host that was asked, then one with a warm browser', () => {
   assert.equal(chosen([host('a', { warm: 1 }), host('b')]), 'b');
   assert.equal(chosen([host('a'), host('c', { warm: 1 })]), 'c');
 });
 
-test('never one that drains, restarts or has no slots', () => {
+test('never chooses a host that is draining, is restarting or has no slots', () => {
   assert.equal(
     chosen([host('a', { draining: true }), host('b', { state: 'away' }), host('c', { slots: 0 })]),
     undefined,
   );
 });
 
-test('of the region that was asked for, if one of its hosts takes sessions', () => {
+test('chooses a host in the requested region if one of its hosts takes sessions', () => {
   const far = host('c', { region: 'far', used: 9 });
   assert.equal(chosen([host('b'), far], 'far'), 'c');
   assert.equal(chosen([host('b'), { ...far, draining: true }], 'far'), 'b');
 });
 
-test('a full host only if no host has room', () => {
+test('chooses a full host only if no host has room', () => {
   assert.equal(chosen([host('a', { used: 10 }), host('b', { slots: 1, used: 0 })]), 'b');
   assert.equal(chosen([host('a', { used: 12 }), host('c', { used: 10 })]), 'c');
 });

@@ -1,16 +1,19 @@
-// Which host should take a session: one with a free slot, in the region that was asked for, least loaded first. Between equals the
-// host that was asked wins, because nothing has to be passed on, then one with a warm browser.
+// Which host should take a session: one with a free slot, in the requested region, least loaded first. Between equal
+// hosts, the host that was asked is preferred, because nothing has to be passed on, then one with a warm browser.
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
 
 export interface Choice {
   readonly own: HostId;
   readonly region?: string;
-  /** Sessions that were placed since the uses of the hosts were read. */
+  /** Sessions that were placed since the use of the hosts was read. */
   readonly placed: ReadonlyMap<HostId, number>;
 }
 
-/** Undefined: no host takes sessions. A host without a free slot is chosen only if none has one; creates wait there. */
+/**
+ * Returns undefined if no host takes sessions. A host without a free slot is chosen only if no host has one; creates
+ * then wait there.
+ */
 export function choose(hosts: readonly LivingHost[], { own, region, placed }: Choice): HostId | undefined {
   const open = hosts.filter(isOpen);
   const here = region === undefined ? open : open.filter(host => host.region === region);

@@ -21,7 +21,7 @@ export class AgentQueue {
     this.#clock = clock;
   }
 
-  /** `handoff`: its id, if the person was asked. */
+  /** `handoff` is the id of the hand-off, if the person was asked. */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse') return { refuse: refusal(method, 'the session is set to refuse input meanwhile', handoff) };
     if (this.#waiting.size >= WAITING_COMMANDS_MAX)
@@ -29,7 +29,7 @@ export class AgentQueue {
     return { wait: this.#queued(refusal(method, `it was queued for ${WAITING_MS / 1000} seconds`, handoff)) };
   }
 
-  /** Lets the queued commands go, in their order. */
+  /** Passes on the queued commands, in order. */
   release(): void {
     for (const pass of [...this.#waiting]) pass();
   }

@@ -1,4 +1,5 @@
-// `Berth.handoff`: a CDP client of a session asks for a person. Its parameters come from a client, so they are validated as a body is.
+// `Berth.handoff`, with which a CDP client of a session asks for a person. The parameters come from a client, so they
+// are validated like a request body.
 import type { HandoffTerms } from '../../../contract/handoffs.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId, SessionId } from '../../kit/ids.ts';

@@ -1,5 +1,5 @@
-// Hand-offs whose consumer is deleted are cancelled, and control that a consumer took under a session that was ended is taken back. Only the
-// host of a session changes its lease.
+// Cancels hand-offs whose consumer is deleted, and takes back control that a consumer took in a sign-in session that
+// has ended. Only the host of a browser session changes its lease.
 import type { Store } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Lease } from './lease.ts';

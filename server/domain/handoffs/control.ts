@@ -5,12 +5,12 @@ import type { HandoffId } from '../../kit/ids.ts';
 
 export interface Control {
   readonly handoffId: HandoffId;
-  /** False: a viewer took control unasked. */
+  /** False if a viewer took control without being asked. */
   readonly isAsked: boolean;
   readonly holder: string;
   readonly fence: number;
   readonly expiresAt: Date;
-  /** Pages must not be read by the agent. */
+  /** Whether the agent is prevented from reading pages. */
   readonly masks: boolean;
   readonly allowedOrigins: readonly string[] | undefined;
 }
@@ -24,7 +24,7 @@ export function controlOf(row: HandoffRow): Control | undefined {
   return { handoffId: id, isAsked, holder, fence, expiresAt: leaseExpiresAt, masks, allowedOrigins };
 }
 
-/** Frames inside of a page may be of any origin. */
+/** Frames inside a page may have any origin. */
 export const onlyOrigins = (origins: readonly string[]): NavigationRule => ({
   allows: (_hostname, frame, url) => frame === 'inner' || origins.includes(URL.parse(url)?.origin ?? ''),
   onRefused: () => {},

@@ -12,7 +12,7 @@ const POLL_MS = 2_000;
 
 export interface FollowedHandoffsParts {
   readonly rows: Pick<HandoffRows, 'get'>;
-  /** Undefined: the session does not run on this host. */
+  /** Returns undefined if the session is not running on this host. */
   readonly leaseOf: (session: SessionId) => Pick<Lease, 'control' | 'onChange'> | undefined;
   readonly clock: Clock;
 }
@@ -24,17 +24,23 @@ export class FollowedHandoffs {
     this.#parts = parts;
   }
 
-  /** The row when its status has changed, or as it is when the time is over. */
+  /** Returns the row when its status has changed, or the current row when the time is over. */
   async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
     return this.#until(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
   }
 
-  /** The row when it has ended, or as it is when the time is over. Without a time: as long as it is open. */
+  /**
+   * Returns the row when it has ended, or the current row when the time is over. Without a time, waits as long as the
+   * hand-off is open.
+   */
   async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
     return this.#until(row, waitMs, signal, now => !isOpen(now));
   }
 
-  /** Resolves when no person has control of the session. Throws `handoff_claimed` if one still has it after the time that input waits. */
+  /**
+   * Resolves when no person has control of the session.
+   * @throws Fault `handoff_claimed` if a person still has control after the time that input waits.
+   */
   async givenBack(session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock, leaseOf } = this.#parts;
     const untilMs = clock.monotonicMs() + WAITING_MS;
@@ -48,7 +54,7 @@ export class FollowedHandoffs {
     }
   }
 
-  /** Throws `handoff_claimed` if a person has control of the session now. */
+  /** @throws Fault `handoff_claimed` if a person has control of the session now. */
   assertNotClaimed(session: SessionId): void {
     const control = this.#parts.leaseOf(session)?.control;
     if (control) throw handoffClaimed({ id: control.handoffId, sessionId: session });

@@ -1,5 +1,5 @@
-// Hand-offs as callers use them: who may list, read, claim, renew, complete and cancel which. The lease of the session decides
-// whether it is possible.
+// The hand-offs API: who may list, read, claim, renew, complete and cancel which hand-off. The lease of the session
+// decides whether the operation is possible.
 import type { PageQuery } from '../../../contract/common.ts';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type {
@@ -38,7 +38,7 @@ const URL_CHARS_MAX = 1_000;
 
 type ApiCaller = AgentCaller | AccountCaller;
 
-/** What a request about one hand-off shows besides a caller. */
+/** The credentials that a request about one hand-off can carry. */
 export interface Shown {
   readonly caller: ApiCaller | undefined;
   /** The bearer credential. */
@@ -48,7 +48,7 @@ export interface Shown {
   readonly source: RequestSource;
 }
 
-/** `browser`: a cookie that the answer sets, because this browser opened the link first. */
+/** `browser` is a cookie that the answer sets, because this browser was the first to open the link. */
 export interface Opened<T> {
   readonly value: T;
   readonly browser?: { readonly secret: Secret; readonly until: Date };
@@ -119,7 +119,7 @@ export class Handoffs {
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
-  /** Whoever the claimer is was verified. */
+  /** The caller has verified who the claimer is. */
   async claimFor(row: HandoffRow, claimer: Claimer): Promise<ClaimedHandoff> {
     const { row: claimed, token } = await this.#leaseOf(row).claim(row.id, claimer);
     const session = await this.#parts.store.sessions.byId(row.sessionId);
@@ -153,7 +153,7 @@ export class Handoffs {
     return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, shown)));
   }
 
-  /** With the lease token: control is given back. */
+  /** With the lease token, control is given back instead. */
   async cancel(shown: Shown, appId: string, id: string): Promise<Handoff> {
     if (hasLease(shown)) {
       const row = await this.#leased(shown, appId, id);
@@ -210,7 +210,7 @@ export class Handoffs {
     return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
   }
 
-  /** By the secret of the claim link, in the one browser that opened it. */
+  /** Finds the hand-off by the secret of the claim link, in the one browser that opened it. */
   async #linked(
     { bearer = '', browser: cookie, source: _ }: Shown,
     appId: string,
@@ -242,7 +242,7 @@ export class Handoffs {
     const other = isUuid(id)
       ? await this.#parts.store.handoffs.get(appId as ApplicationId, id as HandoffId)
       : undefined;
-    // A lease token that was right once, or never: the answer is the same.
+    // The answer is the same whether the lease token was valid once or never.
     throw other ? staleFence(id) : notFound('Hand-off', id);
   }
 
@@ -259,13 +259,13 @@ export class Handoffs {
     return lease;
   }
 
-  /** What a person is shown before they take control: whose session it is, and where it stands. */
+  /** Returns what a person is shown before they take control: the application, and the origin of the page. */
   async #about(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
     return { ...(application ? { applicationName: application.name } : {}), ...(await this.shownPage(row)) };
   }
 
-  /** Where an open one stands now. */
+  /** Returns the current page origin of an open hand-off. */
   async shownPage(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
     const url = isOpen(row) ? await this.#pageOf(row) : undefined;
     return url ? { pageOrigin: url.origin } : {};
@@ -273,7 +273,10 @@ export class Handoffs {
 
   // ---- what the page shows ---------------------------------------------------------------------------------------------
 
-  /** The same without asking the browser. Of a session on another host: as it was seconds ago. */
+  /**
+   * Returns the page origin without asking the browser. If the session is on another host, the origin is a few seconds
+   * old.
+   */
   listedPage(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};
     const shown = this.#parts.lives.get(row.sessionId)?.browser.changedPage;
@@ -282,13 +285,13 @@ export class Handoffs {
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
   }
 
-  /** Without query and fragment, which may contain what the person typed. */
+  /** Returns the address without query and fragment, which may contain what the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
     const url = await this.#pageOf(row);
     return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARS_MAX);
   }
 
-  /** The address of the page that is shown first, if it is one of the web. */
+  /** Returns the address of the page that is shown first, if it is a web address. */
   async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
     const { browser } = this.#parts.lives.get(sessionId) ?? {};
     const pages = (await browser?.listPages().catch(() => undefined)) ?? [];

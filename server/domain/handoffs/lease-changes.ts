@@ -1,4 +1,5 @@
-// The transactions of one session's lease. Each locks the fence, settles what is over already, and then makes its change.
+// The transactions of the lease of one session. Each transaction locks the fence, settles a lease or request that has
+// already run out, and then makes its change.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { Atomic } from '../../engines/store/store.ts';
 import type { HandoffId } from '../../kit/ids.ts';
@@ -11,7 +12,7 @@ import { BY_CLOCK, type LeasedSession, type LeaseParts } from './lease-parts.ts'
 /** The fence of the session, locked until the transaction ends. */
 export interface Locked {
   readonly fence: number;
-  /** Whether the session runs and does not end. */
+  /** Whether the session is running and is not ending. */
   readonly runs: boolean;
 }
 
@@ -21,7 +22,7 @@ export class LeaseChanges {
   readonly #parts: LeaseParts;
   readonly #session: Pick<LeasedSession, 'id' | 'applicationId'>;
   readonly #news: LeaseNews;
-  /** Changes are made one after another, so that what is remembered is what was committed last. */
+  /** Changes are made one after another, so that the state in memory is the one that was committed last. */
   #turn: Promise<unknown> = Promise.resolve();
   #isLeft = false;
 
@@ -31,7 +32,7 @@ export class LeaseChanges {
     this.#news = news;
   }
 
-  /** The session has ended, or is left to the next process, which settles what is over. */
+  /** Called when the session has ended or is left to the next process, which settles what has run out. */
   leave(): void {
     this.#isLeft = true;
   }
@@ -45,7 +46,7 @@ export class LeaseChanges {
     }, committed);
   }
 
-  /** For a change that ends what is over itself. */
+  /** For a change that itself ends what has run out. */
   makeEnd<T>(work: Work<T>, committed: (result: T) => void = () => {}): Promise<T> {
     return this.#inTurn(work, committed);
   }
@@ -66,7 +67,7 @@ export class LeaseChanges {
     return done;
   }
 
-  /** A lease or a request that is over, although nobody could write that down in time. */
+  /** Settles a lease or a request that has run out without this having been recorded in time. */
   async #settled(
     within: Atomic,
     fence: number,
@@ -81,7 +82,7 @@ export class LeaseChanges {
     return { fence: fence + 1, open: undefined };
   }
 
-  /** Back in the queue, or over if its time is. */
+  /** Puts the hand-off back in the queue, or ends it if its time is over. */
   async returned(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;
@@ -94,7 +95,7 @@ export class LeaseChanges {
     return row;
   }
 
-  /** Why this hand-off is not the open one. */
+  /** Returns the error that says why this hand-off is not the open one. */
   async notOpen(within: Atomic, id: HandoffId): Promise<Error> {
     const row = await within.handoffs.get(this.#session.applicationId, id);
     return row ? handoffEnded(row) : notFound('Hand-off', id);
@@ -106,7 +107,7 @@ const isOver = ({ leaseExpiresAt, expiresAt }: HandoffRow, now: Date): boolean =
 export const isHeld = (open: HandoffRow | undefined, id: HandoffId, fence: number): open is HandoffRow =>
   open?.id === id && open.fence === fence && open.status === 'claimed';
 
-/** What changes in a hand-off at its end. */
+/** The fields that change when a hand-off ends. */
 export const ended = (status: HandoffRow['status'], endedAt: Date) => ({
   ...{ status, endedAt, leaseHash: null, leaseExpiresAt: null, claimHash: null, holder: null, holderSession: null },
 });

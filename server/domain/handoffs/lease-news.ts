@@ -1,4 +1,4 @@
-// Who is told of a change of control: the audit log, the events of the session, the clients of the agent, and the log.
+// Announces a change of control to the audit log, the events of the session, the clients of the agent, and the log.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
@@ -34,7 +34,7 @@ export class LeaseNews {
     this.#agents.clear();
   }
 
-  /** In the transaction of the change. */
+  /** Called in the transaction of the change. */
   audit(
     within: Atomic,
     action: AuditAction,
@@ -55,7 +55,7 @@ export class LeaseNews {
     );
   }
 
-  /** After the commit. */
+  /** Called after the commit. */
   event(type: SessionEventType, detail: JsonObject, actor: Actor = { kind: 'viewer' }): void {
     const { events, clock, log } = this.#parts;
     events
@@ -73,10 +73,10 @@ export class LeaseNews {
   }
 }
 
-/** What every event of a hand-off says. */
+/** Fields of every event of a hand-off. */
 export const shown = (row: HandoffRow): JsonObject => ({ ...named(row), fence: row.fence });
 
-/** How the agent recognises it. */
+/** Fields by which the agent recognises the hand-off. */
 export const named = ({ id, callbackEvent }: HandoffRow): JsonObject => ({
   handoffId: id,
   ...(callbackEvent === undefined ? {} : { callbackEvent }),

@@ -1,4 +1,4 @@
-// What the lease of a session works with, and what its callers say.
+// The dependencies of the lease of a session, and the arguments of its callers.
 import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -31,12 +31,12 @@ export interface LeasedSession {
 export interface Claimer {
   readonly kind: 'account' | 'link' | 'consumer';
   readonly id?: string;
-  /** Of a consumer: the lease ends with this session. */
+  /** For a consumer, the sign-in session with whose end the lease ends too. */
   readonly session?: ConsumerSessionId;
   readonly source: AuditSource;
 }
 
-/** What the person says at the end. */
+/** The report of the person at the end. */
 export interface Done {
   readonly outcome: 'completed' | 'declined' | 'failed';
   readonly note?: string;

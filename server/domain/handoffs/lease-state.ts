@@ -1,5 +1,5 @@
-// What this process remembers of the control of one session, and what follows from it for the session: the cover, the hold, the allowed
-// origins, the queue of the agent, and when control is over.
+// The state of control of one session in this process, and its consequences for the session: the cover, the hold, the
+// allowed origins, the queue of the agent, and when control is over.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { callAt, plus } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -8,12 +8,12 @@ import { AgentQueue } from './agent-queue.ts';
 import { type Control, controlOf, onlyOrigins } from './control.ts';
 import type { LeasedSession, LeaseParts } from './lease-parts.ts';
 
-/** A person whose live view is closed for longer has left the hand-off. */
+/** A person whose live view has been closed for longer has left the hand-off. */
 export const GONE_MS = 60_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
-  /** Called when the time of the hand-off that is open, or of its lease, is over. */
+  /** Called when the time of the open hand-off, or of its lease, is over. */
   readonly isDue: (row: HandoffRow) => void;
   readonly guardNotClosed: (error: unknown) => void;
 }
@@ -24,7 +24,7 @@ export class LeaseState {
   readonly #listeners = new Set<() => void>();
   #row: HandoffRow | undefined;
   #control: Control | undefined;
-  /** Live views of the person in control. */
+  /** Number of live views of the person in control. */
   #attached = 0;
   #goneAt: Date | undefined;
   #hold: { close(): void } | undefined;
@@ -37,7 +37,7 @@ export class LeaseState {
     this.queue = new AgentQueue(parts.clock);
   }
 
-  /** Continues what an earlier process has left. */
+  /** Continues the state that an earlier process left. */
   async adopt(row: HandoffRow): Promise<void> {
     if (row.status === 'claimed') await this.openGuard(row);
     this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
@@ -65,7 +65,7 @@ export class LeaseState {
     return { close: () => void this.#listeners.delete(listener) };
   }
 
-  /** What was committed. */
+  /** Sets the state that was committed. */
   set(row: HandoffRow | undefined): void {
     const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
     const control = row && controlOf(row);
@@ -83,7 +83,7 @@ export class LeaseState {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Control has ended here, before it is written down. */
+  /** Control has ended in this process, before this is recorded. */
   dropControl(): void {
     this.#control = undefined;
     this.#due?.close();
@@ -109,18 +109,18 @@ export class LeaseState {
     };
   }
 
-  /** The person has renewed the lease, so they are there although no live view is open. */
+  /** The person has renewed the lease, so they are present although no live view is open. */
   renewed(): void {
     if (this.#goneAt) this.#leaveSoon();
   }
 
-  /** Nothing becomes due any more. */
+  /** From now on, nothing becomes due. */
   stopWaiting(): void {
     this.#isClosed = true;
     this.#due?.close();
   }
 
-  /** The session has ended, or is left to the next process. */
+  /** Called when the session has ended or is left to the next process. */
   close(): void {
     this.queue.release();
     this.#letGo();

@@ -20,7 +20,10 @@ const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const handoffId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d30' as HandoffId;
 const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
 
-/** The SQL statements are tested in tests/engines/store-controls.test.ts; this tests how Lease uses their results. */
+/**
+ * The SQL statements are tested in tests/engines/store-controls.test.ts. These tests cover how Lease uses their
+ * results.
+ */
 async function setup(agentInput: AgentInput = 'queue', stored?: HandoffRow) {
   const clock = new TestClock();
   const events: string[] = [];
@@ -87,7 +90,7 @@ describe('control that a viewer took', () => {
     assert.equal((await setup()).lease.judgeInput('Input.insertText'), 'pass');
   });
 
-  test('is refused to a second viewer; the first may take it again under a new fence', async () => {
+  test('is refused to a second viewer, while the first can take it again under a new fence', async () => {
     const { lease, events } = await setup();
     const first = await lease.take(ANNA);
     assert.equal(await lease.take(BEN), undefined);
@@ -124,7 +127,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('refuses input that waited too long, and names the command', async () => {
+  test('refuses input that has waited too long, and names the command', async () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -146,14 +149,14 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('refuses input at once if the session is configured so', async () => {
+  test('refuses input at once if the session is configured to do so', async () => {
     const { lease } = await setup('refuse');
     await lease.take(ANNA);
     assert.match(JSON.stringify(lease.judgeInput('Page.navigate')), /Page\.navigate is refused/);
     await lease.close(false);
   });
 
-  test('expires if its holder does not renew it, and then passes the agent input', async () => {
+  test('expires if its holder does not renew it, and input of the agent passes again', async () => {
     const { lease, clock, events } = await setup();
     const control = await lease.take(ANNA);
     clock.advance(LEASE_MS / 2);
@@ -166,7 +169,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('survives a restart, for its holder only', async () => {
+  test('survives a restart, but only for its holder', async () => {
     const now = new TestClock().now();
     const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
     const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: plus(now, LEASE_MS) };
@@ -178,7 +181,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('passes all queued input when the session leaves', async () => {
+  test('passes all queued input when the session is left to another process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -194,7 +197,7 @@ describe('a hand-off', () => {
     return all;
   };
 
-  test('is claimed by one of two, holds the agent back, and hides the pages until it is completed', async () => {
+  test('can be claimed only once, holds the agent back, and hides the pages until it is completed', async () => {
     const { lease, covers, events } = await requested();
     assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
     const claims = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
@@ -210,7 +213,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('waits for another person when its lease ends, with a higher fence, and expires when its time is over', async () => {
+  test('when its lease ends, waits for another person under a higher fence, and expires when its time is over', async () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
@@ -225,7 +228,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('is left by a person whose live view is closed for a minute, whatever the lease', async () => {
+  test('ends control if the live view of the person has been closed for a minute, whatever the lease', async () => {
     const { lease, clock } = await requested();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attached();
@@ -241,7 +244,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('keeps out a viewer who wants control, as control keeps out a hand-off', async () => {
+  test('prevents a viewer from taking control, as a viewer in control prevents a hand-off', async () => {
     const { lease, clock } = await requested();
     assert.equal(await lease.take(ANNA), undefined);
     await lease.cancel(handoffId, BY_CLOCK, ACTOR);

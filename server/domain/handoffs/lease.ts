@@ -1,5 +1,5 @@
-// Control of one session by a person: a lease with a fence, in the hand-off that is open. There is one instance for each session that
-// runs on this host; the transactions decide.
+// Control of one session by a person: a lease with a fence, in the open hand-off. There is one instance for each
+// session that is running on this host; the transactions decide.
 import { randomUUID } from 'node:crypto';
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
@@ -50,12 +50,12 @@ export class Lease {
     this.#taken = new TakenControl({ session, state, changes, news, clock, keyId });
   }
 
-  /** Continues what an earlier process has left. */
+  /** Continues the state that an earlier process left. */
   async adopt(row: HandoffRow | undefined): Promise<void> {
     if (row) await this.#state.adopt(row);
   }
 
-  /** The hand-off that is open, asked for or not. */
+  /** The open hand-off, whether or not it was requested. */
   get open(): HandoffRow | undefined {
     return this.#state.row;
   }
@@ -70,12 +70,12 @@ export class Lease {
     return this.#state.isAsked;
   }
 
-  /** Calls the listener when control, or the hand-off that is open, changes. */
+  /** Calls the listener when control or the open hand-off changes. */
   onChange(listener: () => void): { close(): void } {
     return this.#state.onChange(listener);
   }
 
-  /** Calls the listener with what the agent is told. */
+  /** Calls the listener with each notice for the agent. */
   onNotice(listener: (notice: Notice) => void): { close(): void } {
     return this.#news.onNotice(listener);
   }
@@ -85,7 +85,7 @@ export class Lease {
     return this.#state.isFresh(fence);
   }
 
-  /** Called before control ends by the person's will: resolves when their input so far was sent to the browser. */
+  /** Called before the person gives up control. Resolves when their input so far has been sent to the browser. */
   onSettling(settled: () => Promise<void>): { close(): void } {
     this.#settling.add(settled);
     return { close: () => void this.#settling.delete(settled) };
@@ -205,7 +205,7 @@ export class Lease {
     return row;
   }
 
-  /** Before its end, by whoever may. */
+  /** Cancels the hand-off before its end. The caller has checked the permission. */
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
     this.#news.event('handoff.cancelled', shown(row), actor);
@@ -213,7 +213,7 @@ export class Lease {
     return row;
   }
 
-  /** The person gives the lease back; the hand-off waits for another one. */
+  /** The person gives the lease back. The hand-off then waits for another person. */
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
@@ -221,14 +221,14 @@ export class Lease {
     await this.#return(fence, actor, source);
   }
 
-  /** The person in control may not have it any more; the hand-off waits for them again. */
+  /** Takes control away from a person who is no longer entitled to it. The hand-off then waits for them again. */
   async takeBack(fence: number): Promise<void> {
     await this.#return(fence, CLOCK, BY_CLOCK);
   }
 
   // ---- ends ------------------------------------------------------------------------------------------------------------
 
-  /** The session has ended, or is left to the next process. */
+  /** Called when the session has ended or is left to the next process. */
   async close(hasEnded: boolean): Promise<void> {
     const row = this.open;
     this.#changes.leave();
@@ -254,7 +254,7 @@ export class Lease {
     await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#lost(row, error));
   }
 
-  /** `fence`: only under this one. Undefined: whoever has control. */
+  /** With `fence`, only a hand-off that is held under that fence is ended. Undefined: whoever has control. */
   async #end(
     id: HandoffId,
     fence: number | undefined,
@@ -280,7 +280,7 @@ export class Lease {
     );
   }
 
-  /** Back in the queue, or over if its time is. */
+  /** Puts the hand-off back in the queue, or ends it if its time is over. */
   async #return(fence: number, actor: Actor, source: AuditSource): Promise<void> {
     const row = await this.#changes.makeEnd(
       async (within, locked, open) => {
@@ -307,13 +307,15 @@ export class Lease {
     }
   }
 
-  /** The lease is over although the database could not be written: the next change there finds it expired. */
+  /**
+   * The lease is over even though the database could not be written. The next change in the database finds it expired.
+   */
   #lost({ fence }: HandoffRow, error: unknown): void {
     this.#news.notWritten(error);
     if (this.control?.fence === fence) this.#state.set(undefined);
   }
 
-  /** A page that hangs delays the end by no more than this. */
+  /** Limits how long a page that hangs can delay the end. */
   async #inputSent(): Promise<void> {
     const all = Promise.all([...this.#settling].map(settled => settled()));
     await inTime(SETTLE_MS, 'the input of the person', () => all.then(() => {})).catch(() => {});

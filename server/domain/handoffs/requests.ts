@@ -1,5 +1,5 @@
-// Requests of hand-offs, whoever sends them: over the API, over CDP, or by an operation. Checks what a schema cannot, cuts the time
-// at the end of the session, and asks the lease of the session.
+// Requests of hand-offs, whether sent over the API, over CDP, or by an operation. Checks what a schema cannot express,
+// limits the time to the end of the session, and asks the lease of the session.
 import type { Warning } from '../../../contract/common.ts';
 import { OPEN_HANDOFFS_PER_CONSUMER_MAX } from '../../../contract/consumer-handoffs.ts';
 import {
@@ -33,7 +33,7 @@ import { consumerHandoffPage, handoffPage, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
 
-/** Who asks, verified by the caller. */
+/** The requester, verified by the caller. */
 export interface Requester {
   readonly kind: 'agent_key' | 'account' | 'client';
   readonly id?: string;
@@ -45,7 +45,7 @@ export interface Requester {
 export interface RequestsParts {
   readonly store: Pick<Store, 'sessions' | 'handoffs' | 'keys' | 'consumers'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
-  /** Prolongs the session up to this time, as far as its limits allow. Returns its new end. */
+  /** Extends the session up to this time, as far as its limits allow. Returns its new end. */
   readonly extend: (row: SessionRow, until: Date) => Promise<Date>;
   readonly publicUrl: string;
   readonly clock: Clock;
@@ -58,13 +58,13 @@ export class HandoffRequests {
     this.#parts = parts;
   }
 
-  /** Throws what `request` would refuse. */
+  /** Throws the faults with which `request` would refuse the request. */
   async assertPossible(application: ApplicationId, sessionId: string, terms: HandoffTerms): Promise<void> {
     const { lease } = await this.#checked(application, sessionId, terms);
     if (lease.open) throw handoffExists(lease.open);
   }
 
-  /** `id`: of the new hand-off, for a requester that must find it again. */
+  /** `id` is the id of the new hand-off, for a requester that must find it again. */
   async request(
     application: ApplicationId,
     sessionId: string,
@@ -98,7 +98,7 @@ export class HandoffRequests {
   async #checked(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
     const { store, leaseOf } = this.#parts;
     const session = await requireSession(store.sessions, application, sessionId);
-    // What was typed into its pages is hidden from everybody.
+    // Text that was typed into the pages of an exclusive session is hidden from everybody.
     if (isExclusive(session)) throw sessionExclusive(session.id);
     const lease = leaseOf(session.id);
     if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
@@ -122,7 +122,7 @@ export class HandoffRequests {
     return consumer.id;
   }
 
-  /** The secret is in the fragment, which browsers send to nobody. */
+  /** The secret is in the fragment, which browsers do not send to any server. */
   #claimUrl(row: HandoffRow, secret: string | undefined): string | undefined {
     const { publicUrl } = this.#parts;
     if (row.claimableBy === 'end_user') return consumerHandoffPage(publicUrl, row);
@@ -142,7 +142,7 @@ export class HandoffRequests {
     return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
   }
 
-  /** A recording of what a person types is a file of the session. */
+  /** The recording of a person's input is a file of the session, so the key needs the scope for files. */
   async #assertMayKeep({ applicationId, keyId }: SessionRow): Promise<void> {
     const key: KeyRow | undefined = keyId && (await this.#parts.store.keys.get(applicationId, keyId as KeyId));
     if (!key?.scopes.includes('browsers:files')) throw scopeMissing(['browsers:files']);

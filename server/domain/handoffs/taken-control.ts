@@ -1,5 +1,5 @@
-// Control that a viewer takes in the live view without being asked: a hand-off of origin `viewer`, renewed by the server while the
-// live view is open.
+// Control that a viewer takes in the live view without being asked. It is a hand-off of origin `viewer`, renewed by the
+// server while the live view is open.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -10,7 +10,7 @@ import type { LeaseNews } from './lease-news.ts';
 import type { LeasedSession } from './lease-parts.ts';
 import type { LeaseState } from './lease-state.ts';
 
-/** Renewed while the live view is open. After a disconnect, the rest is the time to reconnect. */
+/** Renewed while the live view is open. After a disconnect, the remaining time is the time to reconnect. */
 export const LEASE_MS = 30_000;
 
 export interface TakenControlParts {
@@ -70,7 +70,7 @@ export class TakenControl {
     return row !== undefined && state.isFresh(fence);
   }
 
-  /** Ends here even if the database cannot be written. */
+  /** Control ends in this process even if the database cannot be written. */
   async end(
     fence: number,
     status: 'completed' | 'expired',

@@ -1,4 +1,4 @@
-// A hand-off as callers get it.
+// A hand-off in the form for callers.
 import type { Warning } from '../../../contract/common.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
@@ -41,10 +41,10 @@ interface Place {
   readonly applicationId: string;
 }
 
-/** The page on which a member claims it, or who has the secret of its link. */
+/** The page on which a member, or whoever has the secret of the link, claims the hand-off. */
 export const handoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
-/** The page on which the consumer claims it whom it names. */
+/** The page on which the consumer whom the hand-off names claims it. */
 export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

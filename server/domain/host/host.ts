@@ -1,5 +1,5 @@
-// The machine and the server process, as the operator sees them. Readings of the last hours are kept in memory: they are for
-// looking at, and a monitoring system has those of `/metrics` for longer.
+// The machine and the server process, as shown to the operator. Readings of the last hours are kept in memory for
+// display only; a monitoring system can keep those of `/metrics` for longer.
 import {
   HOST_SAMPLES_MAX,
   type HostExamination,
@@ -54,7 +54,7 @@ export class Host {
     return { findings: await this.#examining.run('host', this.#parts.examine) };
   }
 
-  /** Keeps a reading, and forgets the oldest. */
+  /** Adds a reading, and removes the oldest. */
   async sample(): Promise<Record<string, never>> {
     this.#samples.push(await this.#reading());
     this.#samples.splice(0, this.#samples.length - HOST_SAMPLES_MAX);

@@ -86,7 +86,7 @@ export class Hosts {
         ...(version === undefined ? {} : { version }),
         ...(row.url === null ? {} : { url: row.url }),
         startedAt: startedAt.toISOString(),
-        // While it restarts its lease is longer, and says nothing of when it was heard.
+        // While a host is restarting, its lease is longer and does not show when it was last renewed.
         ...(leaseUntil && row.state === 'up' ? { heardAt: plus(leaseUntil, -leaseMs).toISOString() } : {}),
       },
     ];

@@ -1,4 +1,5 @@
-// The table itself is tested in tests/engines; here it is a map, so that other processes and crashes can be simulated.
+// The table itself is tested in tests/engines. Here it is replaced by a map, so that other processes and crashes can be
+// simulated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
@@ -75,7 +76,7 @@ async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
-test('answers equal requests from the first one, and stores neither key nor body', async () => {
+test('answers equal requests with the response to the first one, and stores neither key nor body', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [1, 2, 3].map(() => here.begin(WRITE, signal));
@@ -86,7 +87,7 @@ test('answers equal requests from the first one, and stores neither key nor body
   assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
 });
 
-test('runs the next equal request when the first was refused', async () => {
+test('runs the next equal request if the first was refused', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
@@ -100,7 +101,7 @@ test('runs the next equal request when the first was refused', async () => {
   assert.equal(rows.begun, 2);
 });
 
-test('refuses a different request with the same key, also while the first runs', async () => {
+test('refuses a different request with the same key, even while the first is running', async () => {
   const { here } = processes();
   const run = await first(here);
   for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
@@ -126,7 +127,7 @@ test('refuses an equal request after 30 seconds, and at once when its caller dis
   run.abandon();
 });
 
-test('polls a first request of another process until it has its response', async () => {
+test('polls the first request in another process until its response is available', async () => {
   const { here, elsewhere } = processes();
   const run = await first(elsewhere);
   const waiting = here.begin(WRITE, signal);
@@ -138,7 +139,7 @@ test('polls a first request of another process until it has its response', async
   assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
 });
 
-test('after a crash answers with the session, runs again without one, and refuses where the effect is unknown', async () => {
+test('after a crash returns the session, runs the request again if there is none, and refuses it if the effect is unknown', async () => {
   const made = processes();
   await first(made.here);
   made.rows.change({ sessionId: SESSION });

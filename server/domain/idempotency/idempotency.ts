@@ -26,7 +26,8 @@ export interface Write {
   readonly path: string;
   readonly body: unknown;
   /**
-   * The effect is written in one transaction with the row, so that an interrupted run has left all of it or nothing.
+   * The effect is written in one transaction with the row, so that an interrupted run has written either all of it or
+   * nothing.
    */
   readonly isAtomic: boolean;
 }
@@ -42,9 +43,9 @@ export interface Again {
 
 export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
-  /** A run of this host that this process does not know belongs to a former process and has ended. */
+  /** A run of this host that is unknown to this process belongs to an earlier process and has ended. */
   readonly host: HostId;
-  /** Whether a host still runs. What ran on one that does not has ended. */
+  /** Whether a host is still running. Runs on a host that is not have ended. */
   readonly isLiving: (host: HostId) => boolean;
   readonly secret: Secret;
   readonly clock: Clock;
@@ -81,7 +82,7 @@ export class Idempotency {
     }
   }
 
-  /** Equal for equal requests. For creates that are recognised without a key. */
+  /** Equal requests have equal digests. Used for creates that are recognised without a key. */
   digestOf(operation: string, body: unknown): Buffer {
     return requestDigest(this.#parts.secret, [operation, body]);
   }
@@ -172,7 +173,7 @@ export class Run {
     return this.#end(() => this.#rows.keep(this.row, kept));
   }
 
-  /** The request was refused and had no effect: the key can be used again. */
+  /** The request was refused and had no effect, so the key can be used again. */
   release(): Promise<void> {
     return this.#end(() => this.#rows.release(this.row));
   }

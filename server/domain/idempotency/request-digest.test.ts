@@ -16,6 +16,6 @@ test('differs for different requests', () => {
   assert.equal(new Set(requests.map(digest)).size, requests.length);
 });
 
-test('differs with another secret', () => {
+test('differs if the secret differs', () => {
   assert.notEqual(requestDigest(new Secret('t'.repeat(32)), {}).toString('hex'), digest({}));
 });

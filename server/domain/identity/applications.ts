@@ -59,8 +59,8 @@ export class Applications {
   }
 
   /**
-   * Creates an application without checking a caller: for the first start and the command line. `onlyFor`: a token without
-   * applications, which is restricted to this one from now on.
+   * Creates an application without checking a caller, for the first start and the command line. `onlyFor` is a token
+   * without applications, which is restricted to this application from now on.
    */
   async insert(
     owner: AccountId,
@@ -126,7 +126,10 @@ export class Applications {
     return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' }, within);
   }
 
-  /** The application, if the caller's role has this right. One that the caller cannot access is not found (404). */
+  /**
+   * Returns the application if the role of the caller has this right. An application that the caller cannot access is
+   * not found (404).
+   */
   async require(caller: AccountCaller, id: string, right: Right): Promise<MemberApplication> {
     const row = await this.#accessible(caller, id);
     if (!row) throw notFound('Application', id);
@@ -165,7 +168,7 @@ export class Applications {
     return rows.filter(row => row !== undefined);
   }
 
-  /** The cached caller of this token has no application yet. */
+  /** The cached caller of this token does not have the new application yet. */
   async #forget(account: AccountId, id: TokenId): Promise<void> {
     const token = await this.#store.tokens.get(account, id);
     if (token) this.#onCredentialChanged(token.hash.toString('hex'));

@@ -11,7 +11,7 @@ import type {
   TokenId,
 } from '../../kit/ids.ts';
 
-/** Where a request came from, for the audit log. */
+/** The origin of a request, for the audit log. */
 export interface RequestSource {
   readonly ip: string;
   readonly userAgent?: string;
@@ -39,7 +39,7 @@ export interface SessionProof {
   readonly id: HumanSessionId;
   /** When the person last proved who they are. */
   readonly authTime: Date;
-  /** What they proved it with. */
+  /** The strength of that proof. */
   readonly acr: Acr;
   /** The strongest proof that the account is able to give. */
   readonly strongestAcr: Acr;
@@ -48,13 +48,13 @@ export interface SessionProof {
 export interface AccountCaller {
   readonly kind: 'account';
   readonly accountId: AccountId;
-  /** What proves the account. */
+  /** The proof of the account. */
   readonly via: TokenProof | SessionProof;
-  /** Of a human session: all. The role of the account limits them. */
+  /** All scopes for a human session. They are limited by the role of the account. */
   readonly scopes: ReadonlySet<string>;
-  /** Absent: every application that the account is a member of. */
+  /** If absent, every application that the account is a member of. */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
-  /** Restrictions of the token. What it issues cannot be wider or live longer. */
+  /** Restrictions of the token. Tokens that it issues cannot be wider or live longer. */
   readonly cidrAllow: readonly string[];
   readonly expiresAt?: Date;
   readonly source: RequestSource;

@@ -55,7 +55,7 @@ const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
   strongestAcr: 'phr',
 };
 
-/** A store with one key and one token that counts reads, and whose answers can be delayed. */
+/** A store with one key and one token. It counts reads, and its answers can be delayed. */
 async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
   const seen = {
     reads: 0,
@@ -115,7 +115,7 @@ async function refusal(work: Promise<unknown>): Promise<Fault> {
   return error;
 }
 
-test('an agent key authenticates its application, a token its account', async () => {
+test('an agent key authenticates its application, and a token authenticates its account', async () => {
   const { callers } = await setup();
   assert.deepEqual(await callers.authenticate(bearer(text), 'agentKey'), {
     kind: 'agentKey',
@@ -128,7 +128,7 @@ test('an agent key authenticates its application, a token its account', async ()
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
-test('accepts either header, both headers if they are equal, and the scheme in any case', async () => {
+test('accepts either header, both headers if they are equal, and any case of the scheme', async () => {
   const { callers } = await setup();
   for (const sent of [
     { apiKey: text },
@@ -152,7 +152,7 @@ test('answers missing_credentials without a credential, and invalid_credentials 
   );
 });
 
-test('names the expected kind when another kind of credential is sent, without a query', async () => {
+test('names the expected kind if another kind of credential is sent, without a query', async () => {
   const { callers, seen } = await setup();
   const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
   assert.deepEqual(
@@ -188,7 +188,7 @@ test('caches a credential for 30 seconds', async () => {
   assert.equal(seen.reads, 2);
 });
 
-test('refuses a cached credential that has expired meanwhile', async () => {
+test('refuses a cached credential that has since expired', async () => {
   const { callers, clock } = await setup({ key: { ...KEY, expiresAt: new Date(10 * SECOND_MS) } });
   await callers.authenticate(bearer(text), 'agentKey');
   clock.ms = 10 * SECOND_MS;
@@ -209,7 +209,7 @@ test('drops a revoked credential on a notice, and all credentials after a gap in
   await refusal(callers.authenticate(bearer(text), 'agentKey'));
 });
 
-test('does not cache what was read before a revocation', async () => {
+test('does not cache a row that was read before a revocation', async () => {
   const reading = Promise.withResolvers<void>();
   const { callers, seen } = await setup({ wait: () => reading.promise });
   const first = callers.authenticate(bearer(text), 'agentKey');
@@ -241,7 +241,7 @@ test('accepts a credential only from its address ranges', async () => {
   assert.deepEqual(seen.notices, ['refused key-1 198.51.100.1']);
 });
 
-test('notices the first use of a token, once', async () => {
+test('notices the first use of a token only once', async () => {
   const { callers, clock, seen } = await setup();
   for (const ms of [0, 60_000, 120_000]) {
     clock.ms = ms;
@@ -257,7 +257,7 @@ test('stops listening for notices when it is closed', async () => {
   assert.ok(seen.closed);
 });
 
-test('a cookie authenticates a person, but not as a bearer credential, and only until the session is idle too long', async () => {
+test('a cookie authenticates a person, but not as a bearer credential, and only until the session has been idle too long', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = PERSON.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');

@@ -20,7 +20,7 @@ import { parseNotice } from './notices.ts';
 const CACHED_MS = 30_000;
 const CACHED_MAX = 10_000;
 const TOUCH_EVERY_MS = 60_000;
-/** A session of a person ends when it was not used for this long (platform contract 5.4). */
+/** A session of a person ends when it has not been used for this long (platform contract 5.4). */
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
@@ -37,7 +37,7 @@ export interface Presented {
   readonly requestId?: string | undefined;
 }
 
-/** A caller without the source of its request, which is another each time. */
+/** A caller without the source of its request, which differs for each request. */
 type Sourceless<Caller> = Omit<Caller, 'source'>;
 type KnownCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
 
@@ -68,9 +68,9 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   agentKeyOrAccount: ['agent_key', 'personal_token', 'developer_token', 'human_session'],
 };
 
-/** What is written down of credentials. */
+/** Records findings about credentials. */
 export interface Notices {
-  /** An agent key was sent from an address that it may not be used from. */
+  /** An agent key was sent from an address that is not allowed for it. */
   refused(caller: Sourceless<AgentCaller>, source: RequestSource): void;
   usedFirst(account: AccountId, token: TokenProof, source: RequestSource): void;
 }
@@ -84,7 +84,9 @@ export class Callers implements Closeable {
   readonly #notices: Notices;
   readonly #known = new Map<string, Known>();
   #listening: Closeable | undefined;
-  /** Incremented by each revocation: what was read from the database before one is not cached after it. */
+  /**
+   * Incremented by each revocation. A row that was read from the database before a revocation is not cached after it.
+   */
   #revocations = 0;
 
   private constructor(store: CredentialStore, clock: Clock, log: Log, notices: Notices) {
@@ -128,7 +130,7 @@ export class Callers implements Closeable {
     return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
   }
 
-  /** Drops a credential from the cache, by the hex of its hash. */
+  /** Drops a credential from the cache, by its hash in hex. */
   forget(hash: string): void {
     this.#revocations += 1;
     this.#known.delete(hash);
@@ -268,7 +270,10 @@ const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow)
   ...(revokedAt ? { revokedAt } : {}),
 });
 
-/** The credential in the request. Two different ones are refused instead of choosing one. A cookie is no bearer credential. */
+/**
+ * Returns the credential in the request. If there are two different credentials, the request is refused. A cookie is
+ * not a bearer credential.
+ */
 function credentialIn(presented: Presented, expected: Accepted): Credential | undefined {
   const sent = bearerIn(presented);
   if (sent !== undefined) {

@@ -28,7 +28,7 @@ export function covers(ranges: readonly string[], text: string): boolean {
   return list.check(range.address, range.family);
 }
 
-/** Networks of one household or company: /24 of IPv4, /48 of IPv6. */
+/** Whether two addresses are in the same network of a household or company: /24 of IPv4, /48 of IPv6. */
 export function sameNetwork(one: string, other: string): boolean {
   const plain = one.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(plain) !== 0 && allows([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], other);

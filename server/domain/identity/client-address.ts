@@ -1,4 +1,5 @@
-// The client's address of a request. Trusted proxies report it in X-Forwarded-For; the header is ignored from everyone else.
+// The address of the client that sent a request. Trusted proxies report it in X-Forwarded-For; the header is ignored
+// from everyone else.
 import { isIP } from 'node:net';
 import { allows } from './cidr.ts';
 

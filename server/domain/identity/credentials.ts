@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session' | 'consumer_session';
-/** Secrets of the same format that are used once and authenticate nobody. */
+/** Secrets of the same format that are used once and do not authenticate a caller. */
 export type SecretKind =
   | 'invitation'
   | 'device_code'
@@ -28,7 +28,7 @@ const PREFIXES = {
   handoff_lease: 'bhl',
   handoff_browser: 'bhb',
 } as const satisfies Record<CredentialKind | SecretKind, string>;
-/** Of those that authenticate a caller. */
+/** Prefixes of the credentials that authenticate a caller. */
 const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
   ['bak', 'agent_key'],
   ['bpt', 'personal_token'],
@@ -53,7 +53,7 @@ export interface Credential {
 export interface Minted {
   readonly hash: Buffer;
   readonly text: Secret;
-  /** The first characters, which lists show. */
+  /** The first characters, which are shown in lists. */
   readonly prefix: string;
 }
 
@@ -69,7 +69,10 @@ export function recognise(text: string): Credential | undefined {
   return kind && { kind, hash: hashOf(text) };
 }
 
-/** The hash of a secret that authenticates nobody. Undefined for a text that was never issued as one of this kind. */
+/**
+ * Returns the hash of a secret that does not authenticate a caller. Undefined for a text that was never issued as a
+ * secret of this kind.
+ */
 export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefined =>
   prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;
 

@@ -16,7 +16,7 @@ function moving(): Clock & { ms: number } {
 
 const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
 
-test('reads the id from a cursor for a day', () => {
+test('reads the id from a cursor for up to a day', () => {
   const clock = moving();
   const cursors = new Cursors(new Secret('s'.repeat(32)), clock);
   const cursor = cursors.after(NAME, 'id-1');

@@ -1,4 +1,5 @@
-// List cursors: where the next list page begins. Opaque, signed, and valid for one list and one owner for a day.
+// List cursors, which mark where the next list page begins. Opaque, signed, and valid for one list and one owner for a
+// day.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -28,7 +29,7 @@ export class Cursors {
     return `${body}.${this.#sign(name, body).toString('base64url')}`;
   }
 
-  /** The id in a cursor, after its signature and age have been checked. */
+  /** Returns the id in a cursor, after checking its signature and age. */
   read<Id extends string>(name: ListName, cursor: string): Id {
     const [body = '', signature = ''] = cursor.split('.');
     const given = Buffer.from(signature, 'base64url');

@@ -16,11 +16,11 @@ const HOUR_MS = 3_600_000;
 export interface FirstStart {
   readonly account: AccountRow;
   readonly application?: ApplicationRow;
-  /** Only on the start that created it, because only its hash is stored. */
+  /** Present only on the start that created the key, because only its hash is stored. */
   readonly key?: Secret;
-  /** Likewise. Signs in to the console for a day. */
+  /** Present under the same condition. Signs in to the console for a day. */
   readonly consoleToken?: Secret;
-  /** Likewise. With it the first person makes this account their own, once, within a day. */
+  /** Present under the same condition. With it, the first person makes this account their own, once, within a day. */
   readonly setUpSecret?: Secret;
 }
 

@@ -1,9 +1,10 @@
-// Rules for the grants of agent keys. Whether an operation exists is not asked: a grant for one that does not exist grants nothing.
+// Rules for the grants of agent keys. They do not check whether an operation exists: a grant for an operation that does
+// not exist grants nothing.
 import { ANY_OPERATION, type Grant } from '../../../contract/grants.ts';
 import { invalidRequest } from '../faults.ts';
 import { assertInputSchema } from './input-schema.ts';
 
-/** The operation whose callers choose the steps. */
+/** The operation in which the caller chooses the steps. */
 const STEPS = 'browser.steps';
 
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {

@@ -27,7 +27,7 @@ export interface Identity extends Closeable {
   readonly tokens: Tokens;
   readonly keyUses: KeyUses;
   readonly tasks: readonly Task[];
-  /** Drops a credential from the cache of this process, by the hex of its hash. */
+  /** Drops a credential from the cache of this process, by its hash in hex. */
   forget(hash: string): void;
 }
 
@@ -45,7 +45,7 @@ export interface IdentityDeps {
     Store,
     'applications' | 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions' | 'atomically' | 'listen'
   >;
-  /** The installation's secret: signs cursors. */
+  /** The secret of the installation, with which cursors are signed. */
   readonly secret: Secret;
   readonly audit: Pick<Audit, 'record'>;
   readonly tallies: Pick<SharedTallies, 'of'>;

@@ -29,7 +29,7 @@ test('accepts the keywords of JSON Schema', () => {
     assert.equal(refusalOf(schema), undefined, JSON.stringify(schema));
 });
 
-test('refuses schemas that are misspelt, too large, or cannot be matched within bounds, and names the place', () => {
+test('refuses schemas that are misspelt, too large, or cannot be matched within bounds, and reports the path', () => {
   const cases: Array<[JsonObject, RegExp]> = [
     [{ propertis: {} }, /input\.propertis is not a keyword/],
     [{ properties: { a: 3 } }, /input\.properties\.a is not a schema/],
@@ -60,7 +60,7 @@ test('refuses schemas that are misspelt, too large, or cannot be matched within 
   assert.equal(refusalOf(nested(7)), undefined);
 });
 
-test('follows a limited number of references, one inside of the other', () => {
+test('follows a limited number of nested references', () => {
   const chain = (links: number): JsonObject => ({
     $ref: '#/$defs/0',
     $defs: Object.fromEntries(

@@ -1,5 +1,5 @@
-// Checks the form of a JSON Schema that a caller sent: keywords of 2020-12 with values of the right kind, within bounds. No pattern
-// of it is run here.
+// Checks the form of a JSON Schema that a caller sent: keywords of 2020-12 with values of the right kind, within
+// bounds. None of its patterns is run here.
 import {
   INPUT_SCHEMA_BYTES_MAX,
   INPUT_SCHEMA_DEPTH_MAX,
@@ -8,9 +8,12 @@ import {
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { fault } from '../faults.ts';
 
-/** Schemas that one value may have to be compared with, each counted as often as it is referred to. */
+/**
+ * Maximum number of schemas with which one value may have to be compared. Each schema counts as often as it is referred
+ * to.
+ */
 const SCHEMAS_MAX = 5_000;
-/** References of which each is inside of what the one before refers to. Thousands would use up the stack. */
+/** Maximum depth of nested references. Thousands would use up the stack. */
 const REFERENCES_MAX = 50;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
@@ -18,14 +21,14 @@ const DEFINITION = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
 
 type Check = (value: Json, path: string, schemas: Schemas) => void;
 
-/** @throws Fault `invalid_schema`, which says where and what was expected. */
+/** @throws Fault `invalid_schema`, which names the path and what was expected. */
 export function assertInputSchema(schema: JsonObject, path: string, bytesMax = INPUT_SCHEMA_BYTES_MAX): void {
   if (Buffer.byteLength(JSON.stringify(schema)) > bytesMax) throw invalid(path, `is larger than ${bytesMax} bytes`);
   assertStorable(schema, path, INPUT_SCHEMA_DEPTH_MAX);
   new Schemas(schema).count(schema, path);
 }
 
-/** PostgreSQL keeps no NUL and no half of a surrogate pair in JSON, and JSON no infinite number. */
+/** PostgreSQL cannot store NUL or half of a surrogate pair in JSON, and JSON has no infinite numbers. */
 function assertStorable(value: Json, path: string, levels: number): void {
   if (typeof value === 'string') assertText(value, path);
   if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(path, 'is too large a number');
@@ -43,18 +46,18 @@ function assertText(text: string, path: string): void {
 
 interface Counted {
   readonly schemas: number;
-  /** References of which each is inside of what the one before refers to, from this definition on, with the one that leads to it. */
+  /** Depth of nested references from this definition on, including the one that leads to it. */
   readonly height: number;
 }
 
-/** Counts the schemas of a document, with those that it refers to. Every schema is checked on the way. */
+/** Counts the schemas of a document, including those that it refers to. Every schema is checked in the process. */
 class Schemas {
   readonly #definitions: JsonObject;
   readonly #known = new Map<string, Counted | 'counting'>();
   #counted = 0;
-  /** References that lead to the schema that is being counted. */
+  /** Number of nested references that lead to the schema that is being counted. */
   #references = 0;
-  /** Of the definition that is being counted, as far as it was read. */
+  /** Height of the definition that is being counted, as far as it has been read. */
   #height = 0;
 
   constructor(document: JsonObject) {
@@ -192,7 +195,10 @@ function isRegularExpression(source: string): boolean {
   }
 }
 
-/** Such a pattern cannot be matched in linear time. In a character class these characters mean themselves. */
+/**
+ * A pattern with lookaround or references cannot be matched in linear time. In a character class, these characters are
+ * literal.
+ */
 function hasLookaroundOrReference(source: string): boolean {
   const outsideClasses = source.replace(/\\[^1-9k]/g, '').replace(/\[(?:\\.|[^\]\\])*\]/g, '');
   return /\(\?<?[=!]|\\[1-9k]/.test(outsideClasses);

@@ -1,5 +1,5 @@
-// Sockets and streams that were opened with agent keys, and are closed when their key is revoked (here or in another process)
-// or expires. Also checks whether addresses that were issued to a key are still valid.
+// Sockets and streams that were opened with agent keys. They are closed when their key is revoked (here or in another
+// process) or expires. Also checks whether addresses that were issued to a key are still valid.
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
@@ -9,9 +9,9 @@ import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
 import { statusOf } from './credential-rules.ts';
 
-/** A cached key without open connections is read again after this. */
+/** A cached key without open connections is read again after this time. */
 const CACHED_MS = 30_000;
-/** Cached keys without open connections. */
+/** Maximum number of cached keys without open connections. */
 const CACHED_MAX = 1_000;
 
 /** The key that a caller used, or that an address was issued to. */
@@ -35,7 +35,7 @@ export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
 export class KeyUses {
   readonly #parts: KeyUsesParts;
   readonly #entries = new Map<KeyId, Entry>();
-  /** Incremented by each change of a key: what was read before one is not used after it. */
+  /** Incremented by each change of a key. A row that was read before a change is not used after it. */
   #changes = 0;
 
   constructor(parts: KeyUsesParts) {
@@ -59,7 +59,7 @@ export class KeyUses {
     return { close: () => void entry.ends.delete(end) };
   }
 
-  /** A key has changed or ended. With `keeps`, its open connections stay open. */
+  /** Called when a key has changed or ended. With `keeps`, its open connections stay open. */
   changed(hash: string, keeps: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
@@ -70,14 +70,14 @@ export class KeyUses {
     void this.tend();
   }
 
-  /** Notices of changes may have been missed. */
+  /** Called when notices of changes may have been missed. */
   allChanged(): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) entry.stale = true;
     void this.tend();
   }
 
-  /** Closes the connections of keys that have ended. A key that cannot be read now is read at the next call. */
+  /** Closes the connections of keys that have ended. A key that cannot be read now is read again at the next call. */
   async tend(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {

@@ -1,7 +1,7 @@
 // The format of the store's notifications about changed credentials.
 
 export interface Notice {
-  /** The hex of the credential's hash. */
+  /** The hash of the credential, in hex. */
   readonly hash: string;
   /** Open connections of the key stay open. */
   readonly keeps: boolean;

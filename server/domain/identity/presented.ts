@@ -1,4 +1,5 @@
-// Reads the credentials in the headers of a request. Of a request that another host passed on, the client is the one that host saw.
+// Reads the credentials in the headers of a request. If another host passed the request on, the client is the one that
+// connected to that host.
 import type { IncomingMessage } from 'node:http';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { Presented } from './callers.ts';
@@ -17,7 +18,7 @@ export const presentedBy = (
   };
 };
 
-/** Where a request came from: the end of its connection, and the client behind trusted proxies. */
+/** Returns the origin of a request: the other end of its connection, and the client behind trusted proxies. */
 export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],

@@ -1,9 +1,10 @@
-// Step-up (RFC 9470): whether a person has proved recently, and as strongly as the account is able to, who they are.
+// Step-up (RFC 9470): whether a person has recently proved who they are, with the strongest proof that the account can
+// give.
 import { ACRS, STEP_UP_MAX_AGE_SECONDS } from '../../../contract/sign-in.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, ConsumerCaller } from './caller.ts';
 
-/** @throws Fault `insufficient_user_authentication`. A token never satisfies it. */
+/** @throws Fault `insufficient_user_authentication`. A token never satisfies the requirement. */
 export function assertSteppedUp(
   { kind, via }: Pick<AccountCaller, 'kind' | 'via'> | Pick<ConsumerCaller, 'kind' | 'via'>,
   now: Date,

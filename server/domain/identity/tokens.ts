@@ -30,7 +30,7 @@ import { cleanName } from './names.ts';
 const DAY_MS = 24 * 3600 * 1000;
 const REVOCATIONS = { name: 'revocations', what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
 
-/** A token may issue tokens, but none that can issue further tokens. */
+/** A token may issue tokens, but not tokens that can in turn issue tokens. */
 const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
 
 export interface TokensParts {
@@ -111,7 +111,7 @@ export class Tokens {
     );
   }
 
-  /** @throws Fault `not_found` for a person who signed in, who has no token. */
+  /** @throws Fault `not_found` for a person who signed in, because there is no token. */
   async current(caller: AccountCaller): Promise<Token> {
     const id = tokenOf(caller);
     if (!id) throw notAToken();
@@ -128,7 +128,7 @@ export class Tokens {
     await this.end(accountId, id, byCaller(caller));
   }
 
-  /** Revokes a token for whoever has it (RFC 7009). Does nothing to what is not a valid token. */
+  /** Revokes a token for whoever has it (RFC 7009). Does nothing if the text is not a valid token. */
   async revokeSent(token: string, source: RequestSource): Promise<void> {
     await this.#revocations.take(source.ip);
     const credential = recognise(token);
@@ -144,7 +144,7 @@ export class Tokens {
     if (!(await this.#revoke(row, source))) throw notFound('Token', id);
   }
 
-  /** False: it has ended already. */
+  /** Returns false if the token has already ended. */
   async #revoke(row: TokenRow, source: AuditSource): Promise<boolean> {
     const now = this.#parts.clock.now();
     const isEnded = await this.#parts.store.atomically(async within => {
@@ -178,7 +178,7 @@ export class Tokens {
     return [...asked];
   }
 
-  /** Ranges and expiry: never wider or later than those of the caller. */
+  /** Returns the address ranges and the expiry, never wider or later than those of the caller. */
   #bounds(caller: AccountCaller, request: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
     const now = this.#parts.clock.now();
     const expiresAt = request.expiresAt === undefined ? defaultEnd(caller, now) : request.expiresAt;

@@ -1,4 +1,4 @@
-// What waits for a person in all their applications, and whether they get mails about it.
+// What is waiting for a person in all their applications, and whether they get e-mails about it.
 import { createHash } from 'node:crypto';
 import type {
   ChangeNotifications,
@@ -16,13 +16,13 @@ import { invalidRequest } from '../faults.ts';
 import type { Following } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
-/** Changes are announced. This is for a member whose role was changed, and for a lost announcement. */
+/** Changes are announced. Polling covers a member whose role was changed, and an announcement that was lost. */
 const LOOK_MS = 15_000;
 const STATE_CHARACTERS = 22;
 
 const rolesWith = (right: Right): readonly Role[] => ROLES.filter(role => hasRight(role, right));
 
-/** Who may decide and claim, as `contract/roles.ts` says. */
+/** The roles that may decide and claim, according to `contract/roles.ts`. */
 export const INBOX_ROLES: InboxRoles = {
   member: rolesWith('approveActions'),
   owner: rolesWith('approveAsOwner'),

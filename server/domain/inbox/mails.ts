@@ -1,5 +1,6 @@
-// Mails to members about what waits for them: one mail about everything that came since the last, and never more often than that.
-// What was decided before the mail leaves is in none. A mail has the words of the application, and none of an agent.
+// E-mails to members about what is waiting for them: one e-mail about everything that has arrived since the last one,
+// with a minimum time between two e-mails. Requests that are decided before the e-mail is sent are not included. An
+// e-mail contains only text of the application and no text of an agent.
 import type { InboxRows, TellWhen, WaitingRow } from '../../engines/store/rows/inbox.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
@@ -12,14 +13,14 @@ import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
 
 const EVERY_MS = 5_000;
-/** Things that come together are told together, and what is decided at once is not told. */
+/** Requests that arrive together are reported together, and requests that are decided at once are not reported. */
 const GATHER_MS = 10_000;
-/** The least time between two mails to a member. */
+/** Minimum time between two e-mails to a member. */
 export const PAUSE_MS = 300_000;
 const ACCOUNTS_AT_ONCE = 100;
-/** The most that one mail tells of. */
+/** Maximum number of requests that one e-mail reports. */
 const TOLD_MAX = 1_000;
-/** The most that it names. */
+/** Maximum number of requests that one e-mail lists by name. */
 const NAMED_MAX = 10;
 
 interface Line {
@@ -56,7 +57,7 @@ export class InboxMails {
     return { told, withdrawn };
   }
 
-  /** False if there is nothing to tell any more, or too many mails went to the address. */
+  /** Returns false if there is nothing left to report, or if too many e-mails have been sent to the address. */
   async #tell(account: AccountId, when: TellWhen): Promise<boolean> {
     try {
       return await this.#parts.store.atomically(within => this.#write(within, account, when));
@@ -77,7 +78,8 @@ export class InboxMails {
     const told = await within.inbox.tell(account, id, INBOX_ROLES, when, TOLD_MAX);
     if (!told) return false;
     const { address, waiting } = told;
-    // On the connection of the transaction: decisions that wait for it may hold all others.
+    // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
+    // connections.
     const catalogue = new Catalogue(within.configuredOperations);
     const named: Line[] = [];
     for (const item of waiting.slice(0, NAMED_MAX)) named.push(await this.#lineOf(item, catalogue));

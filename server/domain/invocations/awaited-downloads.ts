@@ -1,5 +1,5 @@
-// Waits for the files that a page downloads during a call. They are kept by the session, as its other downloads are: here they are
-// recognised, and waited for until each is whole.
+// Waits for the files that a page downloads during a call. The session keeps them like its other downloads. This module
+// recognises them, and waits until each one is complete.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -7,34 +7,37 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 const LOOK_MS = 100;
-/** A page may begin several files one after the other. Others are not waited for after this time without a new one. */
+/**
+ * A page may start several downloads one after the other. When no new download has started for this long, no further
+ * ones are waited for.
+ */
 const QUIET_MS = 500;
-/** Files of one call. */
+/** Maximum number of files of one call. */
 export const DOWNLOADS_MAX = 100;
 const NAME_SHOWN = 100;
 
 export interface AwaitedDownloadsParts {
   readonly rows: Pick<DownloadRows, 'ofSession'>;
   readonly clock: Clock;
-  /** Throws the fault of a session that no longer runs. */
+  /** Throws the fault of a session that is no longer running. */
   readonly assertRunning: (session: SessionId) => Promise<void>;
 }
 
 export interface Waiting {
   readonly session: SessionId;
-  /** Of the clock's monotonic time. */
+  /** Time on the monotonic clock. */
   readonly untilMs: number;
   readonly signal: AbortSignal;
 }
 
-/** `failed`: what happened, if not every file is whole. */
+/** `failed` describes what happened if not every file is complete. */
 export type Arrived =
   | { readonly files: readonly JsonObject[] }
   | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
 
 export class AwaitedDownloads {
   readonly #parts: AwaitedDownloadsParts;
-  /** The downloads that belong to no later wait. */
+  /** The downloads that later waits ignore. */
   readonly #known: Set<string>;
 
   private constructor(parts: AwaitedDownloadsParts, known: Set<string>) {
@@ -42,13 +45,16 @@ export class AwaitedDownloads {
     this.#known = known;
   }
 
-  /** Follows what begins from now on. */
+  /** Follows the downloads that begin from now on. */
   static async from(parts: AwaitedDownloadsParts, session: SessionId): Promise<AwaitedDownloads> {
     const before = await parts.rows.ofSession(session);
     return new AwaitedDownloads(parts, new Set(before.map(({ guid }) => guid)));
   }
 
-  /** Resolves when all files that began since the last wait are whole and no more begin, or with what prevents it. */
+  /**
+   * Resolves when all files that began since the last wait are complete and no further ones begin, or with the error
+   * that prevents this.
+   */
   async next({ session, untilMs, signal }: Waiting): Promise<Arrived> {
     const { rows, clock, assertRunning } = this.#parts;
     let begun: readonly DownloadRow[] = [];
@@ -76,7 +82,7 @@ export class AwaitedDownloads {
   }
 }
 
-/** Without links, which are made anew whenever the output is shown. */
+/** Without links, because new links are made whenever the output is shown. */
 const described = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
   ...{ id, sessionId, filename, mimeType: mimeType ?? null, size: size ?? null, checksum: checksum ?? null },
   createdAt: createdAt.toISOString(),

@@ -1,4 +1,5 @@
-// Runs operations of the kind `browser`: the steps of their binding, with the input, in a session that is created for the call.
+// Runs operations of the kind `browser`: performs the steps of their binding, filled in from the input, in a session
+// that is created for the call.
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -31,18 +32,18 @@ export class BrowserOperations {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot say. */
+  /** Checks what the schema of the input cannot express. */
   assertInput({ definition }: BrowserCallable, input: JsonObject): void {
     boundSteps(definition.binding, input);
   }
 
-  /** Whether the credentials that its steps name are there, and can be typed. */
+  /** Whether the credentials that the steps name exist and can be typed. */
   async isConnected({ definition }: BrowserCallable, application: ApplicationId): Promise<boolean> {
     const problem = await this.#parts.typed.problem(application, credentialsIn(definition.binding.steps));
     return problem === undefined;
   }
 
-  /** Throws the refusal of the session. */
+  /** Throws the fault with which the session is refused. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserCallable,
@@ -62,7 +63,9 @@ export class BrowserOperations {
     };
   }
 
-  /** The output without its files must match the schema. If it does not and nothing was to change, the call has failed. */
+  /**
+   * The output without its files must match the schema. If it does not and the effect is `read`, the call has failed.
+   */
   async #checked(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
     const { outputSchema, retention } = operation.definition;
@@ -83,7 +86,7 @@ export class BrowserOperations {
     return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
 
-  /** A schema that cannot be applied in time counts as one that does not match. */
+  /** If the schema cannot be applied in time, the output counts as one that does not match. */
   async #matches(output: JsonObject, schema: JsonObject, application: ApplicationId): Promise<boolean> {
     const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_APPLIED]]);
     return issues.length === 0;
@@ -92,7 +95,7 @@ export class BrowserOperations {
 
 const NOT_APPLIED: SchemaIssue = { path: '', message: 'could not be validated' };
 
-/** The fields of all `extract` steps together. Of equal names, the last. */
+/** Returns the fields of all `extract` steps together. If several have the same name, the last one is used. */
 function fieldsIn({ results }: JsonObject): JsonObject {
   const all = Array.isArray(results) ? results : [];
   return Object.assign({}, ...all.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})));

@@ -1,4 +1,5 @@
-// The steps of `browser.steps`: what the schema cannot check, their order to the driver, and their results.
+// The steps of `browser.steps`: the checks that the schema cannot express, their conversion for the driver, and their
+// results.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import {
@@ -20,13 +21,13 @@ export type GivenStep = Static<typeof StepSchema>;
 
 const QUALITY_DEFAULT = 80;
 
-/** Throws `400 invalid_request` that names each field a step lacks or has no use for. */
+/** Throws `400 invalid_request`, which names each field that a step lacks or does not use. */
 export function assertSteps(steps: readonly GivenStep[]): void {
   const issues = stepIssues(steps, 'input.steps');
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** A step of which only the names of its fields matter here, its files, and what is typed. */
+/** The part of a step that is checked here: the names of its fields, its files, and what is typed. */
 type AnyStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
 
 /** `at`: the path of the list of steps. */
@@ -58,7 +59,7 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
   const [extra] = people.slice(STEP_HANDOFFS_MAX);
   if (extra !== undefined)
     issues.push({ path: extra, message: `is one hand-off too many; a call asks at most ${STEP_HANDOFFS_MAX} times` });
-  // What was typed is hidden from everybody, so nobody can take control of its pages.
+  // Text that was typed is hidden from everybody, so nobody can take control of its pages.
   const [first] = people;
   if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
     issues.push({ path: first, message: 'is not possible in steps that type credentials; make two calls' });
@@ -76,7 +77,7 @@ const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 =
   ...{ name, mimeType, bytes: new Uint8Array(text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text)) },
 });
 
-/** Of steps that `assertSteps` accepted. */
+/** Converts a step that `assertSteps` has accepted. */
 export function stepOf(given: GivenStep): Step {
   const { selector = '', url = '', value = '', values = [], key = '', ms = 0 } = given;
   const place = given.selector === undefined ? {} : { selector: given.selector };
@@ -130,18 +131,18 @@ export const wantedFields = (fields: NonNullable<GivenStep['fields']>) =>
 /** The files of each `download` step, by the number of the step. */
 export type Downloaded = ReadonlyMap<number, readonly JsonObject[]>;
 
-/** What each `handoff` step asked for, by the number of the step. */
+/** The hand-off of each `handoff` step, by the number of the step. */
 export type HandedOver = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
 
-/** Steps of the driver, and the person who is asked after them. */
+/** Steps of the driver, and the hand-off that follows them. */
 export interface StepsPart {
   readonly steps: readonly GivenStep[];
   readonly handoff?: GivenStep;
 }
 
 /**
- * The steps in parts. One ends with a `download`, because the service waits for its files, or before a `handoff`, after which
- * another one follows, which says where the page is then.
+ * Divides the steps into parts. A part ends after a `download`, because the service waits for its files, or before a
+ * `handoff`. A `handoff` is followed by another part, which reports the address of the page at that time.
  */
 export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   const parts: StepsPart[] = [];
@@ -156,7 +157,7 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   return [...parts, { steps: open }];
 }
 
-/** The results as the output has them, and their files in the order of `artifacts`. */
+/** The results in the form of the output, and their files in the order of `artifacts`. */
 export function steppedOutput(
   given: readonly GivenStep[],
   { results, ...place }: Stepped,

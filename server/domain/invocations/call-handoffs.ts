@@ -1,4 +1,4 @@
-// People whom calls ask: the operation `browser.handoff`, and the step `handoff` of other calls.
+// Hand-offs that are requested by calls: by the operation `browser.handoff`, and by the step `handoff` of other calls.
 import type { Static } from 'typebox';
 import type { HandoffTerms } from '../../../contract/handoffs.ts';
 import type { InvocationError } from '../../../contract/invocations.ts';
@@ -32,7 +32,10 @@ export class CallHandoffs {
     this.#parts = parts;
   }
 
-  /** Throws the refusal of the hand-off. An attempt that was interrupted is continued: its hand-off still waits, or has ended. */
+  /**
+   * Throws the fault with which the hand-off is refused. An interrupted attempt is continued: its hand-off is still
+   * waiting, or has ended.
+   */
   async prepare(caller: AgentCaller, id: InvocationId, given: JsonObject): Promise<Prepared> {
     const { sessions, requests } = this.#parts;
     const { sessionId, ...terms } = given as Input; // Validated against the schema of the operation.
@@ -46,7 +49,10 @@ export class CallHandoffs {
     };
   }
 
-  /** The step of a call. The hand-off when it has ended. Throws the refusal of the hand-off. */
+  /**
+   * Performs the step of a call. Returns the hand-off when it has ended. Throws the fault with which the hand-off is
+   * refused.
+   */
   async step(caller: AgentCaller, session: SessionId, step: GivenStep, signal: AbortSignal): Promise<HandoffRow> {
     const { instructions = '', reason, ttlSeconds, leaseSeconds, allowedOrigins, record } = step;
     const terms: HandoffTerms = {
@@ -71,7 +77,7 @@ export class CallHandoffs {
       return outcomeOf(await this.#asked(caller, session, terms, signal, handoffIdOf(id)));
     } catch (error) {
       if (!isFault(error)) throw error;
-      // Somebody else asked first, or the session has ended.
+      // Another hand-off was requested first, or the session has ended.
       return failed({ code: error.code, message: error.message, retryable: false, phase: 'before' });
     }
   }
@@ -103,7 +109,7 @@ export class CallHandoffs {
   }
 }
 
-/** The hand-off that `browser.handoff` asks for has the id of the call, so that the next process finds it. */
+/** The hand-off that `browser.handoff` requests has the id of the call, so that the next process can find it. */
 const handoffIdOf = (id: InvocationId): HandoffId => id as string as HandoffId;
 
 function outcomeOf(row: HandoffRow): Outcome {
@@ -120,7 +126,7 @@ function outcomeOf(row: HandoffRow): Outcome {
   };
 }
 
-/** Undefined: the person has completed it, so the steps go on. */
+/** Returns undefined if the person has completed the hand-off, so that the steps continue. */
 export function failedHandoff(row: HandoffRow, step: number): NoSuccess | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;

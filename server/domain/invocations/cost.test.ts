@@ -21,7 +21,7 @@ for (const [what, price, input, maxCost, amount] of [
 ] as const)
   test(`a call holds ${what}`, () => assert.equal(reservationOf(RATES, price, input, maxCost), amount));
 
-test('a call holds nothing with rates of 0, whatever its price and maxCost', () =>
+test('a call holds nothing if all rates are 0, whatever its price and maxCost', () =>
   assert.equal(reservationOf(NONE, 40, {}, 0), 0));
 
 for (const [what, price, input, maxCost] of [
@@ -29,7 +29,7 @@ for (const [what, price, input, maxCost] of [
   ['no second besides the price', 40, {}, 139],
   ['less than the price in a named session', 40, { sessionId: 's' }, 39],
 ] as const)
-  test(`a maxCost that allows ${what} is refused`, () =>
+  test(`refuses a maxCost that allows ${what}`, () =>
     assert.throws(
       () => reservationOf(RATES, price, input, maxCost),
       error => isFault(error, 'invalid_request'),

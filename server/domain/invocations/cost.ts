@@ -1,20 +1,23 @@
-// What an invocation holds before it starts, and what is captured at its end. Pure.
+// The credit that an invocation holds before it starts, and the credit that is captured at its end. Pure.
 import { OPERATION_TIMEOUT_MS_DEFAULT } from '../../../contract/managed-operations.ts';
 import type { InvocationEnd } from '../../engines/store/rows/invocations.ts';
 import { type CreditRates, isEnforced, type Metered, meteredCost } from '../../kit/metered-cost.ts';
 import { invalidRequest } from '../faults.ts';
 import { handoffSeconds, sessionSeconds } from './managed.ts';
 
-/** Traffic of the session of a call. Nobody knows it beforehand; a call that needs more is stopped. */
+/**
+ * Estimated traffic of the session of a call, because the actual traffic is not known beforehand. A call that needs
+ * more is stopped.
+ */
 const ESTIMATED_BYTES = 50_000_000;
 
-/** What a call in a session of its own holds credit for. */
+/** The use for which a call in a session of its own holds credit. */
 export const estimateOf = (timeoutMs: number) => ({
   browserSeconds: sessionSeconds(timeoutMs),
   egressBytes: ESTIMATED_BYTES,
 });
 
-/** The members of an input on which the life of its session depends. */
+/** The members of an input that determine how long its session lives. */
 interface Charged {
   readonly timeoutMs?: unknown;
   readonly sessionId?: unknown;
@@ -22,8 +25,9 @@ interface Charged {
 }
 
 /**
- * Micro-credits to hold: price and rate times time limit, or `maxCost` if it is less. A call in a session that the caller
- * names holds nothing but the price, because that session pays for itself. Throws if `maxCost` allows no second.
+ * Micro-credits to hold: price plus rate times time limit, or `maxCost` if that is less. A call in a session that the
+ * caller names holds only the price, because that session pays for itself. Throws if `maxCost` does not cover one
+ * second.
  */
 export function reservationOf(rates: CreditRates, price: number, input: Charged, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
@@ -49,7 +53,7 @@ export function priceOf(rates: CreditRates, price: number, maxCost: number | und
 
 export interface Ended {
   readonly state: InvocationEnd['state'];
-  /** Of the error, if it failed. */
+  /** Phase of the error, if the call failed. */
   readonly phase?: string;
   readonly metered: Metered;
   readonly reserved: number;
@@ -57,8 +61,9 @@ export interface Ended {
 }
 
 /**
- * Micro-credits to capture: price and meters of a success; the meters, without the price, of a failure after the start; 0
- * if nothing was started. Never more than was held. Undefined: the outcome is unknown, and all stays held.
+ * Micro-credits to capture: for a success, price and meters; for a failure after the start, the meters without the
+ * price; 0 if nothing was started. Never more than was held. Undefined if the outcome is unknown, in which case
+ * everything stays held.
  */
 export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: Ended) {
   if (state === 'ambiguous') return undefined;

@@ -1,10 +1,10 @@
-// Which of the operations that a key may call a caller looks for. Pure.
+// Selects the operations that match the filters of a caller, among those that its key may call. Pure.
 import type { DiscoveryQuery } from '../../../contract/discovery.ts';
 import type { CallableOperation } from '../configured-operations/callable.ts';
 
 export type Filters = Pick<DiscoveryQuery, 'q' | 'kind' | 'effect'>;
 
-/** Each word of `q` stands in the id, the title or the description. */
+/** Whether each word of `q` is in the id, the title or the description, and the other filters match. */
 export function isSought(
   { id, title, description, kind, effect }: Pick<CallableOperation, 'id' | 'title' | 'description' | 'kind' | 'effect'>,
   filters: Filters,

@@ -1,5 +1,5 @@
-// Runs invocations. The dispatch line: `dispatched` is committed before the first byte of an effect, so after a crash the row
-// says whether the effect may have happened. An end and its receipt are one statement.
+// Runs invocations. `dispatched` is committed before the first byte of an effect, so after a crash the row shows
+// whether the effect may have happened. The end and its receipt are written in one statement.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
 import { isMemoryOperation } from '../../../contract/memory-operations.ts';
@@ -36,15 +36,15 @@ import type { ManagedOperations } from './managed.ts';
 import type { Outcome, Prepared, Success, Upstream } from './prepared.ts';
 import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 
-/** An invocation whose effect is `read` is run at most this often. */
+/** Maximum number of attempts of an invocation whose effect is `read`. */
 const ATTEMPTS_MAX = 3;
-/** Another one is sent at most this often, and only with the same key for its service. */
+/** Maximum number of attempts of any other invocation, which is sent again only with the same key for its service. */
 const KEYED_ATTEMPTS_MAX = 2;
-/** How long effects under way may take when the service is stopping, so that their ends are known. */
+/** How long effects in progress may take when the service is stopping, so that their ends are known. */
 const LEAVE_MS = 5_000;
 const RECOVERED_AT_ONCE = 10;
 const COST_LOOK_MS = 250;
-/** What an unknown outcome holds is given back after this time. */
+/** Credit that is held for an unknown outcome is given back after this time. */
 const HELD_UNKNOWN_MS = 30 * 24 * 3_600_000;
 
 export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -55,24 +55,27 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly http: Pick<HttpOperations, 'prepare'>;
   readonly browser: Pick<BrowserOperations, 'prepare'>;
   readonly memory: Pick<AgentMemory, 'prepare'>;
-  /** What a receipt says of the end user whom a call is about. Undefined: it names none. */
+  /** Returns the part of a receipt that describes the end user whom the call names. Undefined if it names none. */
   readonly endUserOf: (row: InvocationRow) => Promise<JsonObject | undefined>;
   readonly files: Pick<InvocationFiles, 'keep'>;
   readonly sign: (typ: string, payload: Uint8Array) => Promise<string>;
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly issuer: string;
-  /** What the receipt of an invocation says of the Action that it executes. */
+  /** Returns the part of a receipt that describes the Action that the invocation executes. */
   readonly receiptOf: (action: ActionId, application: ApplicationId) => Promise<JsonObject>;
   readonly handoffs: Pick<HandoffRows, 'ofSessionBetween'>;
-  /** What sessions cost. */
+  /** The rates that are charged for sessions. */
   readonly rates: CreditRates;
-  /** The bytes that a session moved over the network. Undefined: it has ended. */
+  /** The bytes that a session has transferred over the network. Undefined if the session has ended. */
   readonly bytesOf: (session: SessionId) => number | undefined;
 }
 
 interface Running {
-  /** Resolves when the end is written, with the ended row; undefined if it was not written, or not by this process. */
+  /**
+   * Resolves with the ended row when the end has been written. Resolves with undefined if the end was not written, or
+   * not by this process.
+   */
   readonly ended: Promise<InvocationRow | undefined>;
   readonly abort: AbortController;
   readonly effect: InvocationRow['effect'];
@@ -102,7 +105,7 @@ export class Executions {
     this.#parts = parts;
   }
 
-  /** Inserts and starts an invocation, which `recover` leaves alone meanwhile. */
+  /** Inserts and starts an invocation, which `recover` leaves alone during that time. */
   async holding<T>(id: InvocationId, work: () => Promise<T>): Promise<T> {
     this.#held.add(id);
     try {
@@ -113,8 +116,8 @@ export class Executions {
   }
 
   /**
-   * Starts an accepted invocation. Throws the refusal of its session; then nothing was started, and the row is still
-   * `accepted`.
+   * Starts an accepted invocation. Throws the fault with which its session is refused; then nothing was started, and
+   * the row is still `accepted`.
    */
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
@@ -161,7 +164,10 @@ export class Executions {
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
-  /** Resolves when the invocation has ended, with its row if it was written here; at once if it does not run in this process. */
+  /**
+   * Resolves when the invocation has ended, with its row if the end was written here. Resolves at once if the
+   * invocation is not running in this process.
+   */
   ended(id: InvocationId): Promise<InvocationRow | undefined> {
     return this.#running.get(id)?.ended ?? Promise.resolve(undefined);
   }
@@ -175,7 +181,7 @@ export class Executions {
     this.#running.get(id)?.abort.abort(new Cancelled('The invocation was cancelled.'));
   }
 
-  /** Ends an invocation that has not started, or that runs nowhere. */
+  /** Ends an invocation that has not started, or that is not running anywhere. */
   async endWithout(
     row: InvocationRow,
     state: 'failed' | 'ambiguous' | 'cancelled',
@@ -185,7 +191,7 @@ export class Executions {
     await this.#end({ row, end: this.#endOf(row, { state, error }, kept) });
   }
 
-  /** A clock task: writes ends that could not be written, and takes up what an earlier process has left. */
+  /** A clock task: writes ends that could not be written, and takes over invocations that an earlier process left. */
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwritten.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
@@ -197,7 +203,10 @@ export class Executions {
     return { recovered: left.length };
   }
 
-  /** Effects under way are waited for, for a short time. What then runs is left to the next process, which runs reads again. */
+  /**
+   * Waits for effects in progress for a short time. Invocations that are still running then are left to the next
+   * process, which runs reads again.
+   */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -220,7 +229,7 @@ export class Executions {
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endWithout(row, 'ambiguous', UNKNOWN, kept);
     if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endWithout(row, 'failed', INTERRUPTED, kept);
-    // Of an effect that may have begun, nothing that is found later says that it has not happened.
+    // If the effect may have begun, no later finding can prove that it has not happened.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
     if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED, kept);
     if (!operation) return this.endWithout(row, state, CHANGED);
@@ -236,7 +245,7 @@ export class Executions {
     }
   }
 
-  /** Returns the ended row if it was written. */
+  /** Returns the ended row if the end was written. */
   async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
     const { signal } = abort;
@@ -254,12 +263,12 @@ export class Executions {
       return await this.#end({ row, end, ...recorded });
     } finally {
       over.abort();
-      // A service that is stopping leaves the session to the next one, as it leaves the invocation.
+      // A service that is stopping leaves the session, like the invocation, to the next process.
       if (!this.#isClosed) void this.#release(prepared);
     }
   }
 
-  /** The outcome after its files were stored. */
+  /** Returns the outcome after its files have been stored. */
   async #kept(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
     const { file, files, ...rest } = outcome;
@@ -291,13 +300,13 @@ export class Executions {
     };
   }
 
-  /** A session that the caller named pays for itself. */
+  /** The use of a session that the caller named is not metered here, because that session pays for itself. */
   #meteredOf(session: Prepared['session'], until: Date): Metered {
     if (!session?.ownSince) return { seconds: 0, bytes: 0 };
     return { seconds: startedSeconds(session.ownSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
 
-  /** Stops the call as soon as its meters cost more than it holds besides its price. */
+  /** Stops the call as soon as its meters cost more than the amount that it holds in addition to its price. */
   async #watchCost(
     row: InvocationRow,
     { session }: Prepared,
@@ -318,7 +327,7 @@ export class Executions {
     return this.#write(ending);
   }
 
-  /** Tried again by the task if it fails. Returns the ended row if it was written now. */
+  /** If this fails, the task tries again. Returns the ended row if the end was written now. */
   async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
     const { rows, sign, issuer, log, clock, receiptOf, endUserOf, handoffs } = this.#parts;
     try {
@@ -371,7 +380,7 @@ export class Executions {
   }
 }
 
-/** What it waits for is a row, so the next process waits on, however often the service restarts. */
+/** The invocation waits for a row, so the next process continues to wait, however often the service restarts. */
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 

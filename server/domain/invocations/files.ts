@@ -1,4 +1,4 @@
-// Files that invocations produced: stored as downloads are, and served by signed links.
+// Files that invocations produced. They are stored like downloads, and served by signed links.
 import { OUTPUT_DAYS } from '../../../contract/invocations.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
@@ -20,7 +20,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 };
 
-/** What a row says of a file. */
+/** The data of a file that is stored in the row. */
 type StoredFile = {
   readonly mimeType: string;
   readonly size: number;
@@ -76,7 +76,7 @@ export class InvocationFiles {
     };
   }
 
-  /** Files that the browser downloaded stay where the session's other downloads are. */
+  /** Files that the browser downloaded stay with the other downloads of the session. */
   #withDownloads({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
     if (kind === 'http' || !Array.isArray(output?.downloads)) return output;
     const linked = (file: Json): Json => {
@@ -120,13 +120,13 @@ export class InvocationFiles {
   }
 }
 
-/** The name of a file in keys and links: that of the first one is the id alone. */
+/** The name of a file in keys and links. For the first file, it is the id alone. */
 const partOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
 const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
-/** The output of an HTTP operation is an answer of a service, which may have members of the same names. */
+/** The output of an HTTP operation is the answer of a service, which may have members with the same names. */
 function filesOf({ kind, output }: InvocationRow): readonly StoredFile[] {
   if (kind === 'http') return [];
   const { artifact, artifacts } = output ?? {};

@@ -1,4 +1,4 @@
-// The API operations of the agent side: discover operations, invoke them, read and cancel invocations.
+// The API operations for agents: discover operations, invoke them, read and cancel invocations.
 import type { EndUser } from '../../../contract/actions.ts';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { DiscoveryQuery } from '../../../contract/discovery.ts';
@@ -59,7 +59,7 @@ import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
 import { invocationView, STATES } from './view.ts';
 
-/** How often the row of an invocation that runs in another process is read. */
+/** How often the row of an invocation that is running in another process is read. */
 const LOOK_MS = 500;
 
 export interface InvokeOptions {
@@ -74,7 +74,7 @@ export interface Invoked {
   readonly isReplayed: boolean;
 }
 
-/** How a call is told from others, and what inserts its row. */
+/** How a call is distinguished from others, and the function that inserts its row. */
 interface Admission {
   readonly idempotencyKey?: string;
   readonly jobId?: ActionId;
@@ -102,7 +102,7 @@ export interface InvocationsParts {
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly cursors: Cursors;
   readonly secret: Secret;
-  /** What sessions cost. */
+  /** The rates that are charged for sessions. */
   readonly rates: CreditRates;
   readonly host: HostId;
   readonly clock: Clock;
@@ -110,7 +110,9 @@ export interface InvocationsParts {
 
 export class Invocations {
   readonly #parts: InvocationsParts;
-  /** Equal calls at once are checked one after the other, so that they do not fill the queue of the worker threads. */
+  /**
+   * Equal concurrent calls are checked one after the other, so that they do not fill the queue of the worker threads.
+   */
   readonly #checks = new Turns<string>();
 
   constructor(parts: InvocationsParts) {
@@ -184,7 +186,10 @@ export class Invocations {
     return { operation, grant };
   }
 
-  /** The same for a revision that somebody has approved. The operation must still be published. */
+  /**
+   * Returns the operation and the grant for a revision that somebody has approved. The operation must still be
+   * published.
+   */
   async grantedExactly(caller: AgentCaller, operationId: string, revision: number): Promise<Granted> {
     const { catalogue } = this.#parts;
     const published = await catalogue.one(caller.applicationId, operationId);
@@ -197,13 +202,13 @@ export class Invocations {
     return { operation, grant };
   }
 
-  /** Whether the key has a grant for this revision, whatever became of the operation. */
+  /** Whether the key has a grant for this revision, even if the operation has changed since. */
   async isGranted(caller: AgentCaller, operationId: string, revision: number): Promise<boolean> {
     const operation = await this.#parts.catalogue.exact(caller.applicationId, operationId, revision);
     return operation !== undefined && grantFor(await this.#grants(caller), operation) !== undefined;
   }
 
-  /** Checks an input, and says what a call with it would hold. */
+  /** Checks an input, and returns the amount that a call with it would hold. */
   async check(caller: AgentCaller, granted: Granted, request: InvokeOperation): Promise<{ readonly reserved: number }> {
     await this.#assertInput(caller, granted, request);
     return { reserved: reservedFor(granted.operation, this.#parts.rates, request) };
@@ -221,7 +226,7 @@ export class Invocations {
     return this.#run(caller, granted, request, options, approved);
   }
 
-  /** The invocation of an Action, of whichever key. */
+  /** Returns the invocation of an Action, whichever key made the call. */
   async ofAction(application: ApplicationId, id: InvocationId, options: InvokeOptions): Promise<Invocation> {
     const look = async (): Promise<InvocationRow> => {
       const row = await this.#parts.rows.get(application, id);
@@ -277,7 +282,7 @@ export class Invocations {
   ): Promise<Invocation> {
     assertOwn(caller, appId);
     const row = await this.#waited(() => this.#own(caller, id), id, waitSeconds, signal);
-    // Until the end the input is there to be run again, not to be read.
+    // Until the end, the input is stored for another attempt, and cannot be read by callers.
     if (row.inputUntil === undefined || !row.sealedInput) return this.#shown(row);
     return { ...this.#shown(row), input: await this.#parts.openInput(row) };
   }
@@ -402,7 +407,7 @@ export class Invocations {
     return { row: inserted.existing, existing: true };
   }
 
-  /** A refusal of the session means that nothing was started: the row is withdrawn, and the key can be used again. */
+  /** If the session is refused, nothing was started: the row is withdrawn, and the key can be used again. */
   async #start(caller: AgentCaller, { operation }: Granted, row: InvocationRow, input: JsonObject): Promise<void> {
     try {
       await this.#parts.executions.start(caller, row, operation, input);
@@ -413,8 +418,8 @@ export class Invocations {
   }
 
   /**
-   * The invocation when it has ended, when the time is up, or when the caller has disconnected. `isOwn`: it was started here for
-   * this caller, so its row is not read before its end.
+   * Returns the invocation when it has ended, when the time is up, or when the caller has disconnected. With `isOwn`,
+   * it was started here for this caller, so its row is not read before its end.
    */
   async #waited(
     look: () => Promise<InvocationRow>,
@@ -465,7 +470,7 @@ export class Invocations {
 const hasOwnSession = ({ kind, id }: CallableOperation): boolean =>
   kind !== 'http' && id !== 'browser.handoff' && !isMemoryOperation(id);
 
-/** Of an operation on a memory: whose it is. */
+/** Returns the end user whose memory the operation uses, if any. */
 const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser | undefined =>
   kind === 'managed' && isMemoryOperation(id)
     ? (input.endUser as unknown as EndUser) // Validated against the schema of the operation.
@@ -479,7 +484,7 @@ function reservedFor(operation: CallableOperation, rates: CreditRates, { input, 
     timeoutMs,
   } = operation;
   if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
-  // The input of a configured operation means nothing here.
+  // For a configured operation, the steps are those of its binding, because its input has another meaning.
   const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, given, maxCost);
 }
@@ -511,7 +516,7 @@ function digestIn(input: JsonObject): string {
 
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
-/** Only the grant says which credentials the steps of an agent may name. */
+/** Only the grant determines which credentials the steps of an agent may name. */
 function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {
   if (id !== 'browser.steps') return;
   const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.

@@ -42,7 +42,7 @@ import type { PageTyping } from './typing.ts';
 
 /** Names the invocation that a session was created for. */
 export const INVOCATION_METADATA = 'invocationId';
-/** The session may live this much longer than the call: it has to start. */
+/** The session may live this much longer than the call, because it has to start first. */
 const SESSION_SPARE_MS = 60_000;
 const SESSION_SECONDS_MIN = 60;
 const CONTENT_BYTES_DEFAULT = 262_144;
@@ -51,27 +51,27 @@ const QUALITY_DEFAULT = 80;
 const SESSIONS_OF_ONE_MAX = 10;
 
 type InputOf<Id extends BrowserOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
-/** Opens a page, or takes the page of a session. */
+/** Operations that open a page, or use the page of a session. */
 type PageOperationId = Exclude<BrowserOperationId, 'browser.handoff'>;
-/** Takes one thing of a page. */
+/** Captures one thing from a page. */
 type CapturingOperationId = Exclude<PageOperationId, 'browser.steps'>;
 type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
 type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
 
-/** Where a call runs. */
+/** The session in which a call runs. */
 interface Place {
   readonly sessionId: SessionId;
-  /** Created for the call, so it is released after it. */
+  /** Created for the call, so it is released afterwards. */
   readonly isOwn: boolean;
   readonly recorded: boolean;
   readonly createdAt: Date;
   /** When the browser was ready. */
   readonly startedAt: Date;
-  /** What may be typed into its pages; the session is then exclusive. */
+  /** The credentials that may be typed into its pages. If set, the session is exclusive. */
   readonly opened?: OpenedCredentials;
 }
 
-/** A call under way. */
+/** A call in progress. */
 interface Running extends Place {
   readonly row: InvocationRow;
   readonly signal: AbortSignal;
@@ -82,7 +82,10 @@ interface DriverTarget {
   readonly address: string;
 }
 
-/** Other commands for the session do not get this connection. */
+/**
+ * Prefix of the driver target of an exclusive session, so that other commands for the session do not use its
+ * connection.
+ */
 const EXCLUSIVE_TARGET = 'exclusive ';
 
 interface Produced {
@@ -100,12 +103,12 @@ export interface ManagedParts {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly downloads: AwaitedDownloadsParts['rows'];
   readonly clock: Clock;
-  /** Where the driver reaches the browser. `pass`: although the session is exclusive. */
+  /** The address at which the driver reaches the browser. `pass` permits this for an exclusive session. */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
-  /** Whether a person has control of the session of a call. */
+  /** Tells whether a person has control of the session of a call. */
   readonly following: Pick<FollowedHandoffs, 'givenBack' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
 }
@@ -117,7 +120,7 @@ export class ManagedOperations {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot say. */
+  /** Checks what the schema of the input cannot express. */
   assertInput({ scopes }: AgentCaller, operation: BrowserOperationId, given: JsonObject): void {
     if (operation === 'browser.handoff') return assertMayConnect(scopes);
     if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
@@ -137,7 +140,7 @@ export class ManagedOperations {
       throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
   }
 
-  /** Throws the refusal of the session. */
+  /** Throws the refusal of the session if there is one. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserOperationId,
@@ -174,7 +177,7 @@ export class ManagedOperations {
     return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session), ...typed };
   }
 
-  /** Throws DriveFailed, or `handoff_claimed` if that was because a person took control. */
+  /** Throws DriveFailed, or `handoff_claimed` if the driver failed because a person had taken control. */
   async #run(caller: AgentCaller, operation: PageOperationId, given: JsonObject, at: Running): Promise<Outcome> {
     if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, at);
     try {
@@ -223,7 +226,10 @@ export class ManagedOperations {
     return AwaitedDownloads.from({ rows, clock, assertRunning }, sessionId);
   }
 
-  /** A step that fails is a clear failure: the steps before it were done. What else goes wrong leaves the effect unknown. */
+  /**
+   * If a step fails, the call has failed, and the steps before it were done. After any other error, the effect is
+   * unknown.
+   */
   async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
     const { isDriveFailed, addressOf, typing } = this.#parts;
     const { sessionId, opened, row } = at;
@@ -245,7 +251,10 @@ export class ManagedOperations {
     }
   }
 
-  /** The steps in parts, each up to a `download`, whose files are waited for before the next one, or a `handoff`. */
+  /**
+   * Runs the steps in parts. A part ends with a `download`, whose files are waited for before the next part, or with a
+   * `handoff`.
+   */
   async #steppedIn(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
     const { driver, typing, clock } = this.#parts;
     const { sessionId, opened } = at;
@@ -301,7 +310,7 @@ export class ManagedOperations {
     }
   }
 
-  /** Releases the session of a call. One that has ended is not an error. */
+  /** Releases the session that was created for a call. Not an error if the session has ended. */
   async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
     if (!isOwn) return;
     this.#parts.driver.forget(sessionId);
@@ -309,7 +318,7 @@ export class ManagedOperations {
     await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
   }
 
-  /** Releases the sessions that an interrupted attempt has left. */
+  /** Releases the sessions that an interrupted attempt left behind. */
   async releaseLeft(caller: AgentCaller, id: InvocationId): Promise<void> {
     const query = {
       status: 'RUNNING',
@@ -366,7 +375,7 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
   ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
 });
 
-/** How much longer the session lives for the people whom its steps ask. */
+/** The time that is added to the life of the session for the hand-offs among its steps. */
 export function handoffSeconds(input: object): number {
   const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
   const asked = steps.filter(isObject).filter(step => step.do === 'handoff');
@@ -384,7 +393,7 @@ function assertMayConnect(scopes: AgentCaller['scopes']): void {
   if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
 }
 
-/** The session ends with its client if the service is killed, because it has no keepAlive. */
+/** The session has no keepAlive, so it ends with its client if the service is killed. */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
   const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
@@ -403,7 +412,7 @@ const present = <Fields extends object>(
   // The filter guarantees the type.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-/** Which page, and how long. */
+/** Which page to open, and how long to wait. */
 function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
   const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = input;
   const how = { waitUntil, timeoutMs, acceptStatus };
@@ -422,14 +431,14 @@ const FAILED_STEP: ReadonlySet<string> = new Set(Object.keys(CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
-/** What an earlier part of a call did. */
+/** A summary of what the earlier parts of a call did. */
 const beforeOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),
   hasTyped: results.some(({ do: step }) => step === 'type'),
 });
 
-/** Of a step: its number. */
+/** `step` is the number of the step, if the call has steps. */
 const notArrived = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): NoSuccess => ({
   state: 'failed',
   error: {

@@ -1,4 +1,4 @@
-// The member's window on invocations: those of every agent key of an application.
+// Invocations as members see them: those of all agent keys of an application.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { ApplicationInvocationListQuery, Invocation, InvocationPage } from '../../../contract/invocations.ts';
 import { hasRight } from '../../../contract/roles.ts';
@@ -12,14 +12,14 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import type { InvocationFiles } from './files.ts';
 import { invocationView, STATES } from './view.ts';
 
-/** What a token needs besides the role, because outputs hold the content of pages. */
+/** The scope that a token needs in addition to the role, because outputs contain page content. */
 const RESULTS_SCOPE = 'applications:write';
 
 export interface InvocationsOfApplicationParts {
   readonly rows: Pick<InvocationRows, 'get' | 'list'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly files: Pick<InvocationFiles, 'shown'>;
-  /** Opens a sealed input that is kept. */
+  /** Opens a sealed input that is still stored. */
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly cursors: Cursors;
 }
@@ -49,7 +49,7 @@ export class InvocationsOfApplication {
     return pageOf(found, limit, summary, last => cursors.after(name, last));
   }
 
-  /** With its receipt. Input and output are shown while they are kept, to whom may read them. */
+  /** Includes the receipt. Input and output are included while they are stored, if the caller may read them. */
   async read(caller: AccountCaller, appId: string, id: string): Promise<Invocation> {
     const { rows, applications, files, openInput } = this.#parts;
     const application = await applications.require(caller, appId, 'read');
@@ -58,7 +58,7 @@ export class InvocationsOfApplication {
     const mayRead = hasRight(application.role, 'invocationResults') && caller.scopes.has(RESULTS_SCOPE);
     if (!mayRead) return invocationView(row);
     const view = invocationView(row, files.shown(row));
-    // Until the end the input is there to be run again, not to be read.
+    // Until the invocation ends, the input is stored only so that it can be run again, not to be read.
     if (row.inputUntil === undefined || !row.sealedInput) return view;
     return { ...view, input: await openInput(row) };
   }

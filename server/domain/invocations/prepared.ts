@@ -16,23 +16,23 @@ export interface NewFile {
 }
 
 interface Common {
-  /** Of an HTTP call. */
+  /** Only for an HTTP call. */
   readonly upstream?: Partial<Upstream>;
 }
 
 export interface Success extends Common {
   readonly state: 'succeeded';
   readonly output: JsonObject;
-  /** If it was computed already. */
+  /** Set if it was already computed. */
   readonly outputDigest?: string;
   /** When the output is removed. */
   readonly outputUntil?: Date;
   readonly outputInvalid?: boolean;
-  /** Neither the output nor its digest is written: only the caller that waits for the end gets it. */
+  /** Neither the output nor its digest is stored: only a caller that waits for the end gets the output. */
   readonly isNotKept?: boolean;
-  /** Stored as `artifact` of the output. */
+  /** Stored as `artifact` in the output. */
   readonly file?: NewFile;
-  /** Stored as `artifacts` of the output. */
+  /** Stored as `artifacts` in the output. */
   readonly files?: readonly NewFile[];
 }
 
@@ -44,17 +44,20 @@ export interface NoSuccess extends Common {
 export type Outcome = Success | NoSuccess;
 
 export interface Prepared {
-  /** Of an operation that runs in a browser. */
+  /** Only for an operation that runs in a browser. */
   readonly session?: {
     readonly id: SessionId;
     readonly recorded: boolean;
     /** When the browser was ready, if the session was created for this call. */
     readonly ownSince?: Date;
   };
-  /** How long the input is kept after the end. Absent: not at all. */
+  /** How long the input is kept after the end. If absent, it is not kept. */
   readonly inputKeptMs?: number;
-  /** Called after the dispatch was committed. Rejects with the reason of the signal when that is aborted, or with what went wrong. */
+  /**
+   * Called after the dispatch has been committed. Rejects with the reason of the signal if the signal is aborted, or
+   * with the error that occurred.
+   */
   run(dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome>;
-  /** Called once, whether it was run or not. */
+  /** Called once, whether `run` was called or not. */
   release(): Promise<void>;
 }

@@ -15,17 +15,17 @@ export interface ReceiptFacts {
   readonly outputDigest?: string;
   readonly errorCode?: string;
   readonly meters: JsonObject;
-  /** Micro-credits. Absent: all stays held. */
+  /** Micro-credits. If absent, everything stays held. */
   readonly captured?: number;
-  /** Whether the session was recorded. Absent without a session. */
+  /** Whether the session was recorded. Absent if there was no session. */
   readonly recorded?: boolean;
-  /** Of its session, while the call ran. */
+  /** The hand-offs of its session while the call was running. */
   readonly handoffs?: readonly HandoffRow[];
-  /** Of a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
+  /** Only for a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;
-  /** Of a call about an end user: `{providerId, subjectDigest}`. */
+  /** Only for a call that concerns an end user: `{providerId, subjectDigest}`. */
   readonly endUser?: JsonObject;
-  /** Of an HTTP call. */
+  /** Only for an HTTP call. */
   readonly upstream?: { readonly host?: string; readonly status?: number };
 }
 
@@ -64,7 +64,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
   return Buffer.from(canonicalJson(claims));
 }
 
-/** Who had control, and when. Nothing of what was asked or said. */
+/** Who had control, and when. Contains nothing of what was asked or answered. */
 function controlIn({ id, origin, record, holderKind, holderId, claimedAt, endedAt }: HandoffRow): JsonObject[] {
   if (!claimedAt || !holderKind) return [];
   return [

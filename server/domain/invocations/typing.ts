@@ -1,5 +1,5 @@
-// Types credentials into the pages of a call, and keeps what was typed out of its results. Each text is known to the session as secret
-// before it is typed.
+// Types credentials into the pages of a call, and keeps what was typed out of its results. Each text is added to the
+// secrets of the session before it is typed.
 import type { DriveFailed, DriveFailure, Help, Helper, Stepped } from '../../engines/driver/command.ts';
 import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -17,7 +17,7 @@ import {
 } from '../stored-credentials/typed-credentials.ts';
 import type { GivenStep } from './browser-steps.ts';
 
-/** Where a session is typed into: its recording, which masks what was typed. */
+/** The recording of a session, through which text is typed and which masks what was typed. */
 export interface TypingPage {
   type(typing: Typing): Promise<TypingOutcome | undefined>;
   cover(isToBeCovered: boolean): Promise<boolean>;
@@ -26,7 +26,7 @@ export interface TypingPage {
 export interface PageTypingParts {
   readonly credentials: Pick<TypedCredentials, 'open'>;
   readonly uses: Pick<CallCredentials, 'count'>;
-  /** Undefined: it has ended. */
+  /** Undefined if the session has ended. */
   readonly pageOf: (session: SessionId) => TypingPage | undefined;
   readonly secretsOf: (session: SessionId) => SecretTexts | undefined;
   readonly failure: (why: DriveFailure, message: string, details?: Readonly<Record<string, string>>) => DriveFailed;
@@ -34,10 +34,10 @@ export interface PageTypingParts {
   readonly log: Log;
 }
 
-/** A name that is an ordinary word is not removed from texts, because they would become unreadable. */
+/** A user name that is an ordinary word is not redacted, because texts would become unreadable. */
 const NAME_CHARACTERS_MIN = 6;
 const ORDINARY = /^\p{L}*$/u;
-/** A longer message was cut where it was made. */
+/** A message of this length was cut where it was created. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
 export class PageTyping {
@@ -47,13 +47,13 @@ export class PageTyping {
     this.#parts = parts;
   }
 
-  /** Undefined if the steps type none. Throws `credential_missing`. */
+  /** Opens the credentials that the steps type. Undefined if they type none. Throws `credential_missing`. */
   async open(application: ApplicationId, steps: readonly GivenStep[]): Promise<OpenedCredentials | undefined> {
     const parts = partsIn(steps);
     return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
   }
 
-  /** Does what the driver asks for. */
+  /** Carries out the requests of the driver. */
   helper(session: SessionId, steps: readonly GivenStep[], opened: OpenedCredentials): Helper {
     return async help => {
       const page = this.#parts.pageOf(session);
@@ -63,12 +63,12 @@ export class PageTyping {
     };
   }
 
-  /** Keeps a text that is no part of a page, such as the pass of the driver, out of errors. */
+  /** Keeps a text that is not part of a page, such as the pass of the driver, out of errors. */
   hide(session: SessionId, text: string): void {
     this.#parts.secretsOf(session)?.add(text);
   }
 
-  /** Counts a call for each of its credentials. */
+  /** Counts one use of each credential of a call. */
   count({ applicationId, operationId, keyId }: InvocationRow, { ids }: OpenedCredentials): void {
     const { uses, log } = this.#parts;
     for (const credentialId of ids)
@@ -77,7 +77,7 @@ export class PageTyping {
         .catch(error => log.warn('credential.use_not_counted', { credentialId, reason: reason(error) }));
   }
 
-  /** The results without what was typed. */
+  /** Removes what was typed from the results. */
   async cleaned(session: SessionId, stepped: Stepped): Promise<Stepped> {
     const files = stepped.results.map(({ bytes }) => bytes);
     const texts = { ...stepped, results: stepped.results.map(({ bytes: _, ...rest }) => rest) };

@@ -12,7 +12,7 @@ export const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[
   cancelled: ['cancelled'],
 };
 
-/** `output`: with links to its files. */
+/** `output` includes links to its files. */
 export function invocationView(row: InvocationRow, output?: JsonObject): Invocation {
   const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
   const { metadata, error, startedAt, endedAt, keyId } = row;

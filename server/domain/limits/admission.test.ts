@@ -23,7 +23,7 @@ const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) 
 });
 
 describe('termsOf', () => {
-  test('allows what is below the limits, for the default timeout or the requested one', () => {
+  test('admits a create below the limits, with the default timeout or the requested one', () => {
     const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: plus(NOW, 60 * SECOND), below });
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: plus(NOW, 90 * SECOND), below });
@@ -38,11 +38,11 @@ describe('termsOf', () => {
 });
 
 describe('quotaOf', () => {
-  test('says what is left of the sessions', () => {
+  test('returns the remaining sessions', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 
-  test('says what is left of the creates per minute where that is less', () => {
+  test('returns the remaining creates per minute if there are fewer of them', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 4), NOW), { limit: 5, remaining: 0, resetSeconds: 40 });
   });
 });
@@ -58,7 +58,7 @@ describe('refusalOf', () => {
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
   });
 
-  test('names the bytes of the day before anything else, until midnight UTC', () => {
+  test('names the bytes of the day before any other limit, until midnight UTC', () => {
     const spent = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
     const refused = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };

@@ -1,5 +1,5 @@
-// Whether an application may have one more session, by its limits, its use and the request. Pure. The store compares the use with the terms
-// while both are locked.
+// Decides whether an application may have one more session, from its limits, its use and the request. Pure. The store
+// compares the use with the terms while both are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
 import type { ApplicationUse, Terms } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
@@ -17,7 +17,9 @@ export interface Quota {
   readonly resetSeconds: number;
 }
 
-/** What the limits mean for one create. Throws if the requested time limit is not allowed, whatever else is free. */
+/**
+ * The terms of one create under these limits. Throws if the requested time limit is not allowed, whatever else is free.
+ */
 export const termsOf = (
   limits: BrowserLimits,
   { createdAt, timeout }: { readonly createdAt: Date; readonly timeout?: number },
@@ -30,7 +32,7 @@ export const termsOf = (
   },
 });
 
-/** Why a create was refused with this use, which is not below the limits. */
+/** Why a create was refused with this use, which has reached a limit. */
 export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Refusal {
   const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
   if (use.egressBytes >= egressBytesPerDay)
@@ -49,7 +51,7 @@ export function quotaOf(limits: BrowserLimits, use: ApplicationUse, createdAt: D
     : { ...minute, resetSeconds: secondsToWindow(use, createdAt) };
 }
 
-/** Until the oldest create of the last minute is no longer counted. */
+/** Seconds until the oldest create of the last minute is no longer counted. */
 function secondsToWindow({ oldest }: ApplicationUse, createdAt: Date): number {
   const windowEnds = plus(oldest ?? createdAt, CREATES_WINDOW_MS);
   return Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));

@@ -8,26 +8,26 @@ test('gives each limit that is not configured its default', () => {
   assert.deepEqual(configuredLimits({ browsers: { maxWaiting: 0 } }), { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 0 });
 });
 
-test('caps each configured limit with the ceiling', () => {
+test('caps each configured limit at the ceiling', () => {
   const configured = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 50, maxWaiting: 5 };
   const effective = effectiveLimits(configured, { maxConcurrent: 4, maxWaiting: 1000 });
   assert.deepEqual(effective, { ...configured, maxConcurrent: 4 });
   assert.deepEqual(effectiveLimits(configured, {}), configured);
 });
 
-test('caps the default timeout with the maximum', () => {
+test('caps the default timeout at the maximum', () => {
   const configured = { ...BROWSER_LIMITS_DEFAULT, defaultTimeout: 3600, maxTimeout: 1800 };
   assert.equal(effectiveLimits(configured, {}).defaultTimeout, 1800);
   assert.equal(effectiveLimits(configured, { maxTimeout: 600 }).defaultTimeout, 600);
 });
 
-test('reads only numbers under known names', () => {
+test('reads only numbers with known names', () => {
   const browsers = { maxConcurrent: 3, maxWaiting: 'many', other: 1 };
   assert.deepEqual(configuredLimits({ browsers, flows: {} }), { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3 });
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
 });
 
-test('names settings without effect: limits above the ceiling, and a default above the maximum', () => {
+test('names settings that have no effect: limits above the ceiling, and a default above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
   const paths = (asked: Parameters<typeof ineffective>[0]): string[] =>
     ineffective(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);

@@ -1,15 +1,15 @@
-// Limits the requests of each credential over all hosts of a fleet. A host takes a twentieth of a minute's requests from the common bucket at
-// once and admits from that, so the database is asked once for many requests, and mostly while there are some left. A host that is alone
-// counts in its memory.
+// Limits the requests of each credential across all hosts of a fleet. A host takes a twentieth of the requests of a
+// minute from the shared bucket at once and admits requests from that share. The database is therefore queried once for
+// many requests, and usually before the share is used up. A host that is alone counts in memory.
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { type CountedCredential, idOf, RequestRates, type RequestsPerMinute, rateRefused } from './request-rates.ts';
 
 const SHARE = 1 / 20;
-/** What is left of it when the next is asked for. */
+/** The fraction of a share below which the next share is requested. */
 const REFILL_AT = 1 / 4;
-/** By then the common bucket is full again, so what was taken longer ago counts no more. */
+/** By then the shared bucket is full again, so tokens that were taken earlier no longer count. */
 const KEPT_MS = 60_000;
 const CREDENTIALS_MAX = 10_000;
 const SWEEP_MS = 600_000;
@@ -23,7 +23,7 @@ export interface FleetRatesParts extends Pick<Runtime, 'clock' | 'log'> {
 interface Share {
   tokens: number;
   takenMs: number;
-  /** The common bucket is empty until then. */
+  /** The shared bucket is empty until then. */
   emptyUntilMs: number;
   asking?: Promise<void>;
 }

@@ -1,4 +1,5 @@
-// The limits resource of an application. Its owner configures it; everyone who may read it also sees the present use.
+// The limits resource of an application. An owner of the application configures the limits. Everyone who may read them
+// also sees the current use.
 import type {
   BrowserLimits,
   Limits as LimitsView,

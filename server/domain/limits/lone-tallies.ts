@@ -1,4 +1,4 @@
-// Tallies of a process that no other host counts with.
+// Tallies of a process that shares no counts with other hosts.
 import type { Clock } from '../../kit/clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import { SharedTallies } from './shared-tally.ts';

@@ -20,7 +20,7 @@ interface More {
   readonly most?: number;
 }
 
-/** Imitates the answers of the database: free slots on the host and for each application. */
+/** Simulates the answers of the database: free slots on the host and for each application. */
 class Room {
   readonly clock = new TestClock();
   readonly queue = new AdmissionQueue<string>(this.clock);
@@ -70,7 +70,7 @@ class Room {
   }
 }
 
-/** All decisions are made in memory, so they are made after some turns of the event loop. */
+/** All decisions are made in memory, so they are complete after a few turns of the event loop. */
 async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
@@ -83,7 +83,7 @@ const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknow
   return true;
 };
 
-test('admits at once where there is room, and refuses at once without waitMs', async () => {
+test('admits at once if there is room, and refuses at once without waitMs', async () => {
   const room = new Room();
   room.hostFree = 1;
   assert.deepEqual(await room.come(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
@@ -105,7 +105,7 @@ test('serves in the order of arrival and reports how long each create waited', a
   assert.equal(room.queue.size, 0);
 });
 
-test('serves as many as there is room for, in order', async () => {
+test('serves as many creates as there is room for, in order', async () => {
   const room = new Room();
   for (const name of ['one', 'two', 'three', 'four']) await room.join(A, name);
   await room.makeRoom(3);
@@ -114,7 +114,7 @@ test('serves as many as there is room for, in order', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('lets no newcomer overtake: it waits behind, or gets the refusal of the head', async () => {
+test('does not let a new create overtake: it waits behind the head, or gets the refusal of the head', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;
@@ -130,7 +130,7 @@ test('lets no newcomer overtake: it waits behind, or gets the refusal of the hea
   room.queue.close(() => new Error('closed'));
 });
 
-test('serves applications in turns when they wait for the host, newcomers of others included', async () => {
+test('serves applications in turns when they wait for the host, including new ones', async () => {
   const room = new Room();
   for (const name of ['a1', 'a2', 'a3']) await room.join(A, name);
   for (const name of ['b1', 'b2']) await room.join(B, name);
@@ -176,7 +176,7 @@ test('removes a create at once when its caller hangs up', async () => {
   await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
 });
 
-test('refuses with position and waited time when waitMs is over', async () => {
+test('refuses with the position and the waited time when waitMs has passed', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'one');
@@ -243,7 +243,7 @@ test('rejects only the create whose attempt fails', async () => {
   assert.equal((await two).got, 'two');
 });
 
-test('rejects all that wait when it is closed', async () => {
+test('rejects all waiters when it is closed', async () => {
   const room = new Room();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
   room.queue.close(() => new Error('the service is stopping'));

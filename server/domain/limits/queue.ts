@@ -6,7 +6,7 @@ import { Turns } from '../../kit/turns.ts';
 import { fault } from '../faults.ts';
 import { type Refusal, refusal, type Waited } from './refusals.ts';
 
-/** Slots that other processes free are noticed within this time. */
+/** Slots freed by other processes are noticed within this time. */
 const RETRY_MS = 1_000;
 
 export type Attempt<T> = { readonly got: T } | { readonly refused: Refusal };
@@ -17,7 +17,7 @@ export type Outcome<T> =
 export interface QueueRequest<T> {
   readonly application: ApplicationId;
   readonly attempt: () => Promise<Attempt<T>>;
-  /** Absent: the create does not wait. */
+  /** If absent, the create does not wait. */
   readonly waitMs?: number;
   /** The longest allowed queue of this application. */
   readonly maxWaiting: () => Promise<number>;
@@ -37,7 +37,7 @@ interface Waiter<T> {
   readonly attempt: () => Promise<Attempt<T>>;
   readonly sinceMs: number;
   readonly done: PromiseWithResolvers<Outcome<T>>;
-  /** Its attempt is running. A timeout or disconnect meanwhile takes effect only if the attempt is refused. */
+  /** Its attempt is running. A timeout or disconnect during the attempt takes effect only if the attempt is refused. */
   isTrying: boolean;
   leave?: () => void;
 }
@@ -77,13 +77,13 @@ export class AdmissionQueue<T> {
     return 'waiter' in arrived ? this.#wait(request, arrived.waiter, arrived.waitMs) : arrived;
   }
 
-  /** A slot may be free: a session ended, or a limit was raised. */
+  /** Called when a slot may be free because a session ended or a limit was raised. */
   freed(): void {
     this.#changes++;
     if (this.#queues.size > 0) void this.#serve();
   }
 
-  /** Rejects all waiting creates, and lets no further ones wait. */
+  /** Rejects all waiting creates, and all creates that would wait from now on. */
   close(reason: () => Error): void {
     this.#closing.abort(new Error('the queue is closing'));
     for (const { waiters } of [...this.#queues.values()])
@@ -113,8 +113,8 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * The refusal of a create that is ahead of a new one: of the same application, or of any application that waits for a
-   * slot of this host.
+   * The refusal of a create that is ahead of a new one: a create of the same application, or of any application that is
+   * waiting for a slot of this host.
    */
   #ahead(application: ApplicationId): Refusal | undefined {
     const own = this.#queues.get(application);
@@ -192,7 +192,7 @@ export class AdmissionQueue<T> {
     this.#isServing = false;
   }
 
-  /** Attempts by turns until the head of each application was refused, or no slot is left. */
+  /** Makes attempts in turns until the head of each application has been refused or no slot is left. */
   async #round(): Promise<void> {
     const refused = new Set<ApplicationId>();
     for (;;) {

@@ -1,4 +1,4 @@
-// Why a create is not admitted: which limit is reached, the present use, and when to try again.
+// Why a create is not admitted: which limit has been reached, the current use, and when to try again.
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { Fault } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -8,7 +8,10 @@ export const RETRY_AFTER_SECONDS = 5;
 
 const REASONS = ['concurrent', 'minute', 'egress', 'line', 'host'] as const;
 
-/** What is full: the application's sessions, its creates per minute, its bytes of the day, its queue, or the slots of this host. */
+/**
+ * What is full: the sessions of the application, its creates per minute, its bytes of the day, its queue, or the slots
+ * of this host.
+ */
 export interface Refusal {
   readonly why: (typeof REASONS)[number];
   readonly limit: number;
@@ -16,12 +19,12 @@ export interface Refusal {
   readonly retryAfterSeconds: number;
 }
 
-/** How a create waited in the queue before it was refused. */
+/** How long and where a create waited in the queue before it was refused. */
 export interface Waited {
   readonly waitedMs: number;
   /** Its position when it left the queue; 1 is the head. */
   readonly position: number;
-  /** The length of the queue then, with this create. */
+  /** The length of the queue at that time, including this create. */
   readonly waiting: number;
 }
 
@@ -32,7 +35,7 @@ export const refusal = (
   retryAfterSeconds = RETRY_AFTER_SECONDS,
 ): Refusal => ({ why, limit, used, retryAfterSeconds });
 
-/** A refusal that was stored or sent as JSON. Undefined if it is none. */
+/** Reads a refusal that was stored or sent as JSON. Undefined if the object is not a refusal. */
 export function refusalFrom({ why, limit, used, retryAfterSeconds }: JsonObject): Refusal | undefined {
   const known = REASONS.find(reason => reason === why);
   if (!known || ![limit, used, retryAfterSeconds].every(Number.isSafeInteger)) return undefined;

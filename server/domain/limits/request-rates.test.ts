@@ -17,7 +17,7 @@ const refusedWith = (details: object) => (error: unknown) => {
   return true;
 };
 
-test('a credential has a minute of requests at once, and then as many as are refilled', () => {
+test('allows a credential the requests of one minute at once, and then as many as are refilled', () => {
   const { rates, clock } = ratesOf(3, 30);
   for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
   const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };
@@ -32,7 +32,7 @@ test('a credential has a minute of requests at once, and then as many as are ref
   assert.throws(() => rates.take(key('a'), false));
 });
 
-test('reads and writes are counted apart, and so is every credential', () => {
+test('counts reads and writes separately, and each credential separately', () => {
   const { rates } = ratesOf(1, 1);
   const via = (id: string) => ({ kind: 'personal_token', id: id as TokenId }) as const;
   const token = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;
@@ -45,7 +45,7 @@ test('reads and writes are counted apart, and so is every credential', () => {
   assert.throws(() => rates.take(token('t'), false), /limit of reads per minute \(limit 1\)/);
 });
 
-test('of more than 10,000 credentials, those that were used last are remembered', () => {
+test('remembers the most recently used of more than 10,000 credentials', () => {
   const { rates } = ratesOf(1, 1);
   for (let n = 0; n <= 10_000; n++) rates.take(key(`${n}`), false);
   assert.throws(() => rates.take(key('1'), false));

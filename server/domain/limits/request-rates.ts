@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
 
-/** The most credentials of each kind. Above it the credential with the oldest latest request is removed. */
+/** The maximum number of credentials of each kind. Above it, the least recently used credential is removed. */
 const CREDENTIALS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 /** Tolerance for sums of fractions. */
@@ -48,7 +48,10 @@ export const idOf = (credential: CountedCredential): string =>
 class Buckets {
   readonly #what: 'reads' | 'writes';
   readonly #perMinute: number;
-  /** When each bucket is full again, by the id of the credential. The one with the oldest latest request is first. */
+  /**
+   * The time at which each bucket is full again, by the id of the credential. The least recently used credential is
+   * first.
+   */
   readonly #fullAtMs = new Map<string, number>();
 
   constructor(what: 'reads' | 'writes', perMinute: number) {

@@ -1,5 +1,6 @@
-// Limits attempts over all hosts of a fleet. Each host counts what it sees in its memory, which refuses without asking anybody; what
-// that admits is counted in the database too. A host that is alone, or whose database does not answer, has its memory only.
+// Limits attempts across all hosts of a fleet. Each host first counts in memory, which can refuse an attempt without a
+// query. An attempt that it admits is also counted in the database. A host that is alone, or whose database does not
+// respond, counts in memory only.
 import { createHash } from 'node:crypto';
 import type { AttemptRows, CountedAttempt, CountedName } from '../../engines/store/rows/attempts.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -9,15 +10,18 @@ import { Tally, type TallyOptions, tooManyAttempts } from './tally.ts';
 
 const ROWS_MAX = 100_000;
 const SWEEP_MS = 60_000;
-/** What the database refused is refused for as long without asking again. Short, because attempts that succeed are taken back. */
+/**
+ * After a refusal of the database, attempts are refused for this long without another query. Short, because attempts
+ * that succeed are taken back.
+ */
 const REFUSED_MS = 1_000;
 const REFUSED_MAX = 10_000;
 
-/** Takes an attempt back that was counted. */
+/** Takes back a counted attempt. */
 export type TakeBack = () => Promise<void>;
 
 export interface SharedTallyOptions extends TallyOptions {
-  /** Of the limit, in the database: `sign_in.address`. */
+  /** The name of the limit in the database, such as `sign_in.address`. */
   readonly name: string;
 }
 
@@ -42,7 +46,7 @@ export class SharedTallies {
     });
   }
 
-  /** Undefined: only this host counts. */
+  /** Undefined if only this host counts. */
   async #count(options: SharedTallyOptions, name: CountedName): Promise<CountedAttempt | undefined> {
     const { rows, isAlone } = this.#parts;
     if (isAlone()) return undefined;
@@ -120,8 +124,8 @@ export class SharedTally {
 }
 
 /**
- * Counts an attempt with each tally, or with none if one of them refuses. The returned function takes it back from all. The widest tally
- * comes first, so that one who has used it up adds no rows to the others.
+ * Counts an attempt in each tally, or in none if one of them refuses. The returned function takes the attempt back from
+ * all of them. The widest tally comes first, so that a caller who has used it up adds no rows for the others.
  */
 export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
   const undo: TakeBack[] = [];

@@ -7,7 +7,7 @@ import { Tally } from './tally.ts';
 const tally = (clock: HandClock): Tally =>
   new Tally({ what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
 
-test('refuses the attempt after the last one allowed, until the oldest is long enough ago', async () => {
+test('refuses attempts beyond the maximum until the oldest is outside the period', async () => {
   const clock = new HandClock();
   const wrong = tally(clock);
   wrong.take('a');
@@ -23,7 +23,7 @@ test('refuses the attempt after the last one allowed, until the oldest is long e
   assert.throws(() => wrong.take('a'));
 });
 
-test('an attempt that is taken back does not count', () => {
+test('does not count an attempt that was taken back', () => {
   const wrong = tally(new HandClock());
   for (let attempt = 0; attempt < 10; attempt += 1) wrong.take('a')();
   const both = [wrong.take('a'), wrong.take('a')];

@@ -2,11 +2,11 @@
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 
-/** The most names. Above it the name with the oldest latest attempt is removed. */
+/** The maximum number of names. Above it, the name with the oldest latest attempt is removed. */
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** For the message: `Wrong codes`. */
+  /** Used in the message, such as `Wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;

@@ -30,11 +30,11 @@ class Client {
   }
 }
 
-describe('bytes that wait', () => {
+describe('waiting bytes', () => {
   const bounds = { session: 10, application: 15, process: 20 };
   const closed = (...clients: Client[]): Array<string | undefined> => clients.map(({ closedFor }) => closedFor);
 
-  it('close the client with most of them where the session has too many', () => {
+  it('close the client that has most of them if the session has too many', () => {
     const all = new WaitingBytes(bounds);
     const [small, large, other] = [new Client(all, 'a', '1'), new Client(all, 'a', '1'), new Client(all, 'a', '2')];
     other.holds(5);
@@ -45,7 +45,7 @@ describe('bytes that wait', () => {
     assert.equal(small.closedFor, undefined);
   });
 
-  it('close the client with most of them where the application, or the process, has too many', () => {
+  it('close the client that has most of them if the application or the process has too many', () => {
     const all = new WaitingBytes(bounds);
     const [one, two, three] = [new Client(all, 'a', '1'), new Client(all, 'a', '2'), new Client(all, 'b', '3')];
     three.holds(9);
@@ -64,7 +64,7 @@ describe('bytes that wait', () => {
     assert.deepEqual(closed(one, two), [undefined, undefined]);
   });
 
-  it('of a client that has left do not count', () => {
+  it('do not count for a client that has left', () => {
     const all = new WaitingBytes(bounds);
     const one = new Client(all, 'a', '1').holds(8);
     one.leave();

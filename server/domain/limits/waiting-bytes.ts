@@ -4,13 +4,13 @@ import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } f
 
 const MIB = 1024 ** 2;
 /**
- * The largest message to a client has 256 MiB, and a client may have 64 MiB unread: both must fit into the bound of a
- * session.
+ * The largest message to a client is 256 MiB, and a client may have 64 MiB unread. The bound of a session must have
+ * room for both.
  */
 export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
 
 export interface WaitingSource {
-  /** Bytes buffered now. Called often. */
+  /** The number of bytes buffered now. Called often. */
   bytes(): number;
   /** Called if this buffer is the largest of a level that exceeds its bound. */
   close(bound: Bound): void;
@@ -51,13 +51,13 @@ export class WaitingBytes {
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);
       const source = this.#sources.get(largest);
-      // The connection no longer counts: nothing is added to its buffer until it is closed.
+      // The connection is no longer counted, because nothing is added to its buffer before it is closed.
       this.#leave(largest);
       source?.close(level.bound);
     }
   }
 
-  /** The receivers may have read some bytes since the last call of note. */
+  /** Counts again, because the receivers may have read some bytes since the last call of `note`. */
   #lookAgain(level: Level): void {
     for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
   }

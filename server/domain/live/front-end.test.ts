@@ -56,7 +56,7 @@ test('keeps the three newest versions', async () => {
   assert.ok(existsSync(join(folder, '5')));
 });
 
-test('a failed read is a fault, leaves no folder, and is tried again', async () => {
+test('reports a failed read as a fault, leaves no folder, and tries again', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     if (++reads === 1) throw new Error('no slot is free');
@@ -67,7 +67,7 @@ test('a failed read is a fault, leaves no folder, and is tried again', async () 
   assert.equal(await frontEnd.of('Chrome/1'), '1');
 });
 
-test('accepts no name that leads out of the folder', async () => {
+test('rejects names that lead out of the folder', async () => {
   const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
   assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
   for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])

@@ -34,7 +34,9 @@ export interface FrontEndParts extends Pick<Runtime, 'clock' | 'log'> {
 export class FrontEnd {
   readonly #parts: FrontEndParts;
   readonly #making = new SingleFlight<string, string>();
-  /** For products whose files are no longer available: the version of the installed Chromium, used instead. */
+  /**
+   * Maps products whose files are no longer available to the version of the installed Chromium, which is used instead.
+   */
   readonly #fallbacks = new Map<string, string>();
   readonly #closing = new AbortController();
 

@@ -28,7 +28,7 @@ describe('live view tokens', () => {
     assert.throws(() => links.read(links.tokenOf(claims), other), refused('signed_url_invalid'));
   });
 
-  test('are refused after a change of a single character', () => {
+  test('are refused if a single character was changed', () => {
     const token = links.tokenOf(claims);
     for (let at = 3; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
@@ -42,7 +42,7 @@ describe('live view tokens', () => {
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
   });
 
-  test('of another installation are refused', () => {
+  test('are refused if they are from another installation', () => {
     const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
     assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
   });

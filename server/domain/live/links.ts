@@ -12,11 +12,11 @@ export type LiveRight = 'view' | 'control';
 export interface LinkClaims {
   readonly session: SessionId;
   readonly right: LiveRight;
-  /** A CDP target id. Absent: every page. */
+  /** A CDP target id. If absent, the token is for every page. */
   readonly page?: string;
   readonly expiresAt: Date;
   readonly epoch: number;
-  /** The agent key that the address was issued to. Absent: it was issued to a person. */
+  /** The agent key that the address was issued to. Absent if it was issued to a person. */
   readonly keyId?: KeyId;
   /** The address works only while this lease lasts. */
   readonly lease?: { readonly handoffId: HandoffId; readonly fence: number };
@@ -56,7 +56,7 @@ export class LiveLinks {
     return claims;
   }
 
-  /** As `read`, but accepts expired tokens. */
+  /** Like `read`, but accepts expired tokens. */
   signed(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();

@@ -30,7 +30,7 @@ export interface DirectClient {
   readonly live: LiveSession;
   /** The agent key that the address was issued to. */
   readonly keyId: KeyId;
-  /** Target id of the only page it may access. Absent: the whole browser. */
+  /** Target id of the only page that the client may access. If absent, it may access the whole browser. */
   readonly page?: string;
   readonly expiresAt: Date;
 }
@@ -46,7 +46,7 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
-  /** Shows the pages of the session in black, or again. */
+  /** Shows the pages of the session in black, or stops doing so. */
   readonly coverPictures: (session: SessionId, on: boolean) => Promise<void>;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
@@ -102,7 +102,7 @@ export class LiveView implements Watcher {
     return this.#leases.get(session);
   }
 
-  /** New addresses for viewers. */
+  /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#running(caller, id);
     const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
@@ -147,7 +147,7 @@ export class LiveView implements Watcher {
     });
   }
 
-  /** Resolves an address: 403 if it is not valid, 404 if the session does not run on this host. */
+  /** Resolves an address. Throws 403 if it is not valid, and 404 if the session is not running on this host. */
   async resolve(token: string, id: string): Promise<{ live: LiveSession; lease: Lease; claims: LinkClaims }> {
     const claims = this.#parts.links.read(token, id);
     const live = this.#parts.lives.get(claims.session);
@@ -160,7 +160,7 @@ export class LiveView implements Watcher {
     return { live, lease, claims };
   }
 
-  /** Resolves an address for a CDP client. 410 if the session has ended, as on the agent's endpoint. */
+  /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the agent endpoint does. */
   async resolveClient(token: string, id: string): Promise<DirectClient> {
     const { links, sessions } = this.#parts;
     const { session } = links.signed(token, id);
@@ -172,7 +172,9 @@ export class LiveView implements Watcher {
     return { live, keyId, expiresAt: claims.expiresAt };
   }
 
-  /** Resolves an address for DevTools. The page is the address's own, or `named` if the address is for every page. */
+  /**
+   * Resolves an address for DevTools. The page is the one of the address, or `named` if the address is for every page.
+   */
   async resolveInspector(
     token: string,
     id: string,
@@ -185,7 +187,7 @@ export class LiveView implements Watcher {
     return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
-  /** DevTools was opened on a page, or closed. */
+  /** Records that DevTools was opened on a page, or closed. */
   inspected(session: SessionId, page: string, what: 'opened' | 'closed'): void {
     this.#recordEvent(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
   }
@@ -207,7 +209,7 @@ export class LiveView implements Watcher {
     return listen(this.#offers, session, offer);
   }
 
-  /** Offers a completed download to viewers. Without viewers no link is made. */
+  /** Offers a completed download to viewers. If there are no viewers, no link is made. */
   async offer(download: CompleteDownload, frame: string): Promise<void> {
     const { linkTo, log } = this.#parts;
     if (!this.#offers.get(download.sessionId)?.size) return;

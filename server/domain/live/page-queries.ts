@@ -8,7 +8,7 @@ const OPTIONS_MAX = 5_000;
 const LABEL_CHARACTERS_MAX = 200;
 const COPY_CHARACTERS_MAX = 1_000_000;
 
-/** If a frame is found, it is returned, and the function is called again inside it. */
+/** If the element is a frame, the frame is returned, and the function is called again inside it. */
 const UNDER = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {
     const inner = element.shadowRoot.elementFromPoint(x, y);
@@ -89,7 +89,10 @@ export interface FoundSelect {
   readonly state: SelectState;
 }
 
-/** The `select` element at a point, focused. Undefined if there is none or the page does not answer in time. */
+/**
+ * Focuses and describes the `select` element at a point. Undefined if there is none or the page does not respond in
+ * time.
+ */
 export async function askSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
   const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
   const { objectId } = found;

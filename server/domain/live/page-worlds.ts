@@ -13,7 +13,7 @@ const FRAMES_MAX = 50;
 
 export type Args = ReadonlyArray<number | string>;
 
-/** A document: a frame, and the target of the process it runs in. */
+/** A document: its frame, and the target of the process that the frame runs in. */
 export interface Frame {
   readonly target: ObservedTarget;
   readonly id: string;

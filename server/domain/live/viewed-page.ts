@@ -13,9 +13,12 @@ const MOUSE = 'Input.dispatchMouseEvent';
 
 type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
-/** A page that hangs or shows a dialog must not delay the next click for longer. */
+/** A page that hangs or shows a dialog must not delay the next click for longer than this. */
 const MOUSE_ANSWER_MS = 1_000;
-/** Queued input of one page. More is dropped: the page hangs, and the viewer does not expect it any more. */
+/**
+ * The maximum number of queued inputs of one page. More are dropped: the page hangs, and the viewer no longer expects
+ * them to take effect.
+ */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPIED_MS = 3_000;
@@ -77,18 +80,21 @@ export class ViewedPage implements Closeable {
     void this.#listening.close();
   }
 
-  /** Resolves when the input so far was sent to the browser. */
+  /** Resolves when all input so far has been sent to the browser. */
   async inputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#inOrder(resolve)) await promise;
     await this.#moved;
   }
 
-  /** A viewer takes or gives back control. During control, file choosers are intercepted and shown to the viewer. */
+  /**
+   * Called when a viewer takes or gives back control. While a viewer has control, file choosers are intercepted and
+   * shown to the viewer.
+   */
   setControlled(on: boolean): void {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: on });
     if (on) return;
-    // What is still queued is not sent any more: the page belongs to the agent.
+    // Input that is still queued is no longer sent, because the page now belongs to the agent.
     this.#waiting?.splice(0);
     this.#nextMove = undefined;
     this.#update({ select: null, files: null });
@@ -163,7 +169,7 @@ export class ViewedPage implements Closeable {
     return text;
   }
 
-  /** False for URLs that a viewer may not open. */
+  /** Opens a URL. False if a viewer may not open it. */
   navigate(url: string): boolean {
     if (!NAVIGABLE.test(url)) return false;
     this.#target.post('Page.navigate', { url });
@@ -190,7 +196,7 @@ export class ViewedPage implements Closeable {
     if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // the page has navigated
   }
 
-  /** Paths inside the box; empty if the viewer cancelled. */
+  /** Chooses files by their paths inside the box. `paths` is empty if the viewer cancelled. */
   files(paths: readonly string[]): void {
     const chooser = this.#chooser;
     this.#chooser = undefined;
@@ -199,14 +205,17 @@ export class ViewedPage implements Closeable {
       this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
   }
 
-  /** The CSS cursor at a point. Undefined if it was asked less than CURSOR_EVERY_MS ago. */
+  /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_EVERY_MS ago. */
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
     if (nowMs - this.#cursorAsked < CURSOR_EVERY_MS) return undefined;
     this.#cursorAsked = nowMs;
     return cursorAt(this.#worlds, x, y);
   }
 
-  /** Screencast pictures do not contain the popup list of a select, so a press on one opens a list in the live view instead. */
+  /**
+   * Screencast pictures do not contain the popup list of a `select` element, so pressing on one opens a list in the
+   * live view instead.
+   */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
     this.#dragged = undefined;
@@ -219,8 +228,8 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Chromium starts a drag after the page has handled the press and the moves, and drops only where the mouse was moved twice.
-   * A release that is sent earlier ends the drag without a drop.
+   * Chromium starts a drag after the page has handled the press and the moves, and drops only where the mouse has been
+   * moved twice. A release that is sent earlier ends the drag without a drop.
    */
   async #release(event: JsonObject): Promise<void> {
     if (this.#swallowsRelease) {
@@ -236,7 +245,7 @@ export class ViewedPage implements Closeable {
     this.#target.post(MOUSE, event);
   }
 
-  /** At most one move is unacknowledged; of those that arrive meanwhile, only the newest is sent. */
+  /** At most one move is unacknowledged. Of the moves that arrive until then, only the newest is sent. */
   #move(event: JsonObject): void {
     if (event.button === 'left') this.#dragged = event;
     this.#nextMove = event;
@@ -264,7 +273,7 @@ export class ViewedPage implements Closeable {
     await this.#target.send(MOUSE, event, MOUSE_ANSWER_MS).catch(() => {});
   }
 
-  /** Does not wait for the answer: a click that opens a dialog is answered only when the dialog is closed. */
+  /** Does not wait for the response: a click that opens a dialog is acknowledged only when the dialog is closed. */
   #input(method: string, params: JsonObject): void {
     this.#inOrder(() => this.#target.post(method, params));
   }
@@ -349,7 +358,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
 };
 const [CTRL, META, SHIFT] = [2, 4, 8];
 
-/** Without a window system, Chromium does not derive editing commands from keys, so they are sent along. */
+/** Without a window system, Chromium does not derive editing commands from keys, so they are sent with the key. */
 function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
   const shortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
   if (!shortcut) return [];

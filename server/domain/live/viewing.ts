@@ -16,7 +16,7 @@ export interface Picture {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
-  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  /** The whole picture is masked for everyone except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
@@ -25,7 +25,7 @@ export interface Picture {
 
 export interface OpenedPage {
   readonly page: string;
-  /** The page whose link or script opened it. Absent: it was opened over CDP. */
+  /** The page whose link or script opened this page. Absent if it was opened over CDP. */
   readonly openerId: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { SessionLog } from '../../../contract/logs.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface LogQuery {
-  /** Only entries after this one. */
+  /** Only entries after the one with this number. */
   readonly after?: string;
   /** Kinds, separated by commas. */
   readonly type?: string;
@@ -15,7 +15,7 @@ export interface NumberedLog {
   readonly entry: SessionLog;
 }
 
-/** Whether entries are recorded; if not, why. */
+/** Whether entries are recorded, and if not, why. */
 export type LogState = 'on' | 'disabled' | 'expired';
 
 export interface LogPage {
@@ -28,8 +28,8 @@ export interface LogPage {
 export interface Logs {
   list(caller: AgentCaller, session: string, query: LogQuery & { readonly limit: number }): Promise<LogPage>;
   /**
-   * Yields stored entries and then new ones, at least every two seconds; an empty list if there are none. The first step
-   * rejects if the caller may not follow the log. Returns at once if no more entries will follow.
+   * Yields the stored entries and then new ones, at least every two seconds. Yields an empty list if there are none.
+   * The first step rejects if the caller may not follow the log. Returns at once if no more entries will follow.
    */
   follow(
     caller: AgentCaller,

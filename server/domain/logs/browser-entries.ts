@@ -1,4 +1,4 @@
-// Converts the CDP events of one browser into log entries. Events that are not logged give undefined.
+// Converts the CDP events of one browser into log entries. Returns undefined for events that are not logged.
 import type { LogKind } from '../../../contract/logs.ts';
 import { consoleEntry } from './console-entries.ts';
 import type { LogEntry } from './entry.ts';
@@ -9,13 +9,13 @@ import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 /** A timestamp later than now, or earlier than the longest session, was forged by a page and is replaced. */
 const AHEAD_MS = 1_000;
 const BEHIND_MS = 7 * 3_600_000;
-/** Requests whose body bytes are counted at the same time. */
+/** The number of requests whose body bytes are counted at the same time. */
 const COUNTED_MAX = 2_000;
 const REQUEST_ID_CHARS_MAX = 200;
 
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: LogKind };
 
-/** The kind of entry that an event gives, if any. Called for every event, so it must be cheap. */
+/** The kind of entry that an event produces, if any. Called for every event, so it must be cheap. */
 export function kindOf(method: string): LogKind | undefined {
   if (method.startsWith('Network.')) return 'network';
   if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded')
@@ -24,7 +24,7 @@ export function kindOf(method: string): LogKind | undefined {
 }
 
 export class BrowserEntries {
-  /** Body bytes received so far, by request id: Chromium reports them in pieces only. */
+  /** Body bytes received so far, by request id, because Chromium reports them only in pieces. */
   readonly #bytes = new Map<string, number>();
   /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
@@ -66,7 +66,7 @@ export class BrowserEntries {
 const requestIdOf = (params: UntrustedObject): string =>
   (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
 
-/** Keeps microseconds, so that the same event read twice has the same time. */
+/** Keeps microseconds, so that an event that is read twice gets the same time. */
 const plausible = (at: number, nowMs: number): number =>
   at <= nowMs + AHEAD_MS && at >= nowMs - BEHIND_MS ? Math.round(at * 1000) / 1000 : nowMs;
 

@@ -21,7 +21,7 @@ const everywhere = {
 };
 
 for (const method of LOGGED_COMMANDS)
-  test(`${method} is logged without typed text, arguments and secrets`, () => {
+  test(`logs ${method} without typed text, arguments and secrets`, () => {
     const kept = JSON.stringify(commandParams(method, everywhere));
     assert.ok(!kept.includes(SECRET) && !kept.includes('KeyH') && !kept.includes('72'), kept);
   });
@@ -31,7 +31,7 @@ test('logs named keys, but not characters', () => {
   assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'é' }).key, '[redacted]');
 });
 
-test('logs the kind of a result, and its text only if the expression asked for nothing secret', () => {
+test('logs the kind of a result, and its text only if the expression asks for nothing secret', () => {
   const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>
     JSON.stringify(commandResult(method, answersSecrets(method, { ...params }), answer));

@@ -124,7 +124,10 @@ function argument(given: unknown): JsonObject {
   return { value: REDACTED };
 }
 
-/** Whether all text in the answer must be redacted. Always for function calls: their result depends on the arguments. */
+/**
+ * Whether all text in the answer must be redacted. Always true for function calls, because their result depends on the
+ * arguments.
+ */
 export const answersSecrets = (method: string, params: UntrustedObject): boolean =>
   method === FUNCTION_METHOD || ASKS_FOR_SECRETS.test(textAt(params, 'expression') ?? '');
 

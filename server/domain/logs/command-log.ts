@@ -19,7 +19,7 @@ const ANSWER_BYTES_MAX = 16 * 1024;
 /** Messages parsed in one turn of the event loop. */
 const BATCH = 100;
 const NOTHING = Buffer.alloc(0);
-/** Parsed even if they are not logged, to know the typed text that must be redacted elsewhere. */
+/** Parsed even if they are not logged, to learn the typed text that must be redacted elsewhere. */
 const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Input.insertText',
   'Input.dispatchKeyEvent',
@@ -30,7 +30,7 @@ const TYPING_COMMANDS: ReadonlySet<string> = new Set([
 
 export interface CommandLogParts {
   readonly log: SessionLog;
-  /** The number of the page that a target is or belongs to. */
+  /** The number of the page that a target is, or that it belongs to. */
   readonly pageOf: (targetId: string) => number | undefined;
   readonly clock: Clock;
 }
@@ -38,7 +38,7 @@ export interface CommandLogParts {
 interface LoggedCommand {
   readonly method: string;
   readonly targetIds: readonly string[];
-  /** Cleared when it has been parsed. */
+  /** Cleared after it has been parsed. */
   message: Buffer | undefined;
   readonly at: number;
   isSecret: boolean;

@@ -1,10 +1,10 @@
-// The format of a log entry: one line of JSON. Secrets have been removed before.
+// The format of a log entry: one line of JSON. Secrets have already been removed.
 
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
-/** `any`: markers that every reader gets, whichever kinds it asks for. */
+/** `any` is for markers that are returned to every reader, whichever kinds were requested. */
 export type EntryKind = LogKind | 'any';
 
 export interface LogEntry {
@@ -22,7 +22,7 @@ export interface LogEntry {
   readonly answeredAt?: number;
 }
 
-/** Of a longer entry, only the length is stored instead of its parameters. */
+/** If an entry is longer, only its length is stored instead of its parameters. */
 export const ENTRY_BYTES_MAX = 16 * 1024;
 
 export function lineOf(entry: LogEntry): string {

@@ -23,7 +23,7 @@ for (const expression of [
   test(`removes quoted text from ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
     assert.ok(!scanExpression(expression).shape.includes(SECRET), scanExpression(expression).shape));
 
-test('keeps the rest of the expression', () => {
+test('does not change the rest of the expression', () => {
   assert.equal(scanExpression('1+1').shape, '1+1');
   assert.equal(scanExpression('document.title').shape, 'document.title');
   assert.equal(scanExpression("f('a', 2) / 3").shape, `f('${REDACTED}', 2) / 3`);

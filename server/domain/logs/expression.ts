@@ -54,7 +54,7 @@ class Scan {
     return true;
   }
 
-  /** Comments are removed: they may contain anything. */
+  /** Skips a comment. Comments are removed, because they may contain anything. */
   #skipTo(end: RegExp, mustEnd: boolean): boolean {
     end.lastIndex = this.#at + 2;
     const found = end.exec(this.#text);

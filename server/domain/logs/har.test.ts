@@ -36,7 +36,7 @@ async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: s
 const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname;
 const outcome = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
 
-test('a HAR file lists every request and redirect with its outcome', async () => {
+test('lists every request and redirect with its outcome in a HAR file', async () => {
   const { har } = await fileOf(entries());
   assert.deepEqual(
     har.log.entries.map(outcome).sort(),
@@ -101,7 +101,7 @@ test('contains no secret of the captured events, in entries or in the file', asy
   assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
-test('makes a valid file of a truncated log, including unfinished requests', async () => {
+test('makes a valid file from a truncated log, including unfinished requests', async () => {
   const log = entries();
   for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
   for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));

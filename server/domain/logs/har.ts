@@ -5,9 +5,9 @@ import type { LogEntry } from './entry.ts';
 import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
-/** The events with the headers that were sent arrive slightly later; after this many entries they have arrived. */
+/** The events that contain the sent headers arrive slightly later. After this many entries they have arrived. */
 const SETTLING_ENTRIES = 200;
-/** Unfinished requests kept at once. If there are more, the oldest are written unfinished. */
+/** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
 const OPEN_MAX = 5_000;
 
 interface Chain {
@@ -46,12 +46,12 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
 export class HarAssembly {
   readonly #chains = new Map<string, Chain>();
   readonly #loads = new Map<string, Load>();
-  /** By page number: the id of its main frame, and its current load. */
+  /** The id of the main frame of each page, by page number. `#current` has the current load of each page. */
   readonly #mainFrames = new Map<number, string>();
   readonly #current = new Map<number, Load>();
   #count = 0;
 
-  /** Adds the next entry. Returns the requests that are complete now. */
+  /** Adds the next entry. Returns the requests that are now complete. */
   take(entry: LogEntry): HarEntry[] {
     this.#count++;
     if (entry.kind === 'page') this.#page(entry);
@@ -131,7 +131,10 @@ export class HarAssembly {
     }
   }
 
-  /** A redirect continues with the same id. The script of a worker is reported twice, by its page and by the worker. */
+  /**
+   * Handles a sent request. A redirect continues with the same id. The script of a worker is reported twice, by its
+   * page and by the worker.
+   */
   #sent(chain: Chain, entry: LogEntry): void {
     const redirect = objectAt(entry.params, 'redirectResponse');
     const last = chain.hops.at(-1);
@@ -197,7 +200,7 @@ export class HarAssembly {
     const done: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
       const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
-      // The map is in order of start, so the first that is not complete ends the loop.
+      // The map is in order of start, so the first request that is not complete ends the loop.
       if (!isLate && this.#chains.size <= OPEN_MAX) break;
       done.push(...this.#finish(id));
     }

@@ -9,7 +9,7 @@ interface Share {
 
 const MIB = 1024 ** 2;
 
-/** Bytes before compression, which reduces them by about 90 percent. In total 100,000 entries and 76 MiB. */
+/** Bytes before compression, which reduces them by about 90 percent. The total is 100,000 entries and 76 MiB. */
 export const SHARES: Readonly<Record<LogKind, Share>> = {
   console: { entries: 20_000, bytes: 16 * MIB },
   network: { entries: 60_000, bytes: 48 * MIB },
@@ -20,6 +20,6 @@ export const SHARES: Readonly<Record<LogKind, Share>> = {
 /** Bytes that a session buffers in memory while the database is unavailable. */
 export const WAITING_BYTES_MAX = 2 * MIB;
 
-/** Rate limit for logged commands: the burst, and the number per second. */
+/** The rate limit for logged commands: the burst, and the number per second. */
 export const COMMANDS_AT_ONCE = 2_000;
 export const COMMANDS_PER_SECOND = 200;

@@ -14,7 +14,7 @@ export interface LogBookParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export interface BlockedNavigation {
   readonly url: string;
-  /** The rule that refused it. */
+  /** The rule that refused the navigation. */
   readonly reason: string;
   /** Target id of the page. */
   readonly targetId: string;
@@ -28,7 +28,7 @@ export class LogBook {
     this.#parts = parts;
   }
 
-  /** Opens the log of a session. After an adoption, continues it and marks the time that is missing. */
+  /** Opens the log of a session. After an adoption, continues the log and marks the period that is missing. */
   async begin(row: SessionRow): Promise<SessionLog> {
     const { rows, clock } = this.#parts;
     const isNew = row.status === 'PENDING';
@@ -63,7 +63,10 @@ export class LogBook {
   }
 }
 
-/** The time up to which console messages are stored, from the last chunk: its last one, or the start of the chunk. */
+/**
+ * The time up to which console messages are stored, according to the last chunk: the time of its last console message,
+ * or else its start.
+ */
 function consoleUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);
   if (entries.length === 0) return 0;

@@ -19,7 +19,7 @@ import { harOf } from './har.ts';
 const POLL_MS = 1_000;
 /** Chunks read at once, about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
-/** A list ends after the entry that exceeds this. The caller continues from there. */
+/** A list ends after the entry that exceeds this size. The caller continues from there. */
 const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
@@ -28,7 +28,7 @@ export interface LogsParts {
   readonly logs: Pick<LogRows, 'read'>;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly clock: Clock;
-  /** The version of Berth in HAR files. */
+  /** The version of Berth that HAR files name. */
   readonly version: string;
 }
 
@@ -149,7 +149,7 @@ export class LogService implements Logs, Closeable {
     return endedAt && this.#nowMs() - endedAt.getTime() > KEPT_MS ? 'expired' : 'on';
   }
 
-  /** Whether no more entries follow: the status of a session becomes final after its log has been written. */
+  /** Whether no more entries will follow: the status of a session becomes final only after its log has been written. */
   #isComplete(session: SessionRow): boolean {
     return hasEnded(session) || session.settings.logSession === false;
   }

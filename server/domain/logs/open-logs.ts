@@ -1,4 +1,4 @@
-// Assembles the family of logs: watcher, service and tasks.
+// Assembles the modules of logs: watcher, service and tasks.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Runtime } from '../../kit/runtime.ts';

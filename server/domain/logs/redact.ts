@@ -9,7 +9,7 @@ export const CUT = '…[cut]';
 const URL_CHARS_MAX = 2_048;
 /** Only this much of a URL is scanned. The rest is neither scanned nor kept. */
 const URL_SCANNED_CHARS_MAX = 4 * URL_CHARS_MAX;
-/** How deep URLs in parameters of URLs are redacted; deeper ones are replaced as a whole. */
+/** The depth to which URLs in parameters of URLs are redacted. Deeper ones are replaced as a whole. */
 const URL_DEPTH_MAX = 4;
 const TEXT_SCANNED_CHARS_MAX = 8_192;
 const HEADER_CHARS_MAX = 2_048;
@@ -17,7 +17,7 @@ const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
 const DATA_URL_CHARS = 64;
 
-/** Matched without case and without punctuation. */
+/** Compared without case and punctuation. */
 const SECRET_NAMES =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
 /** Matched anywhere in a name. */
@@ -67,7 +67,7 @@ export function redactUrl(said: string): string {
   const url = boundedText(said, URL_SCANNED_CHARS_MAX);
   if (/^\s*data:/i.test(url)) return capped(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
-  // The authority is longer than what is scanned, so it may contain a password.
+  // The authority is longer than the scanned part, so it may contain a password.
   if (url.length < said.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
   return capped(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
@@ -88,7 +88,7 @@ function withoutSecretParameters(url: string, depth: number): string {
   return url.slice(0, at) + tail;
 }
 
-/** A parameter may itself be a URL with secrets. */
+/** Redacts a parameter value that is itself a URL with secrets. */
 function withinValue(value: string, depth: number): string {
   const inner = decoded(value);
   if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
@@ -146,7 +146,7 @@ export function redactText(said: string): string {
   );
 }
 
-/** A JSON Web Token has two or three parts separated by dots. */
+/** Redacts the JSON Web Tokens in a run. A token has two or three parts separated by dots. */
 function withoutJwts(run: string): string {
   const parts = run.split('.');
   const kept: string[] = [];

@@ -11,7 +11,7 @@ import { DROPPED, SessionLog } from './session-log.ts';
 class Scene {
   nowMs = 1_000_000;
   isDown = false;
-  /** Chunks by the number of their first line, as the table stores them. */
+  /** Chunks by the number of their first line, as in the table. */
   readonly chunks = new Map<number, LogChunk>();
   readonly clock: Clock = { now: () => new Date(this.nowMs), monotonicMs: () => this.nowMs, sleep: async () => {} };
   readonly parts = {
@@ -78,7 +78,7 @@ describe('SessionLog', () => {
     );
   });
 
-  it('drops entries over the limit of a kind, and stores how many', async () => {
+  it('drops entries beyond the limit of a kind, and stores how many', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     const many = SHARES.console.entries + 5_000;

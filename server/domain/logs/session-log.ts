@@ -10,11 +10,11 @@ import { type EntryKind, type LogEntry, lineOf } from './entry.ts';
 import { SHARES, WAITING_BYTES_MAX } from './limits.ts';
 import { TypedText } from './typed-text.ts';
 
-/** The last chunk is rewritten until it has this size, so that it compresses well. */
+/** The last chunk is rewritten until it reaches this size, so that it compresses well. */
 const CHUNK_BYTES = 128 * 1024;
-/** With more than this, a write starts at once instead of within a second. */
+/** If more than this is waiting, a write starts at once instead of within a second. */
 const WRITE_NOW_BYTES = 512 * 1024;
-/** While entries are being dropped, markers are written at growing intervals up to this. */
+/** While entries are being dropped, markers are written at intervals that grow to this maximum. */
 const MARKER_MS_MAX = 60_000;
 /** The method of the marker. Markers do not count against limits, so that they are always written. */
 export const DROPPED = 'Log.entriesDropped';
@@ -43,7 +43,7 @@ export interface SessionLogParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<LogRows, 'write'>;
 }
 
-/** The state in which an earlier process left the log. */
+/** The state of the log that an earlier process wrote. */
 export interface StoredState {
   readonly last: number;
   readonly kinds: LogKinds;
@@ -52,14 +52,14 @@ export interface StoredState {
 }
 
 export class SessionLog {
-  /** What the service itself typed into pages. Set when the watcher starts. */
+  /** Secrets that the service itself typed into pages. Set when the watcher starts. */
   secrets = new SecretTexts();
   /** Typed text, which must be redacted everywhere. */
   readonly typed = new TypedText();
   readonly consoleUntilMs: number;
   /** Parses the commands that are still queued: they may contain typed text that must be redacted. */
   catchUp: () => void = () => {};
-  /** The number of the page that a target is or belongs to. Set when the watcher starts. */
+  /** The number of the page that a target is, or that it belongs to. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
   readonly #used: Record<LogKind, { entries: number; bytes: number }>;
@@ -71,7 +71,7 @@ export class SessionLog {
   #next: number;
   #writing: Promise<void> | undefined;
   #hasWarned = false;
-  /** The last write failed. */
+  /** True if the last write failed. */
   #lastWriteFailed = false;
 
   constructor(parts: SessionLogParts, stored: StoredState = { last: 0, kinds: {}, consoleUntilMs: 0 }) {
@@ -125,7 +125,7 @@ export class SessionLog {
     this.#marker('any', { reason: 'restart', from: fromMs, to: toMs });
   }
 
-  /** Stores new entries. Never rejects: what could not be written is written the next time. */
+  /** Stores new entries. Never rejects: if a write fails, its entries are written the next time. */
   write(): Promise<void> {
     this.#writing ??= Promise.resolve()
       .then(() => this.#writeAll())
@@ -135,7 +135,7 @@ export class SessionLog {
     return this.#writing;
   }
 
-  /** Writes the rest, with markers for dropped entries. */
+  /** Writes the remaining entries, with markers for dropped ones. */
   async close(): Promise<void> {
     await this.#writing;
     for (const [kind, dropped] of this.#dropped) this.#writeMarker(kind, dropped);

@@ -1,21 +1,21 @@
-// What is left out of the log while a person has control in a masked hand-off, and of requests that began then: what they typed may
-// be in the query of an address, or in what a page says.
+// What is left out of the log while a person has control in a masked hand-off, and of the requests that began during
+// it. What the person typed may be in the query of an address, or in a text of the page.
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { isObject } from '../../kit/json.ts';
 import { textAt, type UntrustedObject } from './values.ts';
 
-/** Requests that began in a hand-off and are remembered. */
+/** The number of requests that began in a hand-off and are remembered. */
 const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
 const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
-/** A page may send what was typed in a header of any name, and its server may say it again. */
+/** A page may send what was typed in a header of any name, and its server may return it. */
 const HEADERS = /headers$/i;
 
 export class TypedRequests {
   readonly #ids = new Set<string>();
 
-  /** `isCovered`: the hand-off lasts. */
+  /** `isCovered` means that the hand-off is in progress. */
   isTyped(params: UntrustedObject, isCovered: boolean): boolean {
     const id = textAt(params, 'requestId')?.slice(0, REQUEST_ID_CHARS_MAX);
     if (isCovered && id !== undefined) this.#remember(id);
@@ -29,7 +29,7 @@ export class TypedRequests {
   }
 }
 
-/** Addresses end before their query; headers and texts of the page are absent. */
+/** Removes the queries of addresses, and the headers and texts of the page. */
 export const withoutTyped = (params: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(params).flatMap(([name, value]) => {

@@ -16,7 +16,7 @@ test('redacts typed text in every encoding', () => {
   assert.equal(clean.split(REDACTED).length, 5);
 });
 
-test('joins keys to words, including corrections', () => {
+test('joins keys into words, including corrections', () => {
   const typed = new TypedText();
   for (const character of 'hunter3') typed.key('page', character);
   typed.backspace('page');
@@ -48,7 +48,7 @@ test('finds texts in nested arguments', () => {
   assert.ok(typed.occursIn('deep-S3cret'));
 });
 
-test('does not remember selectors, paths and code among arguments', () => {
+test('does not remember arguments that are selectors, paths or code', () => {
   const typed = new TypedText();
   const given = [
     '/popup',

@@ -40,13 +40,13 @@ export class TypedText {
     this.#keys.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
   }
 
-  /** Another command was sent: further characters may belong to another field. */
+  /** Called when another command was sent, because further characters may belong to another field. */
   interrupted(channel: string): void {
     const keys = this.#keys.get(channel);
     if (keys) keys.word = '';
   }
 
-  /** The field or the line has ended. */
+  /** Called when the field or the line has ended. */
   endField(channel: string): void {
     this.#keys.delete(channel);
   }
@@ -105,7 +105,7 @@ class TextMemory {
     if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
   }
 
-  /** Replaces a text by its extension while it is being typed. */
+  /** Replaces a text with its extension while it is being typed. */
   grow(before: string, text: string): void {
     if (this.#isDistinctive(text)) this.#encodings.delete(before);
     this.add(text);
@@ -117,7 +117,7 @@ class TextMemory {
     return false;
   }
 
-  /** Longer encodings first, because one may contain another. */
+  /** Redacts longer encodings first, because one may contain another. */
   redact(text: string): string {
     const encodings = [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
     return encodings

@@ -1,5 +1,5 @@
-// Reads members of untrusted JSON from a browser or a client. A member of another type than expected counts as absent. Text
-// is bounded and made well-formed.
+// Reads members of untrusted JSON from a browser or a client. A member that does not have the expected type counts as
+// absent. Text is bounded and made well-formed.
 
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
@@ -22,7 +22,7 @@ export const numberAt = (object: UntrustedObject | undefined, name: string): num
   return typeof value === 'number' ? value : undefined;
 };
 
-/** A copy with only these members, and only if they are strings, numbers or booleans. */
+/** A copy with only these members, and only those that are strings, numbers or booleans. */
 export function plain(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
   const kept: Record<string, Json> = {};
   for (const name of names) {
@@ -37,7 +37,7 @@ const PLAIN_CHARS_MAX = 200;
 /** Longer than any text that entries store or examine. */
 const TEXT_CHARS_MAX = 64 * 1024;
 
-/** A value of a page as JSON text, limited in depth and number of members. */
+/** A value from a page as JSON text, limited in depth and number of members. */
 export function shownJson(value: unknown): string {
   return JSON.stringify(pruned(value, VALUE_DEPTH_MAX, { left: VALUES_MAX })) ?? '';
 }

@@ -29,7 +29,7 @@ export interface LogWatcherParts {
 export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
-  /** What is hidden while a person has control. */
+  /** What is hidden while a person has control, if anything. */
   readonly cover: LiveSession['cover'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
   readonly secrets: LiveSession['secrets'];
@@ -118,7 +118,7 @@ class Recorder {
   }
 
   #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, said: UntrustedObject): void {
-    // Before texts are cut: the beginning of a secret could not be recognised.
+    // Secrets are removed before texts are cut, because a truncated secret would not be recognised.
     const params = this.#log.secrets.cleanAll(said);
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.

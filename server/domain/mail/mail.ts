@@ -1,4 +1,4 @@
-// Mail to people: stored as a row first, then sent by a clock task, retried with growing intervals, and given up after
+// E-mails to people: stored as a row first, then sent by a clock task, retried at growing intervals, and given up after
 // a day. Without a mail server the rows are the operator's outbox: `berth outbox`.
 import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
 import type { MailRow, Mails } from '../../engines/store/rows/mails.ts';
@@ -14,7 +14,7 @@ import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
-/** For this time no other process sends the mail. Longer than an attempt can take. */
+/** For this long no other process sends the e-mail. Longer than an attempt can take. */
 const ATTEMPT_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_MS = 45_000;
@@ -34,7 +34,7 @@ export interface Letter {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** It is about things that wait for its reader, and is not sent once none of them does. */
+  /** The e-mail announces items that are waiting for its reader. It is not sent if none of them is still waiting. */
   readonly tellsOfWaiting?: boolean;
 }
 
@@ -56,13 +56,13 @@ export class Mail {
     this.tasks = [...(parts.sender ? [this.#sending(parts.sender)] : []), forget];
   }
 
-  /** Resolves when the row is durable. @throws Fault `rate_limited` for too many mails to one address. */
+  /** Resolves when the row is durable. @throws Fault `rate_limited` for too many e-mails to one address. */
   async queue(letter: Letter): Promise<void> {
     await this.write(letter, this.#parts.store.mails);
     this.send();
   }
 
-  /** In a transaction, after which the caller calls `send`. @throws Fault `rate_limited` */
+  /** Writes the e-mail in a transaction, after which the caller calls `send`. @throws Fault `rate_limited` */
   async write(
     { id, to, subject, text, tellsOfWaiting }: Letter,
     mails: Pick<Mails, 'count' | 'insert'>,
@@ -80,7 +80,7 @@ export class Mail {
     });
   }
 
-  /** Sends what was written soon. */
+  /** Sends the written e-mails soon. */
   send(): void {
     if (this.#parts.sender) this.#parts.prompt('send_mails');
   }

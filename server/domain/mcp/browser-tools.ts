@@ -1,5 +1,6 @@
-// The browser tools of MCP clients: sessions opened and closed as over HTTP, pages driven through the driver. Everything is done with
-// the rights of the agent key that calls. Nothing is kept here: which sessions a key opened stands in their metadata.
+// The browser tools of MCP clients. Sessions are opened and closed as over HTTP, and pages are driven through the
+// driver. Everything is done with the rights of the calling agent key. No state is kept here: the metadata of a session
+// names the key that opened it.
 import {
   BROWSER_TOOLS,
   type BrowserToolInput,
@@ -18,10 +19,10 @@ import { commandOf, type HandOverTool, type PageTool } from './commands.ts';
 import type { HandOvers } from './hand-overs.ts';
 import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result.ts';
 
-/** Names the agent key that opened a session with a tool. */
+/** The metadata field that names the agent key that opened a session with a tool. */
 const OPENED_BY = 'mcpKey';
 const SESSIONS_SHOWN = 100;
-/** After a lost connection, how long to wait for the end of the session. */
+/** How long to wait for the end of the session after the connection was lost. */
 const END_SEEN_MS = 3_000;
 const END_LOOK_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
@@ -45,7 +46,7 @@ export interface BrowserToolsParts {
   readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
 }
 
-/** `line`: in a fleet, of a request that another host may answer if this one has no room. */
+/** `line` is set in a fleet if another host may answer the request when this one has no room. */
 export type ToolOptions = Pick<CreateOptions, 'signal' | 'line'>;
 
 export class BrowserTools {
@@ -55,7 +56,7 @@ export class BrowserTools {
     this.#parts = parts;
   }
 
-  /** The input was validated for this tool. A failure is returned as a result that describes it for the model. */
+  /** The input has been validated for this tool. A failure is returned as a result that describes it for the model. */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
     return this.#shownRefusals(() => {
       assertScope(caller, name);
@@ -63,7 +64,7 @@ export class BrowserTools {
     });
   }
 
-  /** After the person was shown the address of a hand-off. */
+  /** Continues after the person was shown the address of a hand-off. */
   resume(caller: AgentCaller, id: string, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     const { handOvers } = this.#parts;
     return this.#shownRefusals(async () => {
@@ -73,7 +74,7 @@ export class BrowserTools {
     });
   }
 
-  /** The session that a call without `sessionId` is about: the only one that this key has open. */
+  /** The session of a call without `sessionId`: the only one that this key has open. */
   async onlySession(caller: AgentCaller): Promise<string | undefined> {
     const [only, ...more] = await this.#opened(caller);
     return more.length === 0 ? only?.id : undefined;
@@ -242,7 +243,7 @@ const listed = (sessions: readonly SessionView[]): string =>
         .map(({ id, createdAt, expiresAt }) => `- ${id}, opened at ${createdAt}, ends at ${expiresAt}`)
         .join('\n');
 
-/** As Markdown, with the most important part first. */
+/** Describes a result as Markdown, with the most important part first. */
 function described({ text, page, tabs, blockedBy }: CommandResult): string {
   const parts = [
     text,

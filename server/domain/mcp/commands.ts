@@ -62,7 +62,7 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
   browser_resize: ({ width, height }) => ({ do: 'resize', width, height }),
 };
 
-/** The input was validated for this tool. */
+/** The input has been validated for this tool. */
 export const commandOf = async (name: PageTool, input: unknown, files: ReadFiles): Promise<Command> =>
   COMMANDS[name](input as never, files);
 

@@ -1,4 +1,4 @@
-// Hand-offs that agents ask for over MCP: by the tools of the browser.
+// Hand-offs that agents request over MCP with the browser tools.
 import { type BrowserToolInput, PERSON_WAIT_SECONDS_MAX } from '../../../contract/browser-tools.ts';
 import { type HandoffTerms, TTL_SECONDS_DEFAULT } from '../../../contract/handoffs.ts';
 import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
@@ -21,19 +21,25 @@ export interface HandOversParts {
   readonly publicUrl: string;
 }
 
-/** Further ones are asked anew if the call is repeated. */
+/** Beyond this number, a repeated call requests a new hand-off. */
 const UNREPORTED_MAX = 1_000;
 
 export class HandOvers {
   readonly #parts: HandOversParts;
-  /** The hand-off of each session whose end nobody was told yet. Lost with the process: then a repeated call asks again. */
+  /**
+   * The hand-off of each session whose end has not been reported yet. Lost if the process ends; a repeated call then
+   * requests a new hand-off.
+   */
   readonly #unreported = new Map<SessionId, HandoffId>();
 
   constructor(parts: HandOversParts) {
     this.#parts = parts;
   }
 
-  /** Asked again, the same hand-off is meant until its end was told: clients of 2025 repeat the call after they have opened the address. */
+  /**
+   * Requests a hand-off. A repeated call refers to the same hand-off until its end has been reported, because clients
+   * of 2025 repeat the call after they have opened the address.
+   */
   async ask(
     caller: AgentCaller,
     sessionId: SessionId,
@@ -55,7 +61,10 @@ export class HandOvers {
     }
   }
 
-  /** Anyone who gets the link can claim it, once, in one browser; without `link`, a member who signs in. */
+  /**
+   * Anyone who has the link can claim the hand-off, once, in one browser. Without `link`, a member who signs in can
+   * claim it.
+   */
   async #asked(
     caller: AgentCaller,
     sessionId: SessionId,
@@ -85,7 +94,7 @@ export class HandOvers {
     return { text, sessionId, person: { url, message, pending: { kind: 'handoff', id } } };
   }
 
-  /** Waits until the person is done. Undefined: the newest hand-off of the session. */
+  /** Waits until the person is done. Without an id, waits for the newest hand-off that this key requested. */
   async wait(
     caller: AgentCaller,
     of: { readonly session?: SessionId; readonly id?: string },
@@ -112,7 +121,7 @@ export class HandOvers {
     if (this.#unreported.get(sessionId) === id) this.#unreported.delete(sessionId);
   }
 
-  /** Only of those that this key asked for. */
+  /** Finds a hand-off that this key requested. */
   async #find(
     { applicationId, keyId }: AgentCaller,
     { session, id }: { readonly session?: SessionId; readonly id?: string },
@@ -131,7 +140,7 @@ export class HandOvers {
   }
 }
 
-/** A viewer may have taken control since. */
+/** More than one, because a viewer may have taken control since then. */
 const NEWEST_LOOKED_AT = 20;
 
 function described(row: HandoffRow): ToolResult {

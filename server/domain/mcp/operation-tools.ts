@@ -1,4 +1,4 @@
-// Operations as tools: called, prepared for a person's approval, and followed while a person is needed.
+// Operations as tools: called, prepared for approval by a person, and followed while a person is needed.
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { Action, EndUser } from '../../../contract/actions.ts';
@@ -18,17 +18,17 @@ import { type Pending, type PersonAnswer, refusedResult, type ToolImage, type To
 
 /** Longer than most calls take. */
 const CALL_WAIT_SECONDS = 55;
-/** A hand-off that a step asks for is noticed this soon. */
+/** A hand-off that a step requests is noticed within this time. */
 const LOOK_SECONDS = 2;
-/** For the end of a call whose hand-off was cancelled. */
+/** How long to wait for the end of a call whose hand-off was cancelled. */
 const END_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 
 export interface OperationCall {
   readonly input: JsonObject;
-  /** Names the call, if the client may send it again. */
+  /** Identifies the call, if the client may send it again. */
   readonly idempotencyKey?: string;
-  /** Who must approve, for operations that an end user approves. */
+  /** The end user who must approve, for operations that an end user approves. */
   readonly endUser?: EndUser;
   readonly signal: AbortSignal;
 }
@@ -52,7 +52,7 @@ export class OperationTools {
     return caller.scopes.has('operations:invoke') ? this.#parts.invocations.callable(caller) : [];
   }
 
-  /** A refusal is a result that describes it for the model. */
+  /** A refusal is returned as a result that describes it for the model. */
   call(caller: AgentCaller, operation: AgentOperation, call: OperationCall): Promise<ToolResult> {
     return refusalsShown(async () => {
       if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
@@ -71,7 +71,7 @@ export class OperationTools {
     });
   }
 
-  /** After the person was shown the address. */
+  /** Continues after the person was shown the address. */
   resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     return refusalsShown(async () => {
       if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
@@ -130,7 +130,7 @@ export class OperationTools {
       const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
       return awaiting(action);
     } catch (error) {
-      // The same call again: by a client that was asked to open the address, or by a model.
+      // The call was repeated, by a client that was asked to open the address or by a model.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
       if (typeof jobId !== 'string') throw error;
       return this.#decided(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
@@ -156,7 +156,7 @@ export class OperationTools {
     return this.#parts.invocations.read(caller, caller.applicationId, id, seconds, signal);
   }
 
-  /** The invocation when it has ended, when a person is asked, or when the time is over. */
+  /** Returns the invocation when it has ended, when a person is asked, or when the time is over. */
   async #untilAsked(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
     let now = started;
     for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += LOOK_SECONDS) {
@@ -166,7 +166,7 @@ export class OperationTools {
     return now;
   }
 
-  /** The open hand-off that a call of this key has asked for. */
+  /** The open hand-off that a call of this key requested. */
   async #handoffOf(session: string, { keyId }: AgentCaller) {
     const open = await this.#parts.rows.openOf(session as SessionId);
     return open?.origin === 'operation' && open.requesterId === keyId ? open : undefined;
@@ -191,7 +191,7 @@ export class OperationTools {
     };
   }
 
-  /** A picture that the invocation produced, for models that see. */
+  /** A picture that the invocation produced, for models that accept images. */
   async #imageOf(caller: AgentCaller, { id, output = {} }: Invocation): Promise<ToolImage | undefined> {
     if (!('artifact' in output)) return undefined;
     const file = await this.#parts.invocations.file(caller, id);

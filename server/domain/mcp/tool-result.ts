@@ -1,4 +1,4 @@
-// What a tool answers with.
+// The result of a tool.
 import { noteRefused, refusedHere } from '../fleet/not-here.ts';
 
 export interface ToolImage {
@@ -6,16 +6,16 @@ export interface ToolImage {
   readonly mimeType: string;
 }
 
-/** What a call waits for, by the id that the same key can read it with. */
+/** What a call is waiting for, with the id by which the same key can read it. */
 export type Pending =
   | { readonly kind: 'handoff'; readonly id: string }
   | { readonly kind: 'action'; readonly id: string }
   | { readonly kind: 'invocation'; readonly id: string };
 
-/** A person has to open an address before there is a result. */
+/** An address that a person must open before there is a result. */
 export interface AskedPerson {
   readonly url: string;
-  /** For the person, without anything that a page or a model wrote. */
+  /** Shown to the person. Contains nothing that a page or a model wrote. */
   readonly message: string;
   readonly pending: Pending;
 }
@@ -27,11 +27,14 @@ export interface ToolResult {
   readonly isError?: true;
   readonly sessionId?: string;
   readonly addresses?: Readonly<Record<string, string>>;
-  /** A client that can open addresses is asked to; `text` is for those that cannot. */
+  /** For clients that can open addresses. `text` is for those that cannot. */
   readonly person?: AskedPerson;
 }
 
-/** A refusal is a result that describes it for the model. In a fleet it may say that another host may do it. */
+/**
+ * Returns a refusal as a result that describes it for the model. In a fleet, the result may be marked so that another
+ * host can make the call.
+ */
 export function refusedResult(error: Error): ToolResult {
   const result: ToolResult = { text: error.message, isError: true };
   const refused = refusedHere(error);

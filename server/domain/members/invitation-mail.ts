@@ -1,5 +1,5 @@
-// The text of an invitation mail, and the address to accept it. The secret is in the fragment, which browsers do not
-// send to a server.
+// The text of an invitation e-mail, and the address at which to accept it. The secret is in the fragment, which
+// browsers do not send to a server.
 import type { InvitationRow } from '../../engines/store/rows/invitations.ts';
 import type { Secret } from '../../kit/secret.ts';
 
@@ -11,7 +11,7 @@ export interface InvitationMail {
   readonly acceptUrl: string;
   /** Name of the application. */
   readonly application: string;
-  /** Name of the account that invites. */
+  /** Name of the account that sends the invitation. */
   readonly inviter: string;
 }
 

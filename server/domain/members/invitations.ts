@@ -33,9 +33,9 @@ import { mayGive } from './membership-rules.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** An ended invitation is listed for this long, then removed. */
+/** An invitation that has ended is listed for this long, then removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
-/** For one account, attempts to accept an invitation that it cannot accept. */
+/** Attempts of one account to accept invitations that it cannot accept. */
 const FAILURES = {
   name: 'invitations.account',
   what: 'Failed acceptances',
@@ -136,7 +136,7 @@ export class Invitations {
     });
   }
 
-  /** For an account whose verified address was not invited, the invitation does not exist. */
+  /** If the verified address of the account was not invited, the invitation does not exist for it. */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
     const takeBack = await this.#failures.take(caller.accountId);
@@ -154,7 +154,7 @@ export class Invitations {
     return { applicationId: row.applicationId, role };
   }
 
-  /** Undefined if it is no longer pending. */
+  /** Undefined if the invitation is no longer pending. */
   #accept(caller: HumanCaller, row: InvitationRow): Promise<Role | undefined> {
     const { store, clock } = this.#parts;
     return store.atomically(async within => {
@@ -212,7 +212,7 @@ export class Invitations {
   }
 }
 
-/** Called while the application is locked: a member who meanwhile lost the right cannot invite. */
+/** Called while the application is locked, so that a member who has lost the right in the meantime cannot invite. */
 function assertMayInvite({ role, pending, recent }: InvitingState, row: InvitationRow): void {
   if (!role) throw notFound('Application', row.applicationId);
   if (!mayGive(role, row.role)) throw roleMissing(ROLE_NEEDED[row.role === 'owner' ? 'owners' : 'members']);

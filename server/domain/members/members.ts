@@ -1,4 +1,5 @@
-// Members of applications: list, change and remove. Decided while the application is locked, by membership-rules.ts.
+// Members of applications: list, change and remove. Changes are decided while the application is locked, by
+// membership-rules.ts.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import type { ChangeMember, Member, MemberPage } from '../../../contract/members.ts';
 import { hasRight, type Role } from '../../../contract/roles.ts';
@@ -68,7 +69,7 @@ export class Members {
     await this.#apply(caller, id, account, undefined);
   }
 
-  /** Gives a member this role, or removes the member. */
+  /** Gives a member this role, or removes the member if no role is given. */
   #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
     return this.#parts.store.atomically(async within => {
       const { member, revoked } = await this.#change(within, caller, application, account, role);
@@ -83,7 +84,7 @@ export class Members {
     });
   }
 
-  /** Returns the role that the member had, and the invitations that ended with it. */
+  /** Returns the role that the member had, and the invitations that were revoked with it. */
   async #change(
     within: Pick<Store, 'members'>,
     caller: HumanCaller,
@@ -130,7 +131,7 @@ export class Members {
   }
 }
 
-/** Members have no ids of their own, so a cursor has the time and the account. */
+/** Members have no ids of their own, so a cursor contains the time and the account. */
 const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.getTime()}/${accountId}`;
 
 function positionIn(text: string): Pick<MemberRow, 'joinedAt' | 'accountId'> {

@@ -4,7 +4,7 @@ import { ROLES, type Role } from '../../../contract/roles.ts';
 import { isFault } from '../../kit/fault.ts';
 import { assertMayChange, givableBy } from './membership-rules.ts';
 
-/** `stepped up` where the change is allowed only with a step-up. */
+/** `stepped up` means that the change is allowed only with a step-up. */
 function outcome(
   by: Role,
   member: Role,
@@ -46,13 +46,13 @@ test('lets every member leave, except the last owner', () => {
   assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
 });
 
-test('a person who was removed meanwhile cannot find the members', () => {
+test('a person who has been removed in the meantime cannot find the members', () => {
   const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
   for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
     assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
 });
 
-test('refuses an invitation to a role above that of the inviter', () => {
+test('refuses an invitation to a role above the role of the inviter', () => {
   assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
   assert.deepEqual(givableBy(undefined), []);
 });

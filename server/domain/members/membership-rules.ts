@@ -1,11 +1,11 @@
-// Who may change whose role: no member gives or takes a role above their own, and an application always has an owner.
+// Rules for changing roles: no member gives or takes a role above their own, and an application always has an owner.
 import { hasRight, ROLE_NEEDED, ROLES, type Role } from '../../../contract/roles.ts';
 import type { MembershipState } from '../../engines/store/rows/members.ts';
 import { fault, notFound, roleMissing } from '../faults.ts';
 
 export interface AskedChange {
   readonly account: string;
-  /** Absent: the member is removed. */
+  /** If absent, the member is removed. */
   readonly role?: Role;
   readonly isOwn: boolean;
   /** Throws unless the caller has recently proved their identity. */
@@ -28,7 +28,7 @@ export function assertMayChange(
   if (member === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
 }
 
-/** Whether a member with this role may give that one. */
+/** Whether a member with this role may give the other role. */
 export const mayGive = (role: Role, given: Role): boolean => hasRight(role, given === 'owner' ? 'owners' : 'members');
 
 /** The roles that a member with this role may give. */

@@ -53,7 +53,7 @@ class Scene {
   }
 }
 
-test('adds what is new of every session to the day of its application', async () => {
+test('adds the new bytes of every session to the day of its application', async () => {
   const scene = new Scene();
   const [one, two, other] = [
     await scene.session('1', SHOP),
@@ -77,7 +77,7 @@ test('adds what is new of every session to the day of its application', async ()
   assert.deepEqual(scene.ended, []);
 });
 
-test('counts what a session moved while it was closed, once, and what could not be written later', async () => {
+test('counts the bytes that a session transferred while it was closed, once, and bytes whose write failed later', async () => {
   const scene = new Scene();
   const one = await scene.session('1', SHOP);
   one.bytes = 100;
@@ -93,7 +93,7 @@ test('counts what a session moved while it was closed, once, and what could not 
   assert.deepEqual(Object.fromEntries(scene.stored), { '2026-11-23 shop': 130 });
 });
 
-test('ends every session of an application that has spent its day, and no other', async () => {
+test('ends every session of an application that has used up its day, and no other', async () => {
   const scene = new Scene();
   const [one, two, other] = [
     await scene.session('1', SHOP),

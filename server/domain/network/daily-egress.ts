@@ -11,12 +11,12 @@ import { utcDay } from '../limits/utc-day.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
-/** The interval of the counts. A process that is killed loses the bytes since the last one. */
+/** The counting interval. A process that is killed loses the bytes since the last count. */
 export const EGRESS_COUNT_MS = 5_000;
 
 export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;
-  /** Refuses every connection, with the reason that the bytes are used up. */
+  /** Refuses every connection, giving as the reason that the bytes are used up. */
   readonly usedUp: EgressPolicy;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }
@@ -25,7 +25,7 @@ interface Counted {
   readonly id: SessionId;
   readonly application: ApplicationId;
   readonly egress: LiveSession['egress'];
-  /** The part of the session's bytes that was counted. */
+  /** The bytes of the session that have already been counted. */
   bytes: number;
 }
 
@@ -33,7 +33,7 @@ export class DailyEgress implements Watcher {
   readonly name = 'dailyEgress';
   readonly #parts: DailyEgressParts;
   readonly #sessions = new Map<SessionId, Counted>();
-  /** Counted and not yet written to the database. */
+  /** Bytes that have been counted but not yet written to the database. */
   #unwritten = new Map<ApplicationId, number>();
 
   constructor(parts: DailyEgressParts) {
@@ -41,14 +41,15 @@ export class DailyEgress implements Watcher {
   }
 
   /**
-   * The bytes that an earlier process counted for an adopted session are in the database; the new proxy starts at 0.
+   * The bytes that an earlier process counted for an adopted session are already in the database. The new proxy starts
+   * at 0.
    */
   async attend({ id, egress }: Pick<LiveSession, 'id' | 'egress'>, row: Pick<SessionRow, 'applicationId'>) {
     this.#sessions.set(id, { id, application: row.applicationId, egress, bytes: 0 });
     return undefined;
   }
 
-  /** The bytes that the browser transferred while it was being closed count too. */
+  /** Also counts the bytes that the browser transferred while it was being closed. */
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
     this.#leave(id);
   }
@@ -59,7 +60,7 @@ export class DailyEgress implements Watcher {
 
   /**
    * Writes the new bytes, and ends the sessions of applications that have used up their day. Returns the number of
-   * sessions.
+   * ended sessions.
    */
   async count(): Promise<{ ended: number }> {
     const { rows, clock } = this.#parts;

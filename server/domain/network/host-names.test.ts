@@ -19,7 +19,7 @@ test('normalises equal names to one form', () => {
   for (const [written, name] of Object.entries(forms)) assert.equal(hostName(written), name, written);
 });
 
-test('returns undefined for what is not a host name', () => {
+test('returns undefined for anything that is not a host name', () => {
   const texts = ['', '.', '*', '*.', '*.*.a.test', 'a*.test', 'https://a.test', 'a.test/path', 'a.test:443', 'a..test'];
   for (const text of [...texts, 'u@a.test', 'a test', 'a%2etest', '[::1]', `${'a'.repeat(300)}.test`, '1.2.3.999'])
     assert.equal(hostName(text), undefined, text);

@@ -33,7 +33,7 @@ class Scene {
   }
 }
 
-test('reports equal refusals at most once a second, with the new and the total count', async () => {
+test('reports equal refusals at most once a second, with the new count and the total', async () => {
   const scene = new Scene();
   scene.refused('a.test', 3);
   assert.deepEqual(scene.reported, []);
@@ -66,7 +66,7 @@ test('counts refusals with different facts separately, with the time of the last
   );
 });
 
-test('reports the rest at once when it is closed', async () => {
+test('reports the remaining refusals at once when it is closed', async () => {
   const scene = new Scene();
   scene.refused('a.test');
   await scene.ledger.close();

@@ -1,5 +1,6 @@
-// Records what a session's network refused, as events. Equal refusals are counted and reported at most once a second. The
-// number of entries and events is limited; what exceeds the limits is counted under `(others)` and reported at the end.
+// Records refusals by the network of a session as events. Equal refusals are counted and reported at most once a
+// second. The number of entries and events is limited. Refusals beyond the limits are counted under `(others)` and
+// reported at the end.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -8,7 +9,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 const REPORT_MS = 1_000;
 /** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
 const KINDS_MAX = 500;
-/** Events of one session; after that nothing is reported until the end. */
+/** The maximum number of events of one session. After that, nothing is reported until the end. */
 const EVENTS_MAX = 300;
 const OTHERS = '(others)';
 
@@ -47,7 +48,7 @@ export class Ledger {
     if (!this.#closing.signal.aborted && this.#reported < EVENTS_MAX) this.#reporting ??= this.#reportSoon();
   }
 
-  /** Reports what is left. Afterwards nothing is reported. */
+  /** Reports the remaining refusals. Nothing is reported afterwards. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the session leaves'));
     await this.#reporting;

@@ -1,16 +1,16 @@
-// Counts the bytes of one session: what earlier processes stored plus what its egress proxy counts now. If the session has a
-// budget, the count is checked often, and `usedUp` is called when the budget is reached.
+// Counts the bytes of one session: the bytes that earlier processes stored, plus the bytes that its egress proxy counts
+// now. If the session has a budget, the count is checked often, and `usedUp` is called when the budget is reached.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionEgress } from '../sessions/browser-host.ts';
 
-/** The budget can be exceeded by what is transferred within this interval. */
+/** The budget can be exceeded by the bytes that are transferred within this interval. */
 const BUDGET_CHECK_MS = 100;
 /** A process that is killed loses at most the bytes of this interval. */
 const SAVE_MS = 5_000;
 
 export interface Traffic {
-  /** Through upstream proxies. */
+  /** Bytes through upstream proxies. */
   readonly proxyBytes: number;
   /** All bytes, sent and received. */
   readonly egressBytes: number;
@@ -39,7 +39,7 @@ export class Meter {
     return { proxyBytes: row.proxyBytes + bytesByProxy, egressBytes: row.egressBytes + bytesUp + bytesDown };
   }
 
-  /** Checks the budget and saves the count until it is closed. */
+  /** Checks the budget and saves the count until the meter is closed. */
   async run(): Promise<void> {
     const { budget, clock, save, usedUp } = this.#parts;
     const { signal } = this.#closing;

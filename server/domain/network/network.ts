@@ -40,7 +40,7 @@ export interface PolicyOptions {
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
-  /** Refuses every connection, with the reason that the budget is used up. */
+  /** Refuses every connection, giving as the reason that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;
@@ -54,7 +54,10 @@ export interface NetworkEngine {
   ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
 
-/** Encrypts the routes of a session, which have passwords. What was sealed for one session does not open for another. */
+/**
+ * Encrypts the routes of a session, which contain passwords. A text that was sealed for one session cannot be opened
+ * for another.
+ */
 export interface RouteSeal {
   close(text: string, session: SealedFor): Promise<string>;
   open(sealed: string, session: SealedFor): Promise<string>;
@@ -121,7 +124,7 @@ export class Network implements Watcher {
     };
   }
 
-  /** The time zone of the operator's proxy is set when the browser starts, like one that the caller asks for. */
+  /** Sets the time zone of the operator's proxy when the browser starts, like a time zone that the caller requests. */
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
     const { timeZone } = storedNetwork(row);
     return timeZone === undefined ? undefined : { env: { TZ: timeZone } };
@@ -130,7 +133,7 @@ export class Network implements Watcher {
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
     const ledger = new Ledger({ session: row.id, events, clock, log });
-    // Before the network is opened, no navigation can leave. Most sessions have no rules, and do not wait here.
+    // No navigation can leave before the network is opened. Most sessions have no rules, and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
@@ -243,7 +246,7 @@ export class Network implements Watcher {
 
 type RequestedPolicy = NonNullable<NonNullable<CreateSession['browserSettings']>['networkPolicy']>;
 
-/** What `check` stored in the session's settings. */
+/** The settings that `check` stored with the session. */
 const storedNetwork = (row: SessionRow): StoredNetwork => (row.settings.network ?? {}) as StoredNetwork;
 
 const json = (kept: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(kept));

@@ -21,9 +21,9 @@ export interface ProxyPool {
   readonly country: string;
   readonly state?: string | undefined;
   readonly city?: string | undefined;
-  /** One member is chosen for each session and does not change. */
+  /** One member is chosen for each session, and the choice does not change. */
   readonly proxies: readonly [RouteBy, ...RouteBy[]];
-  /** Time zone of sessions whose connections all go through this pool, unless they set one. */
+  /** The time zone of sessions whose connections all go through this pool, unless they set their own. */
   readonly timeZone?: string | undefined;
 }
 
@@ -47,13 +47,13 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
   );
 }
 
-/** Official clients write NEW_YORK for New York. */
+/** Compares without case and separators, because official clients write NEW_YORK for New York. */
 const same = (stated: string | undefined, asked: string): boolean =>
   stated !== undefined && plainWords(stated) === plainWords(asked);
 
 const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
-/** Depends on the session only, so all rules of a session use the same member. */
+/** Depends only on the session, so all rules of a session use the same member. */
 export function memberFor(pool: ProxyPool, session: SessionId): RouteBy {
   const index = createHash('sha256').update(session).digest().readUInt32BE() % pool.proxies.length;
   return pool.proxies[index] ?? pool.proxies[0];

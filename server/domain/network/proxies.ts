@@ -23,7 +23,7 @@ export interface ProxyParts {
 
 export interface Routes {
   readonly routes: readonly Route[];
-  /** The time zone of the pool that everything goes through. */
+  /** The time zone of the pool that all connections go through. */
   readonly timeZone?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ function refuseBadPatterns(rules: readonly Rule[], { patternError }: ProxyParts)
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** Refuses instead of connecting directly, which would reveal the host's own address. */
+/** Throws if there is no pool. A direct connection would reveal the address of the host. */
 function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
   const pool = poolFor(pools, rule.geolocation);
   if (pool) return pool;
@@ -86,7 +86,7 @@ export function readServer(text: string): Pick<RouteBy, 'scheme' | 'hostname' | 
   if (!scheme || !rest)
     return 'is not a proxy address; expected http://host:port, https://host:port or socks5://host:port';
   if (rest.includes('@')) return 'contains a user name; use the fields username and password, which are kept secret';
-  // Parsed as http: for schemes that it does not know, the URL standard does not parse the host.
+  // Parsed as http, because the URL standard does not parse the host for schemes that it does not define.
   const url = URL.parse(`http://${rest}/`);
   const known = scheme.toLowerCase() as keyof typeof PORTS; // matched by the pattern above
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');

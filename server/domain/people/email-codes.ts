@@ -1,4 +1,4 @@
-// Codes of six digits sent by e-mail, to sign in and to verify an address. A ticket has one code, five tries and ten
+// Six-digit codes sent by e-mail, to sign in and to verify an address. A ticket has one code, five tries and ten
 // minutes.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { CODE_MINUTES } from '../../../contract/sign-in.ts';
@@ -16,7 +16,7 @@ export const TRIES_MAX = 5;
 const CODES = 1_000_000;
 
 export interface Mail {
-  /** Resolves when the mail is durably queued. */
+  /** Resolves when the e-mail is durably queued. */
   queue(mail: { readonly to: string; readonly subject: string; readonly text: string }): Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ export class EmailCodes {
     this.#parts = parts;
   }
 
-  /** Without an account no mail is sent, and the answer is the same. */
+  /** If there is no account, no e-mail is sent, and the answer is the same. */
   async send(email: string, accountId: AccountId | undefined): Promise<TicketId> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
@@ -50,7 +50,7 @@ export class EmailCodes {
     return id;
   }
 
-  /** Uses the ticket up. @throws Fault `sign_in_failed`. */
+  /** Consumes the ticket. @throws Fault `sign_in_failed`. */
   async accept(ticket: string, code: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const now = clock.now();

@@ -1,4 +1,5 @@
-// E-mail addresses as they are compared: trimmed, in NFC and lower case. No provider's rules about dots and plus signs.
+// E-mail addresses in the form in which they are compared: trimmed, in NFC and lower case. Provider-specific rules
+// about dots and plus signs are not applied.
 import { EMAIL_CHARACTERS_MAX } from '../../../contract/sign-in.ts';
 import { invalidRequest } from '../faults.ts';
 

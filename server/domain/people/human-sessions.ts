@@ -1,4 +1,4 @@
-// Sessions of people in browsers: created by a sign-in, given a new cookie by each proof, listed and ended.
+// Sessions of people in browsers: created at sign-in, given a new cookie with each proof, listed and ended.
 import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
 import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -19,7 +19,7 @@ export interface HumanSessionsParts {
   readonly store: Pick<Store, 'humanSessions' | 'atomically'>;
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hex of the hash of each cookie that has ended. Other processes get it from the store. */
+  /** Called with the hex hash of each cookie that has become invalid. Other processes are notified by the store. */
   readonly changed: (hash: string) => void;
 }
 
@@ -30,7 +30,7 @@ export class HumanSessions {
     this.#parts = parts;
   }
 
-  /** Returns the cookie. */
+  /** Starts a session, and returns its cookie. */
   async begin(accountId: AccountId, acr: Acr, { ip, userAgent }: RequestSource): Promise<Secret> {
     const now = this.#parts.clock.now();
     const { hash, text } = mint('human_session');
@@ -45,8 +45,8 @@ export class HumanSessions {
   }
 
   /**
-   * Returns the new cookie after a proof. The session has the strength of this proof: a stronger but older one does not
-   * count for a step-up.
+   * Returns the new cookie after a proof. The session has the strength of this proof. A stronger but older proof does
+   * not count for a step-up.
    */
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();
@@ -90,7 +90,7 @@ export class HumanSessions {
     this.#dropped(ended);
   }
 
-  /** Ends all sessions of the account except this one; without one, all. */
+  /** Ends all sessions of the account except this one, or all if none is given. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }

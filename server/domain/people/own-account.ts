@@ -89,7 +89,7 @@ export class OwnAccount {
     return cookie;
   }
 
-  /** The strength of the proof. @throws Fault `sign_in_failed`. */
+  /** Verifies a proof and returns its strength. @throws Fault `sign_in_failed`. */
   async #prove(id: AccountId, proof: StepUp, origin: URL): Promise<'berth:1' | 'berth:2' | 'phr'> {
     const { passwords, secondFactors, passkeys } = this.#parts;
     const { method, password, code, ticket, response } = proof;
@@ -110,7 +110,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginAuthentication(origin, accountId);
   }
 
-  /** Signs out all other browsers, because a password is often changed after it became known. */
+  /** Signs out all other browsers, because a password is often changed after somebody else has learned it. */
   async changePassword(caller: HumanCaller, password: string): Promise<CurrentAccount> {
     const { store, clock, passwords, sessions } = this.#parts;
     const passwordHash = await passwords.hash(password);
@@ -124,7 +124,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginRegistration(await this.#get(accountId), origin);
   }
 
-  /** Adding a passkey is a proof with user verification. Returns the new cookie. */
+  /** Adds a passkey, which is a proof with user verification. Returns the new cookie. */
   async addPasskey(
     caller: HumanCaller,
     given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },

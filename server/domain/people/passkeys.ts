@@ -60,13 +60,13 @@ export class Passkeys {
     if (outcome === 'exists') throw signInFailed('passkey');
   }
 
-  /** Starts a sign-in with a passkey of this account; without one, with any passkey that the browser has. */
+  /** Starts a sign-in with a passkey of this account, or with any passkey of the browser if no account is given. */
   async beginAuthentication(origin: URL, account?: AccountId): Promise<PasskeyChallengeView> {
     const allowed = account ? await this.#parts.store.passkeys.list(account) : [];
     return this.#ticket(await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowed), account);
   }
 
-  /** The account whose passkey signed the challenge. `account`: the only account that is accepted. */
+  /** The account whose passkey signed the challenge. If `account` is given, only that account is accepted. */
   async authenticate(origin: URL, ticket: string, response: JsonObject, account?: AccountId): Promise<AccountId> {
     const { store, clock, webauthn } = this.#parts;
     const { challenge } = await this.#take(ticket, account);
@@ -94,7 +94,7 @@ export class Passkeys {
     return { ticket, publicKey: publicKey as JsonObject }; // The library returns options that are sent as JSON.
   }
 
-  /** Uses the challenge up. */
+  /** Consumes the challenge. */
   async #take(ticket: string, account: AccountId | undefined): Promise<TicketRow & { readonly challenge: string }> {
     const { store, clock } = this.#parts;
     const id = ticket as TicketId; // Compared here.
@@ -105,7 +105,7 @@ export class Passkeys {
   }
 }
 
-/** A passkey is bound to a host name; browsers offer none for an address. */
+/** A passkey is bound to a host name. Browsers offer no passkeys for an IP address. */
 export function partyOf({ origin, hostname }: URL): engine.RelyingParty {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };
   throw fault('feature_unavailable', `Passkeys need a host name, and this page has the address ${hostname}.`, {

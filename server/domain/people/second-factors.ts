@@ -1,4 +1,4 @@
-// Codes of an authenticator app, and recovery codes in case it is lost.
+// Codes of an authenticator app, and recovery codes in case the app is lost.
 import { createHash, randomBytes } from 'node:crypto';
 import type { newSeed, stepOf } from '../../engines/authenticators/one-time-codes.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
@@ -11,7 +11,10 @@ import { notReady, signInFailed } from './faults.ts';
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
 
-/** Encrypts the seed of an account's authenticator app. What was sealed for one account does not open for another. */
+/**
+ * Encrypts the seed of an account's authenticator app. A seed that was sealed for one account cannot be opened for
+ * another.
+ */
 export interface SeedSeal {
   close(seed: string, account: AccountId): Promise<string>;
   open(sealed: string, account: AccountId): Promise<string>;
@@ -31,7 +34,7 @@ export class SecondFactors {
     this.#parts = parts;
   }
 
-  /** Creates a seed, which takes effect with `confirm`. */
+  /** Creates a seed, which takes effect when `confirm` is called. */
   async begin(account: AccountRow): Promise<{ secret: string; uri: string }> {
     if (account.totpEnabledAt)
       throw notReady('The account has an authenticator app.', 'Remove it first, then add the new one.');
@@ -62,7 +65,7 @@ export class SecondFactors {
     return codes;
   }
 
-  /** Uses the code up. @throws Fault `sign_in_failed`. */
+  /** Consumes the code. @throws Fault `sign_in_failed`. */
   async accept(account: AccountRow, method: 'totp' | 'recovery_code', code: string): Promise<void> {
     if (!account.totpEnabledAt) throw signInFailed('code');
     if (method === 'totp') return this.#acceptTotp(account, code);
@@ -70,7 +73,7 @@ export class SecondFactors {
     if (!(await store.accounts.spendRecoveryCode(account.id, hashOf(code), clock.now()))) throw signInFailed('code');
   }
 
-  /** Each code is accepted once, and no code of an earlier step than the last accepted one. */
+  /** Each code is accepted once. Codes of steps before the last accepted one are refused. */
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
     const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));
@@ -79,7 +82,7 @@ export class SecondFactors {
   }
 }
 
-/** People type codes with spaces and dashes. */
+/** Removes the spaces and dashes that people type. */
 const plainCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();
 
 /** 80 random bits in base 32, in groups of four. */

@@ -1,6 +1,6 @@
-// The address of a link that sets up an account.
+// The address of a set-up link for an account.
 import type { Secret } from '../../kit/secret.ts';
 
-/** Passkeys need a host name, and a browser knows this machine only as `localhost`. */
+/** Passkeys need a host name, and the only host name of this machine for its own browser is `localhost`. */
 export const setUpAddress = (publicUrl: string, secret: Secret): string =>
   `${publicUrl.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost')}/signin#setup=${secret.reveal()}`;

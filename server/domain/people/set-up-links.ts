@@ -1,5 +1,5 @@
-// The secret of a link with which a person takes over an account, once: the account of the first start, or one whose password is
-// lost. It is in the fragment of the link, which browsers never send to a server.
+// The secret of a link with which a person takes over an account, once: the account of the first start, or an account
+// whose password was lost. The secret is in the fragment of the link, which browsers never send to a server.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -10,7 +10,7 @@ export const SET_UP_LINK_HOURS = 24;
 const LIFE_MS = SET_UP_LINK_HOURS * 3_600_000;
 const SECRET_BYTES = 32;
 
-/** Does not check a caller: for the first start and the command line. */
+/** Used by the first start and the command line, so no caller is checked. */
 export async function newSetUpSecret(
   store: Pick<Store, 'signInTickets'>,
   clock: Clock,

@@ -26,7 +26,7 @@ import type { SecondFactors } from './second-factors.ts';
 import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
-/** For one account and one address. */
+/** For one account from one address. */
 const FAILURES_OF_ACCOUNT = {
   name: 'sign_in.account',
   what: 'Failed sign-ins',
@@ -34,7 +34,7 @@ const FAILURES_OF_ACCOUNT = {
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
 } as const;
-/** For one address and all accounts. */
+/** For all accounts from one address. */
 const FAILURES_OF_ADDRESS = {
   name: 'sign_in.address',
   what: 'Failed sign-ins',
@@ -54,7 +54,7 @@ const SECOND_FACTOR_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
 
-/** A step of a sign-in. Has the cookie if the sign-in is complete. */
+/** A step of a sign-in. Contains the cookie if the sign-in is complete. */
 export interface SignInStep {
   readonly result: SignInResult;
   readonly cookie?: Secret;
@@ -103,11 +103,11 @@ export class SignIn {
     const passwordHash = await passwords.hash(request.password);
     const now = clock.now();
     if (!(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
-    // A changed address is not verified.
+    // A changed address has not been verified.
     const emailVerifiedAt = email === before.email ? before.emailVerifiedAt : undefined;
     const change = { name, email, passwordHash, passwordChangedAt: now, emailVerifiedAt };
     if ((await store.accounts.change(before.id, change)) === 'email_taken') throw emailTaken();
-    // Ends the sessions from before the link was used.
+    // Ends the sessions that were created before the link was used.
     await sessions.endOthers(before.id, undefined);
     const action = before.email === undefined ? 'account.created' : 'account.password_changed';
     await this.#note(action, before.id, source);

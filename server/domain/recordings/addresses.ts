@@ -32,7 +32,10 @@ export class Addresses {
     this.#parts = parts;
   }
 
-  /** An address of the store itself if it has one, except in playlists: those must stay the same between requests. */
+  /**
+   * An address of the store itself if the store has addresses, except in playlists, which must stay the same between
+   * requests.
+   */
   async of(app: ApplicationId, stored: Stored, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
     const { session, page, kind, name } = stored;

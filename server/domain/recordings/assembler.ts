@@ -14,7 +14,7 @@ import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
-/** A file does not wait longer than this for segments that cannot be stored. */
+/** A file waits at most this long for segments that cannot be stored. */
 const STORED_WITHIN_MS = 15 * 60_000;
 
 export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -39,7 +39,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** One at a time, because none is urgent and each reads much data. */
+  /** Assembles one file at a time, because none is urgent and each reads much data. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const did = { assembled: 0, failed: 0 };
@@ -68,7 +68,7 @@ export class Assembler {
     }
   }
 
-  /** The last segments may not be stored yet. */
+  /** False if the last segments may not be stored yet. */
   async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
@@ -149,7 +149,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
   height: Math.max(...segments.map(({ height }) => height)),
 });
 
-/** In a gap the last picture before it is held; at the beginning, the first picture. */
+/** During a gap, the last picture before it is held. Before the first segment, the first picture is held. */
 function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];

@@ -8,7 +8,7 @@ export interface PlaylistParams {
   readonly segments: readonly SegmentRow[];
   /** When the first frame of the page was painted. */
   readonly startedAt: Date;
-  /** No more segments follow. */
+  /** True if no more segments will follow. */
   readonly isWhole: boolean;
   readonly initUrl: (run: number) => string;
   readonly segmentUrl: (sequence: number) => string;

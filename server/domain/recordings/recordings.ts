@@ -36,11 +36,11 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly artifacts: Pick<Artifacts, 'stat' | 'read'>;
   readonly pictureKey: RecordingKeys['picture'];
-  /** Undefined for a session that does not run in this process. */
+  /** Undefined if the session is not running in this process. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
-  /** The recording of the session is requested; resolves when it is stored. */
+  /** Called when the recording of the session is requested. Resolves when the recording is stored. */
   readonly markWatched: (session: SessionId) => Promise<void>;
-  /** Waits until the whole recording of an ended session is stored; false if it is not. */
+  /** Waits until the whole recording of an ended session is stored. False if it is not stored. */
   readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
   /** Starts the assembly, because a file was requested. */
@@ -122,7 +122,7 @@ export class RecordingService implements Recordings {
     return playlist({
       segments,
       startedAt: page.startedAt,
-      // What a lost host had not stored may never come.
+      // Segments that a lost host had not stored may never arrive.
       isWhole: page.stored || session.end?.reason === 'host_lost',
       initUrl: run => inits.get(run) ?? '',
       segmentUrl: sequence => media.get(sequence) ?? '',
@@ -187,7 +187,10 @@ export class RecordingService implements Recordings {
     return requireSession(this.#parts.sessions, applicationId, id);
   }
 
-  /** Segments that are not encoded in time follow in a later response. False: an ended session has more to store. */
+  /**
+   * Segments that are not encoded in time follow in a later response. False if an ended session still has segments to
+   * store.
+   */
   async #lookAt(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
     await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(() => {});
@@ -262,7 +265,10 @@ export class RecordingService implements Recordings {
 const noReplay = (why: 'disabled' | 'none' | 'expired') =>
   fault('replay_not_found', 'Replay not found', { details: { reason: why } });
 
-/** Hidden periods are reported up to the last stored segment, missing periods also later. `untilMs`: the end, or now. */
+/**
+ * Hidden periods are included up to the last stored segment, and missing periods also after it. `untilMs` is the end of
+ * the session, or now.
+ */
 const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number, untilMs: number) =>
   spans
     .filter(span => span.page === page && (span.kind === 'missing' || span.fromMs < lengthMs))

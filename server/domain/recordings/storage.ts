@@ -10,7 +10,7 @@ import type { RetentionRows } from '../../engines/store/rows/retention.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 
-/** How artifacts of a recording are named. */
+/** Names the artifacts of a recording. */
 export interface RecordingKeys {
   init(app: ApplicationId, session: SessionId, page: number, run: number): ArtifactKey;
   segment(app: ApplicationId, session: SessionId, page: number, sequence: number): ArtifactKey;
@@ -28,7 +28,7 @@ export interface RecordingStorageParts extends Pick<Runtime, 'clock'> {
 
 export class RecordingStorage implements RecordingSink {
   readonly #parts: RecordingStorageParts;
-  /** Of sessions that are recorded now. */
+  /** The applications of the sessions that are being recorded. */
   readonly #applications = new Map<string, ApplicationId>();
 
   constructor(parts: RecordingStorageParts) {
@@ -36,8 +36,8 @@ export class RecordingStorage implements RecordingSink {
   }
 
   /**
-   * Undefined: the session was deleted, and its recording with it, or its files are due for deletion. What a killed server left
-   * of such a session is not stored: nobody would delete it.
+   * Undefined if the session was deleted together with its recording, or if its files are due for deletion. Data of
+   * such a session that a killed server left behind is not stored, because nothing would delete it.
    */
   applicationOf(session: string): Promise<ApplicationId | undefined> {
     const { retention, clock } = this.#parts;
@@ -63,7 +63,7 @@ export class RecordingStorage implements RecordingSink {
     });
   }
 
-  /** The last picture of the session. */
+  /** Stores the last picture of the session. */
   async picture(session: string, jpeg: Buffer): Promise<void> {
     const { artifacts, keys } = this.#parts;
     const app = await this.applicationOf(session);
@@ -84,14 +84,14 @@ export class RecordingStorage implements RecordingSink {
     this.#applications.delete(session);
   }
 
-  /** Asked for each segment, so it is remembered while the session is recorded. */
+  /** Called for each segment, so the result is cached while the session is being recorded. */
   async #recordedBy(session: string): Promise<ApplicationId | undefined> {
     const known = this.#applications.get(session) ?? (await this.applicationOf(session));
     if (known) this.#applications.set(session, known);
     return known;
   }
 
-  /** Segments of one size share an init segment. */
+  /** The number of the run. Segments of one size share an init segment. */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');

@@ -30,7 +30,7 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
     if (!isRecorded(row)) return;
     const { recorder, storage, log } = parts;
     const newest = recorder.sessionOf(row.id)?.newest;
-    // Not awaited: the session ends even if its last picture could not be stored.
+    // Not awaited, because the session ends even if its last picture cannot be stored.
     if (newest)
       storage
         .picture(row.id, newest.jpeg)
@@ -45,7 +45,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   const shortfalls = new Shortfalls(parts, row.id);
   const { secrets } = live;
   const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
-  // Before the first picture: an adopted session may be in a hand-off.
+  // Registered before the first picture, because an adopted session may be in a hand-off.
   const covering = live.onCover(cover => {
     recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
   });

@@ -1,5 +1,5 @@
-// Adoption, the first step of a starting server. Each open session of the former process is either continued with its
-// running browser or ended with a reason; boxes without a session are removed.
+// Adoption, the first step of a starting server. Each open session of the previous process is either continued with its
+// running browser or ended with a reason. Boxes without a session are removed.
 
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -15,10 +15,10 @@ import type { Endings } from './endings.ts';
 import { isExclusive } from './exclusive.ts';
 import type { Watchers } from './watchers.ts';
 
-/** Browsers adopted at the same time. */
+/** The number of browsers that are adopted at the same time. */
 const AT_ONCE = 8;
 
-/** A new process does not know what was typed, so it could not mask it. */
+/** A new process has no record of what was typed, so it could not mask it. */
 const NOT_MASKED = 'the service had typed credentials into its pages';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -88,10 +88,10 @@ const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => 
       : 'the browser did not survive the restart'),
 });
 
-/** A box that was started for its session is named with the session's id; one from the warm pool has another name. */
+/** A box that was started for its session has the id of the session. A box from the warm pool has another id. */
 const boxIdOf = (row: SessionRow): SessionId => (typeof row.box?.id === 'string' ? (row.box.id as SessionId) : row.id);
 
-/** What engines/slots wrote into the row. Undefined for anything else, which cannot be adopted. */
+/** Reads what engines/slots wrote into the row. Undefined for anything else, which cannot be adopted. */
 function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {
   if (!box) return undefined;
   const { form, slot, pid, startTicks, bootId } = box;

@@ -14,12 +14,12 @@ const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as SessionId;
 
 const opened = (folder: string, clock = new HandClock()): AdoptionNotes => new AdoptionNotes(join(root, folder), clock);
 
-test('refuses only the session whose adoption ended the process', async () => {
+test('refuses only the session whose adoption made the process exit', async () => {
   const notes = opened('blamed');
   const poison = Promise.withResolvers<() => void>();
   await notes.during(OTHER, async () => true);
   await notes.during(ID, async () => {
-    // Work that starts during the adoption is attributed to the session even after the adoption.
+    // Work that starts during the adoption is attributed to the session even after the adoption has returned.
     setImmediate(() => poison.resolve(() => {}));
     void poison.promise.then(() => notes.processEnds(new Error('it went wrong')));
   });
@@ -33,7 +33,7 @@ test('refuses only the session whose adoption ended the process', async () => {
   assert.equal(next.refusal(ID), undefined);
 });
 
-test('forgets the attempts of stable sessions and of a normal stop', async () => {
+test('forgets the attempts of stable sessions, and all attempts at a normal stop', async () => {
   const clock = new HandClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = opened('stable', clock);
@@ -45,7 +45,7 @@ test('forgets the attempts of stable sessions and of a normal stop', async () =>
   assert.deepEqual(readdirSync(join(root, 'stable')), []);
 });
 
-test('refuses a session after ATTEMPTS_MAX adoptions that ended the process unseen', async () => {
+test('refuses a session after ATTEMPTS_MAX adoptions after which the process ended without a recorded error', async () => {
   for (let start = 0; start < ATTEMPTS_MAX; start++) {
     const notes = opened('unseen');
     assert.equal(notes.refusal(ID), undefined);

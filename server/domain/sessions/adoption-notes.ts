@@ -1,5 +1,5 @@
-// Notes on disk of the sessions that are being adopted, written before each attempt. If an attempt ended the server, the next
-// start ends the session instead of trying again, because Chromium would send the same messages again.
+// Notes on disk about the sessions that are being adopted, written before each attempt. If an attempt made the server
+// exit, the next start ends the session instead of trying again, because Chromium would send the same messages again.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** A server that runs this long after an adoption was not ended by it. */
+/** A server that has been running for this long after an adoption was not ended by it. */
 export const STABLE_MS = 30_000;
 /**
- * A server may also be ended by a cause that leaves no note (SIGKILL, no memory, power loss), but not this often in a
- * row.
+ * A server may also be ended by a cause that leaves no note (SIGKILL, out of memory, power loss), but not this often in
+ * a row.
  */
 export const ATTEMPTS_MAX = 5;
 const REASON_CHARS_MAX = 500;
@@ -37,7 +37,7 @@ export class AdoptionNotes {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Why the session may not be adopted again. Undefined: it may. */
+  /** Why the session may not be adopted again. Undefined if it may be. */
   refusal(id: SessionId): string | undefined {
     const { attempts, ended } = this.#read(id);
     if (ended !== undefined) return `taking over its browser ended the service: ${ended}`;
@@ -57,20 +57,23 @@ export class AdoptionNotes {
     return taken;
   }
 
-  /** The session is stable, or has ended. */
+  /** Called when the session is stable or has ended. */
   settle(id: SessionId): void {
     this.#open.delete(id);
     rmSync(this.#pathOf(id), { force: true });
   }
 
-  /** The process is about to exit because of this error, which is attributed to the session whose work threw it. */
+  /**
+   * Called when the process is about to exit because of this error. The error is attributed to the session whose work
+   * threw it.
+   */
   processEnds(error: unknown): void {
     const id = this.#handled.getStore();
     const note = id === undefined ? undefined : this.#open.get(id);
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
   }
 
-  /** The process stops normally, so no adoption has ended it. */
+  /** Called when the process stops normally, because then no adoption has ended it. */
   close(): void {
     this.#closing.abort(new Error('the service is stopping'));
     for (const id of [...this.#open.keys()]) this.settle(id);
@@ -85,7 +88,10 @@ export class AdoptionNotes {
     };
   }
 
-  /** Synchronous: at the start no request waits, and at the end of the process no asynchronous write would complete. */
+  /**
+   * Synchronous, because no request is waiting during the start, and an asynchronous write would not complete while the
+   * process exits.
+   */
   #write(id: SessionId, note: Note): void {
     writeFileSync(this.#pathOf(id), JSON.stringify(note), { mode: 0o600 });
   }

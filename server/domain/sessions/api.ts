@@ -1,4 +1,4 @@
-// The interface of the session domain and its values; sessions.ts implements it.
+// The interface of the session domain and its values. Implemented by sessions.ts.
 
 import type { Warning } from '../../../contract/common.ts';
 import type { CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
@@ -15,10 +15,10 @@ import type { KeptSettings, SettingsAt } from './settings.ts';
 export interface SessionRequest {
   /** As sent; the domain compares it with the key's application. */
   readonly projectId?: string;
-  /** Seconds from creation. Absent: the default. */
+  /** Seconds from creation. If absent, the default applies. */
   readonly timeout?: number;
   readonly keepAlive: boolean;
-  /** One of our own regions. Absent: the default one. */
+  /** One of our own regions. If absent, the default region applies. */
   readonly region?: string;
   /** A region name of official clients that is not ours. Kept for the compatibility mount. */
   readonly regionAsked?: string;
@@ -29,7 +29,7 @@ export interface SessionRequest {
   readonly warnings: readonly Warning[];
 }
 
-/** Settings of the create that a watcher checks, as given, without empty lists. Never stored as they are. */
+/** Settings of the create that a watcher checks, as given, without empty lists. Never stored in this form. */
 export interface WatcherSettings extends SettingsAt<'check'> {
   readonly caCertificates?: readonly string[];
   readonly proxies?: NonNullable<CreateSession['proxies']>;
@@ -37,7 +37,7 @@ export interface WatcherSettings extends SettingsAt<'check'> {
 
 /** A session as in the contract. Connect fields are present only if this caller may see them. */
 export type SessionView = Session & {
-  /** `SessionRequest.regionAsked` of the create. Never part of an answer under this name. */
+  /** `SessionRequest.regionAsked` of the create. Never sent in a response under this name. */
   readonly regionAsked?: string;
 };
 
@@ -63,17 +63,20 @@ export interface SessionChange {
 
 /** How to handle a create, besides what it requests. */
 export interface CreateOptions {
-  /** Aborted when the caller disconnects. A create that is not yet placed then ends; a placed session is kept. */
+  /** Aborted when the caller disconnects. A create that has not been placed yet then ends. A placed session is kept. */
   readonly signal: AbortSignal;
-  /** Seconds that the create may wait in the queue. Absent: if there is no room it is refused at once. */
+  /** Seconds that the create may wait in the queue. If absent, the create is refused at once when there is no room. */
   readonly waitSeconds?: number;
-  /** In a fleet: the host that has the caller keeps its place in the line, so this one refuses rather than queues it. */
+  /**
+   * Set in a fleet if the host that received the request keeps its place in the line. This host then refuses the create
+   * instead of queueing it.
+   */
   readonly line?: LineTicket;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
-  /** Present if the request has no such header and its client repeats it after a lost response. */
+  /** Present if the request has no `Idempotency-Key` and its client repeats the request after a lost response. */
   readonly delivery?: Delivery;
-  /** The session holds no credit, because the invocation that creates it does. */
+  /** The session holds no credit, because the invocation that creates the session holds it. */
   readonly isPaid?: true;
   /** No client connects to the session, because the service types credentials into it. */
   readonly isExclusive?: true;
@@ -81,7 +84,7 @@ export interface CreateOptions {
 
 export interface CreatedSession {
   readonly session: SessionView;
-  /** Those of the request, followed by those of the domain. */
+  /** The warnings of the request, followed by those of the domain. */
   readonly warnings: readonly Warning[];
   /** Absent if the session of an earlier create was returned. */
   readonly quota?: Quota;
@@ -91,7 +94,7 @@ export interface CreatedSession {
 
 export interface Sessions {
   create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
-  /** The session of an earlier create, as a create returns it: when its browser runs. */
+  /** The session of an earlier create, returned as that create returns it: once its browser is running. */
   again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;

@@ -1,9 +1,9 @@
-// What a watcher prepares for a session, and the callbacks for a session that runs and ends.
+// What a watcher prepares for a session, and its callbacks for a session that is running or ending.
 import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
-/** Time for commands to a browser whose end is decided. A create may wait 15 s for what is saved in this time. */
+/** Time for commands to a browser whose end has been decided. A create may wait 15 s for what is saved in this time. */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
 
@@ -16,24 +16,27 @@ export interface Preparation extends Omit<LaunchSettings, 'locale'> {
 /** The box's own folder: `/session` in a jail. */
 export interface FillPlace {
   readonly folder: string;
-  /** The owner that the files must have. Undefined: the server's user. */
+  /** The user id that must own the files. Undefined for the user of the server. */
   readonly uid: number | undefined;
 }
 
 export interface Attendance {
   /**
-   * Called when the end is decided and the clients are disconnected, while the browser still answers. Not called if the
-   * browser has died.
+   * Called when the end has been decided and the clients are disconnected, while the browser still responds. Not called
+   * if the browser has died.
    */
   beforeShutDown?(end: SessionEnd): Promise<void>;
-  /** No more messages come from this browser: it is about to be ended or, without `end`, left to the next process. */
+  /**
+   * Called when no more messages come from this browser: it is about to be ended or, without `end`, left to the next
+   * process.
+   */
   leave?(end?: SessionEnd): Promise<void> | void;
   /** Called after `leave` of all watchers: the browser may be shut down cleanly before its box is ended. */
   shutDown?(end: SessionEnd): Promise<void>;
 }
 
 export interface Remains {
-  /** Hostile: never follow a link in it. */
+  /** Untrusted: never follow a link in it. */
   readonly folder: string;
   /** The uploads of the session, which only the server writes. */
   readonly uploads: string;

@@ -1,5 +1,5 @@
-// Starts a browser: its box, its egress proxy and the connection to Chromium. A session gets one that is started for it or
-// one from the warm pool.
+// Starts a browser: its box, its egress proxy and the connection to Chromium. A session gets a browser that is started
+// for it, or one from the warm pool.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { BoxJson } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -12,7 +12,7 @@ export interface Booted {
   readonly box: Box;
   readonly egress: SessionEgress;
   readonly browser: Browser;
-  /** Closes all three. */
+  /** Closes the box, the proxy and the connection. */
   readonly scope: Scope;
 }
 
@@ -22,7 +22,7 @@ export interface BootRequest {
   readonly launch: LaunchSettings;
   readonly background: boolean;
   readonly preparation?: Preparation;
-  /** Called when the box runs, before anything is sent to the browser, so that the box can be recorded. */
+  /** Called when the box is running, before anything is sent to the browser, so that the box can be recorded. */
   readonly boxRuns?: (box: Box) => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function boot(browserHost: BrowserHost, request: BootRequest, signa
   });
 }
 
-/** As `equip`, for a box of a former process. */
+/** Like `equip`, for a box of a previous process. */
 export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSignal): Promise<Booted> {
   return equip(browserHost, box, () => browserHost.adoptBrowser(box, signal));
 }

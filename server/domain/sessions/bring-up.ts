@@ -1,5 +1,5 @@
-// Starts the browser of a session, or connects to the one that a former process started. When a step fails, what was
-// started is undone in reverse.
+// Starts the browser of a session, or connects to one that a previous process started. If a step fails, the completed
+// steps are undone in reverse order.
 import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -14,7 +14,7 @@ import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
-/** The most time that a create takes. */
+/** The maximum duration of a create. */
 export const BROWSER_START_MS = 30_000;
 
 export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
@@ -34,7 +34,10 @@ export class BringUp {
     this.#parts = parts;
   }
 
-  /** Refuses a create while enough disk space is left for the sessions that already run. */
+  /**
+   * Refuses a create if little disk space is left, while there is still enough for the sessions that are already
+   * running.
+   */
   async demandDiskRoom(): Promise<void> {
     const refused = diskFull(await this.#parts.browserHost.slots.diskRoom());
     if (refused) throw refused;
@@ -52,7 +55,7 @@ export class BringUp {
     );
   }
 
-  /** Undefined if the browser has ended. */
+  /** Adopts the browser of a session. Undefined if the browser has ended. */
   async adopt(row: SessionRow, boxId: SessionId, record: BoxRecord): Promise<LiveSession | undefined> {
     const { browserHost } = this.#parts;
     return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async inner => {
@@ -86,8 +89,8 @@ export class BringUp {
   }
 
   /**
-   * The box is written in the same statement as RUNNING. Before that, a later process removes the box instead of
-   * adopting it.
+   * The box is written to the row in the same statement as RUNNING. Until then, a later process removes the box instead
+   * of adopting it.
    */
   #claimed(row: SessionRow, warm: Booted): Booted {
     warm.box.raisePriority();

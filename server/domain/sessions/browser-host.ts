@@ -24,7 +24,7 @@ export type { BoxRecord, Browser };
 
 /** The egress proxy of one browser. */
 export interface SessionEgress extends Closeable {
-  /** Assigns the browser to a session, whose own connect address then leads to it. */
+  /** Assigns the browser to a session. The session's own connect address then leads to it. */
   assign(session: SessionId): void;
   /** Opens the network with this policy. Before this, no address can be reached. */
   open(policy: EgressPolicy, listener: EgressListener): void;
@@ -36,7 +36,7 @@ export interface BoxStart {
   /** The name of the box. */
   readonly id: SessionId;
   readonly launch: LaunchSettings;
-  /** No caller waits for it, so it must not slow down others. */
+  /** True if no caller is waiting for the box, so that starting it must not slow down others. */
   readonly background: boolean;
   /** What watchers prepare in the box. */
   readonly preparation?: Pick<Preparation, 'mounts' | 'fill'>;
@@ -44,9 +44,9 @@ export interface BoxStart {
 
 export interface BrowserHost {
   readonly slots: Slots;
-  /** Identifies the program that would be started now. Undefined while it is being replaced. */
+  /** Identifies the program that would be started now. Undefined while the program is being replaced. */
   edition(launch: LaunchSettings): string | undefined;
-  /** Starts Chromium in a free slot. Returns when it runs, before anything is sent to it. */
+  /** Starts Chromium in a free slot. Resolves when the box is running, before anything is sent to it. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
   connectBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   adoptBrowser(box: Box, signal: AbortSignal): Promise<Browser>;

@@ -17,7 +17,7 @@ import type { Starting } from './starting.ts';
 /** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
 export interface PresentedToConnect extends Presented {
   readonly signingKey?: string | undefined;
-  /** Of the service itself, for a session that is exclusive. */
+  /** The pass of the service itself, for an exclusive session. */
   readonly pass?: string | undefined;
 }
 
@@ -44,7 +44,10 @@ export class Connect {
     this.#parts = parts;
   }
 
-  /** The live session. Throws 401 for a bad key, 403 if it is exclusive, 404 unknown, 410 ended, 503 not ready. */
+  /**
+   * The live session. Throws 401 for a bad key, 403 if the session is exclusive, 404 if unknown, 410 if ended, 503 if
+   * not ready.
+   */
   async open(id: string, presented: PresentedToConnect): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);

@@ -1,5 +1,5 @@
-// A create, from top to bottom: check, wait for admission, place the row, start the browser, answer. Also the answer to
-// a repeated create, and how creates end when the service stops.
+// A create, from top to bottom: check, wait for admission, place the row, start the browser, respond. Also the response
+// to a repeated create, and how creates end when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { type BrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
@@ -37,7 +37,7 @@ import type { Watchers } from './watchers.ts';
 
 /** A session without keepAlive ends if no client connects within this time. */
 const FIRST_CONNECT_MS = 300_000;
-/** A stopping service must exit within ten seconds. Most browsers start in one. */
+/** A stopping service must exit within ten seconds. Most browsers start within one second. */
 const FINISH_MS = 3_000;
 
 const STOPPED = {
@@ -70,14 +70,14 @@ export interface CreatesParts extends Runtime {
   readonly watchers: Watchers;
   /** Whether another host has a free slot. */
   readonly hasRoomElsewhere: () => boolean;
-  /** Whether others share the database, so that their callers may wait for a slot of this host. */
+  /** Whether other hosts share the database, so that their callers may wait for a slot of this host. */
   readonly isInFleet: () => boolean;
   /** Called when a create that waited in the line of the fleet was placed. */
   readonly leftLine: () => void;
   readonly defaultRegion: string;
   /** What sessions cost. */
   readonly rates: CreditRates;
-  /** Called with the time from the create to the running browser, for the metrics. */
+  /** Called with the time from the create until the browser was running, for the metrics. */
   readonly started: (row: SessionRow, seconds: number) => void;
   /** Called with each refusal, for the metrics. */
   readonly refused: (why: Refusal['why']) => void;
@@ -162,7 +162,8 @@ export class Creates {
         ...(run ? { run } : {}),
       });
     const result = await trace.during('session.place', place).catch(async error => {
-      // The database may have committed the row before the error. A fault is a refusal of ours, so there is no row.
+      // The database may have committed the row before the error. A fault is our own refusal, so in that case there is
+      // no row.
       if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
       throw error;
     });
@@ -184,7 +185,7 @@ export class Creates {
     return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
 
-  /** Created for each attempt, because the times count from the placement. */
+  /** A new row for each attempt, because the times count from the placement. */
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,
@@ -216,7 +217,10 @@ export class Creates {
 
   // ---- the browser ---------------------------------------------------------------------------------------------------
 
-  /** PENDING to RUNNING. A release meanwhile cancels the start, and the create returns the released session. */
+  /**
+   * Takes the session from PENDING to RUNNING. A release during the start cancels it, and the create returns the
+   * released session.
+   */
   async #start(row: SessionRow): Promise<SessionRow> {
     const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
@@ -250,16 +254,15 @@ export class Creates {
     });
   }
 
-  /** An end that cannot be written now is written later: see Endings. */
+  /** If the end cannot be written now, it is written later: see Endings. */
   async #endFailed(id: SessionId, detail: string): Promise<void> {
     const end = { status: 'ERROR', reason: 'start_failed', detail } as const;
     await this.#parts.endings.end(id, end).catch(() => {});
   }
 
-  // ---- a repeated create
-  // ----------------------------------------------------------------------------------------------
+  // ---- a repeated create --------------------------------------------------------------------------------------------
 
-  /** The session of an earlier create, as that create returned it: when its browser runs. */
+  /** The session of an earlier create, returned as that create returned it: once its browser is running. */
   async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
@@ -271,7 +274,7 @@ export class Creates {
     return this.#view(caller, await until(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
   }
 
-  /** The session of a create whose answer did not arrive. Undefined if none is running. */
+  /** The session of a create whose response was not delivered. Undefined if no such session is running. */
   async #findLost(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
     const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
     if (!row) return undefined;
@@ -292,7 +295,10 @@ export class Creates {
     this.#parts.queue.close(stopping);
   }
 
-  /** The next server does not adopt a browser that is still starting, so it gets a short time and is then ended. */
+  /**
+   * The next server does not adopt a browser that is still starting. Such a browser gets a short time and is then
+   * ended.
+   */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
     const all = (): Promise<unknown> => Promise.allSettled(this.#running);
@@ -302,10 +308,10 @@ export class Creates {
   }
 }
 
-/** Without the ceiling of the operator, because the slots of the host are counted too. */
+/** Without the ceiling of the operator, because the slots of the host are counted separately. */
 const limitsIn = ({ configured }: Pick<ApplicationUse, 'configured'>): BrowserLimits =>
   effectiveLimits(configuredLimits(configured), {});
 
-/** Whether the request itself is at fault, which only the start of the browser showed. */
+/** Whether the request itself is at fault, which became apparent only when the browser was started. */
 const isRefusal = (error: unknown): boolean =>
   isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

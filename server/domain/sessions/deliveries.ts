@@ -11,7 +11,7 @@ const RESEND_MS = 120_000;
 
 /** A create that its client sends again after a lost response. */
 export interface Delivery {
-  /** Of the body; equal for the same request. */
+  /** Digest of the body. Equal for equal requests. */
   readonly digest: Buffer;
   readonly isResend: boolean;
   /** Whether the response was sent to a client that was still connected. */
@@ -30,7 +30,7 @@ export class Deliveries {
     this.#parts = parts;
   }
 
-  /** Before the first request: responses that the former process had not sent are lost. */
+  /** Called before the first request. Responses that the previous process had not sent are lost. */
   async recover(): Promise<void> {
     const lost = await this.#parts.rows.loseAnswers(this.#parts.host);
     if (lost > 0) this.#parts.log.info('session.answers_lost', { lost });

@@ -24,7 +24,7 @@ export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly starting: Starting;
   readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
-  /** Whether another host has the browser of the session, and carries out the end that is decided here. */
+  /** Whether another host owns the browser of the session and carries out the end that is decided here. */
   readonly isElsewhere: (row: SessionRow) => boolean;
   /** When the files and the row of a session that ends at this time are due for deletion. */
   readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
@@ -41,8 +41,8 @@ export class Endings {
   }
 
   /**
-   * Ends the session, unless its end was already decided. Returns the row in its final status; undefined if there is no
-   * such session.
+   * Ends the session, unless its end was already decided. Returns the row in its final status, or undefined if there is
+   * no such session.
    */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     return this.#running.run(id, () => this.#endOrOwe(id, end));
@@ -57,12 +57,12 @@ export class Endings {
     });
   }
 
-  /** Whether ends could not be written yet. */
+  /** Whether there are ends that have not been written yet. */
   get areOwed(): boolean {
     return this.#owed.size > 0;
   }
 
-  /** Writes the ends that could not be written; returns their number. */
+  /** Writes the ends that could not be written, and returns their number. */
   async settle(): Promise<number> {
     const owed = [...this.#owed];
     await Promise.all(owed.map(([id, end]) => this.end(id, end)));
@@ -113,7 +113,10 @@ export class Endings {
     return row;
   }
 
-  /** Another host has ended the row, because it took this one as lost. What still runs here is ended without a trace. */
+  /**
+   * Called when another host has ended the row because it considered this host lost. What is still running here is
+   * ended without an event.
+   */
   async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
     const { rows, lives, starting, watchers, log } = this.#parts;
     const row = await rows.byId(id);
@@ -128,7 +131,7 @@ export class Endings {
     return row;
   }
 
-  /** The host of the session finds the decision in the row. */
+  /** Waits until the host of the session, which finds the decision in the row, has carried it out. */
   #carriedOutElsewhere(id: SessionId): Promise<SessionRow | undefined> {
     const { rows } = this.#parts;
     const look = async (): Promise<SessionRow | undefined> => {
@@ -142,8 +145,8 @@ export class Endings {
 }
 
 /**
- * The pipe often breaks shortly before the box reports its end. Only the box knows the reason, so it gets a moment to
- * report it.
+ * The pipe often breaks shortly before the box reports its end. Only the box can report the reason, so it gets a moment
+ * to do so.
  */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
   const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);

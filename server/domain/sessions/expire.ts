@@ -1,6 +1,6 @@
-// Ends the sessions that are due: time limits, clients that did not connect or return in time, ends that were decided and not
-// finished, and changes that could not be written while the database was away. Due times are in the rows, so it may run at
-// any time.
+// Ends the sessions that are due: time limits, clients that did not connect or return in time, ends that were decided
+// but not completed, and changes that could not be written while the database was unavailable. Due times are stored in
+// the rows, so it may run at any time.
 
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -29,7 +29,10 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   return { ended: ends.length + settled };
 }
 
-/** The end that is due, if any. An attached client counts more than the row, which may be older, and so does a hold. */
+/**
+ * The end that is due, if any. An attached client or a hold takes precedence over the client deadlines in the row,
+ * which may be out of date.
+ */
 export function endOf(row: SessionRow, now: Date, clients: number, isHeld = false): SessionEnd | undefined {
   if (row.end) return row.end;
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };

@@ -1,6 +1,6 @@
-// The page that each session has shown last: title and redacted URL, for the list of sessions and its search. The browser
-// reports new addresses by itself. It does not report new titles, so they are read a few times after each new address, and
-// when the session ends.
+// The last page that each session showed: title and redacted URL, for the list of sessions and its search. The browser
+// reports new addresses by itself. It does not report new titles, so they are read a few times after each new address,
+// and when the session ends.
 import type { ChangedPage } from '../../engines/browser/control.ts';
 import type { LastPageRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { boundedText } from '../../kit/foreign.ts';
@@ -13,7 +13,7 @@ import type { Watcher } from './watchers.ts';
 
 /** A process that is killed loses the changes of this interval. */
 export const LAST_PAGE_SAVE_MS = 2_000;
-/** How often a title is read after a new address: most pages set it within the first seconds. */
+/** How many times a title is read after a new address. Most pages set it within the first seconds. */
 const TITLE_READS = 3;
 const TITLE_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
@@ -31,7 +31,7 @@ interface Reading {
   page?: ChangedPage;
   readsLeft: number;
   saved?: LastPageRow;
-  /** As the browser reported it. */
+  /** The address as the browser reported it. */
   savedUrl?: string;
   /** The address at the end of a hand-off in which the session was hidden. */
   hiddenUrl?: string;
@@ -46,7 +46,7 @@ export class LastPages implements Watcher {
     this.#rows = rows;
   }
 
-  /** The address of a browser that has died is still known; its title is not. */
+  /** After a browser has died, its last address is still known, but its title is not. */
   async attend(live: Watched): Promise<Attendance> {
     const reading: Reading = { live, readsLeft: 0 };
     this.#readings.set(live.id, reading);
@@ -66,7 +66,7 @@ export class LastPages implements Watcher {
     };
   }
 
-  /** Saves the pages of sessions that have shown another address lately. Returns the number of sessions looked at. */
+  /** Saves the pages of sessions that recently showed another address. Returns the number of sessions checked. */
   async save(): Promise<{ read: number }> {
     const due = [...this.#readings.values()].filter(isDue);
     await this.#save(due);
@@ -94,7 +94,7 @@ export class LastPages implements Watcher {
   }
 }
 
-/** Counts down the reads after each new address. */
+/** Whether the page is due to be read. Counts down the reads after each new address. */
 function isDue(reading: Reading): boolean {
   const page = reading.live.browser.changedPage;
   if (page === undefined) return false;
@@ -106,12 +106,12 @@ function isDue(reading: Reading): boolean {
   return reading.readsLeft >= 0;
 }
 
-/** PostgreSQL stores no NUL in a text. */
+/** Removes NUL characters, because PostgreSQL cannot store them in a text. */
 async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
-  // A page may write into its title and its address what a person types.
+  // A page may write what a person types into its title and its address.
   const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);
@@ -122,7 +122,7 @@ async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<
   };
 }
 
-/** Chromium shows the address, without its scheme, where a page has no title. */
+/** If a page has no title, Chromium reports its address without the scheme. */
 function isAddress(title: string, url: string): boolean {
   const host = URL.parse(url)?.host;
   return host !== undefined && (title === host || title.startsWith(`${host}/`));

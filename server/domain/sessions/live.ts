@@ -1,4 +1,4 @@
-// A session that runs in this process, with its browser, box and clients, and the list of all such sessions.
+// A session that is running in this process, with its browser, box and clients, and the list of all such sessions.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -16,7 +16,7 @@ import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
 const LEAVE_MS = 5_000;
-/** The most CDP sockets that one session may have at once. */
+/** The maximum number of CDP sockets that one session may have at once. */
 export const CLIENTS_MAX = 20;
 
 /** Why a client's socket is closed: the WebSocket close code and a description. */
@@ -44,7 +44,7 @@ export function clientCloseOf(end: SessionEnd): ClientClose {
   return { ...CLIENT_CLOSES.failed, words: `session ended: ${end.reason}` };
 }
 
-/** What is hidden of a session while a person has it: nothing is shown of its pages, or nothing is recorded at all. */
+/** What is hidden while a person has control: the content of the pages is masked, or nothing is recorded at all. */
 export type Cover = 'mask' | 'pause';
 
 interface Attending {
@@ -71,7 +71,7 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
-  /** What the service typed into its pages, which nobody is shown. */
+  /** Secrets that the service typed into its pages. They are shown to nobody. */
   readonly secrets = new SecretTexts();
   /** Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
@@ -113,7 +113,7 @@ export class LiveSession {
     return !this.#leaving;
   }
 
-  /** Undefined: nothing is hidden. */
+  /** Undefined if nothing is hidden. */
   get cover(): Cover | undefined {
     return this.#cover;
   }
@@ -124,14 +124,14 @@ export class LiveSession {
     for (const listener of [...this.#coverListeners]) listener(cover);
   }
 
-  /** Calls the listener at once, and when it changes. */
+  /** Calls the listener at once, and whenever the cover changes. */
   onCover(listener: (cover: Cover | undefined) => void): { close(): void } {
     this.#coverListeners.add(listener);
     listener(this.#cover);
     return { close: () => void this.#coverListeners.delete(listener) };
   }
 
-  /** Until this is closed, and for the grace after it, the session does not end for want of a client. */
+  /** Until the hold is closed, and for the grace period after that, the session does not end for lack of a client. */
   hold(): { close(): void } {
     this.#holds++;
     let isHeld = true;
@@ -160,7 +160,7 @@ export class LiveSession {
     if (client.counts) this.presence.came();
   }
 
-  /** `why`: a description, if the client did not disconnect by itself. */
+  /** `why` is a description, if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
     if (client.counts && !this.#leaving) this.presence.left(why);
@@ -201,7 +201,7 @@ export class LiveSession {
     this.#attendances.length = 0;
   }
 
-  /** Disconnects without ending the browser, which the next process adopts. */
+  /** Disconnects the clients without ending the browser, which the next process adopts. */
   async abandon(): Promise<void> {
     await this.#closeClients(CLIENT_CLOSES.restart);
     await this.partWatchers();
@@ -216,7 +216,7 @@ export class LiveSession {
     await this.presence.settled();
   }
 
-  /** Concurrently; one that fails does not affect the others. */
+  /** Calls all watchers concurrently. If one fails, the others are not affected. */
   #eachWatcher(what: string, ms: number, call: Call): Promise<void> {
     return this.#each(this.#attendances, what, ms, call);
   }

@@ -1,12 +1,12 @@
-// Numbers the pages of a session from 0 in the order of their appearance: the same numbers in logs, recordings and live views,
-// and after an adoption. A number is assigned at once and written to the database afterwards.
+// Numbers the pages of a session from 0 in the order of their appearance. Logs, recordings and live views use the same
+// numbers, also after an adoption. A number is assigned at once and written to the database afterwards.
 import type { PageRow, PageRows } from '../../engines/store/rows/pages.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { ObservedTarget } from './browser-host.ts';
 
-/** Numbers have three digits; later pages have none. */
+/** Numbers have at most three digits. Pages beyond this limit have no number. */
 export const PAGES_MAX = 1_000;
 
 export interface PageNumbersParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -21,7 +21,7 @@ export class PageNumbers {
     this.#parts = parts;
   }
 
-  /** The same object for the same live session. */
+  /** Returns the same object for the same live session. */
   of(live: object, row: SessionRow): Promise<SessionPages> {
     const opening = this.#open.get(live) ?? this.#begin(row);
     this.#open.set(live, opening);
@@ -50,7 +50,7 @@ export class SessionPages {
   }
 
   /**
-   * The number of the page, or of the page that a frame or worker belongs to. Undefined without a page, and beyond
+   * The number of the page, or of the page that a frame or worker belongs to. Undefined if there is no page, and beyond
    * PAGES_MAX.
    */
   of(target: ObservedTarget): number | undefined {
@@ -59,7 +59,7 @@ export class SessionPages {
     return page && this.#numberOf(page.id);
   }
 
-  /** Without assigning one. */
+  /** Returns the number of a page without assigning one. */
   find(targetId: string): number | undefined {
     return this.#numbers.get(targetId);
   }
@@ -69,7 +69,7 @@ export class SessionPages {
     return this.#appearedAt.get(targetId);
   }
 
-  /** Resolves when each assigned number was written or could not be written. */
+  /** Resolves when each assigned number has been written or could not be written. */
   async written(): Promise<void> {
     await this.#writing;
   }

@@ -38,7 +38,7 @@ export class Presence {
     this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
-  /** `why`: a description, if the client did not disconnect by itself. */
+  /** `why` is a description, if the client did not disconnect by itself. */
   left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
@@ -48,14 +48,16 @@ export class Presence {
     if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
   }
 
-  /** When a session without clients ends that was held until now, in milliseconds of the calendar clock. */
+  /**
+   * When the grace period ends for a session without clients that was held until now, in milliseconds since the epoch.
+   */
   graceFromNow(): number {
     const { clock, graceMs, lookIn } = this.#parts;
     if (!this.#keepAlive && this.#count === 0) lookIn(graceMs);
     return clock.now().getTime() + graceMs;
   }
 
-  /** Resolves when all changes so far are written. */
+  /** Resolves when all changes so far have been written. */
   settled(): Promise<void> {
     return this.#written;
   }

@@ -15,10 +15,10 @@ export interface SessionSearch {
   readonly words?: readonly string[];
 }
 
-/** `user_metadata[`, and likely misspellings, such as `metadata[`. */
+/** `user_metadata[` and likely misspellings of it, such as `metadata[`. */
 const LIKE_A_TERM = /^\s*(user_metadata|\w+\[)/;
 
-/** Terms of metadata, or words. A text that begins like a term is parsed as terms. */
+/** Parses metadata terms or words. A text that begins like a term is parsed as terms. */
 export function parseSessionQuery(text: string): SessionSearch {
   if (LIKE_A_TERM.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');

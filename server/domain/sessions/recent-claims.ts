@@ -1,9 +1,9 @@
-// Counts the creates that recently asked for a warm browser. Above a threshold the demand counts as continuous:
-// browsers are then started ahead of the next create instead of when the machine is idle.
+// Counts the creates that recently requested a warm browser. Above a threshold, demand counts as continuous. Browsers
+// are then started ahead of the next create instead of when the machine is idle.
 import type { Clock } from '../../kit/clock.ts';
 
 const WINDOW_MS = 10_000;
-/** Fewer come from a person, or from a program that creates some sessions and then works with them. */
+/** Fewer claims come from a person, or from a program that creates a few sessions and then works with them. */
 const CONTINUOUS_FROM = 5;
 
 export class RecentClaims {

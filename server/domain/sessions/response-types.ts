@@ -2,11 +2,11 @@
 // that becomes the download before it.
 import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
-/** Most recent documents. */
+/** The number of most recent documents that are kept. */
 const KEPT_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-/** Types that servers send for unknown content, or to make the browser save it. */
+/** Types that servers send for unknown content, or to make the browser save the file. */
 const SAYS_NOTHING = new Set([
   ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
   ...['application/download', 'application/force-download', 'application/x-download', 'application/x-force-download'],
@@ -15,7 +15,7 @@ const SAYS_NOTHING = new Set([
 export class ResponseTypes {
   readonly #types = new Map<string, string>();
 
-  /** Takes an event of one of Berth's channels; all but responses of documents are ignored. */
+  /** Handles an event of one of Berth's channels. All events except responses for documents are ignored. */
   heard(method: string, params: UntrustedObject): void {
     if (method !== 'Network.responseReceived' || params.type !== 'Document') return;
     const response = objectAt(params, 'response');

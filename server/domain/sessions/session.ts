@@ -8,7 +8,9 @@ import { isObject, textAt } from '../../kit/json.ts';
 import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
-/** The possible transitions from each status; none from a final status. The database enforces the same rule. */
+/**
+ * The possible transitions from each status. There are none from a final status. The database enforces the same rule.
+ */
 export const MOVES = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
   RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
@@ -17,7 +19,7 @@ export const MOVES = {
   ERROR: [],
 } as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
 
-/** The session, or `not_found` if the application has none with this id. */
+/** The session. Throws `not_found` if the application has no session with this id. */
 export async function requireSession(
   rows: Pick<SessionRows, 'get'>,
   application: ApplicationId,
@@ -32,7 +34,9 @@ export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length =
 
 export const isForeignRegion = (region: string): boolean => FOREIGN_REGIONS.some(name => name === region);
 
-/** The connection fields; only in responses to callers who may connect, and only until the session has ended. */
+/**
+ * The connection fields, included only in responses to callers who may connect, and only until the session has ended.
+ */
 export interface ConnectFields {
   readonly connectUrl: string;
   readonly seleniumRemoteUrl: string;

@@ -1,5 +1,5 @@
-// The operations of the API on sessions. create.ts creates them, bring-up.ts and endings.ts start and end browsers,
-// presence.ts counts clients, expire.ts ends what is due.
+// The session operations of the API. create.ts creates sessions, bring-up.ts and endings.ts start and end browsers,
+// presence.ts counts clients, expire.ts ends sessions that are due.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -128,7 +128,7 @@ export class SessionService implements Sessions {
     throw sessionNotRunning(row.id, current?.status ?? row.status);
   }
 
-  /** `timeout` counts from the creation, as it does in a create. */
+  /** `timeout` counts from the creation, as in a create. */
   async #newEnd(row: SessionRow, timeout: number, now: Date): Promise<Date> {
     const limits = await this.#parts.limits.effective(row.applicationId);
     const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
@@ -142,7 +142,7 @@ export class SessionService implements Sessions {
   }
 }
 
-/** Ids were validated as such by the contract. */
+/** Ids have been validated by the contract. */
 const filterOf = (query: SessionListQuery): Omit<SessionFilter, 'limit'> => ({
   ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
   ...(query.endReason === undefined ? {} : { endReasons: parseEndReasons(query.endReason) }),

@@ -1,4 +1,4 @@
-// What is derived from the table of browser settings.
+// Tests what is derived from the table of browser settings.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BrowserSettings } from '../../../contract/sessions.ts';
@@ -41,15 +41,15 @@ test('gives equal launch settings the same fingerprint, in any order', () => {
   assert.notEqual(fingerprint(one), fingerprint({}));
 });
 
-test('gives each engine a fingerprint of its own', () =>
+test('gives each engine its own fingerprint', () =>
   assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
 
-test('starts headless shell in the size of the viewport, which its new pages get', () => {
+test('starts headless shell with the viewport size, which new pages get', () => {
   const { switches } = launchSettings({ engine: 'headless-shell', viewport: { width: 800 } });
   assert.deepEqual(switches, ['--window-size=800,720']);
 });
 
-test('names the settings that an engine does not have, if they are asked for', () => {
+test('names requested settings that an engine does not support', () => {
   const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
   assert.deepEqual(
     settingsThatEngineLacks(asked, 'headless-shell').map(({ name }) => name),

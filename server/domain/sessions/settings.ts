@@ -1,5 +1,6 @@
-// The table of browser settings: where each field of `browserSettings` takes effect. What a row keeps, what a browser is
-// started with, and what a create warns of or refuses are all derived from it. A setting that is not in it does not compile.
+// The table of browser settings: where each field of `browserSettings` takes effect. The settings that a row keeps,
+// those that a browser is started with, and those that a create warns about or refuses are all derived from it. A
+// setting that is missing from the table does not compile.
 
 import { type BrowserSettings, type Engine, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
@@ -10,7 +11,7 @@ export interface LaunchSettings {
   /** Absent: `chromium`. */
   readonly engine?: Engine;
   /**
-   * Not only a switch: Chromium also needs an environment variable and a file of texts, which is created for the
+   * More than a switch: Chromium also needs an environment variable and a file of texts, which is created for the
    * locale.
    */
   readonly locale?: string;
@@ -23,24 +24,24 @@ export interface LaunchSettings {
 type ClaimSettings = Parameters<Browser['applySettings']>[0];
 type WarningCode = 'captcha_not_supported' | 'ignored';
 
-/** Where a setting takes effect, and which engines do not have it, each with the reason. */
+/** Where a setting takes effect, and which engines do not support it, each with the reason. */
 type Setting<Value> = Effect<Value> & { readonly lacks?: Lacks };
 export type Lacks = Readonly<Partial<Record<Engine, string>>>;
 
 type Effect<Value> =
-  /** Passed to Chromium at its start, so that it applies to every page and worker. */
+  /** Passed to Chromium when it starts, so that the setting applies to every page and worker. */
   | { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings }
   /** Applied to the running browser when a session claims it, before the first client message. */
   | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
   /** Read from the session's row by a watcher. */
   | { readonly at: 'watcher' }
-  /** Checked by a watcher before the session exists. The row keeps the watcher's form of it. */
+  /** Checked by a watcher before the session exists. The row keeps the watcher's form of the setting. */
   | { readonly at: 'check' }
   /** Merged into another setting while the request is read. */
   | { readonly at: 'alias' }
   /** Has no effect: the caller is warned. */
   | { readonly at: 'nowhere'; readonly warning: WarningCode }
-  /** Refused on the native mount; on the compatibility mount it has no effect and the caller is warned. */
+  /** Refused on the native mount. On the compatibility mount the setting has no effect, and the caller is warned. */
   | { readonly at: 'refused'; readonly warning: WarningCode };
 
 type Values = Required<BrowserSettings>;
@@ -95,7 +96,7 @@ const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
 /** The part of a session's settings that its row stores as given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
-/** The table again, for loops: with this type an entry of any name takes the value of that name. */
+/** The same table, for loops: with this type, the entry of any name accepts the value of that name. */
 const TABLE: { readonly [N in Name]: AnySetting<Values[N]> } = SETTINGS;
 const NAMES = Object.keys(SETTINGS) as readonly Name[]; // TypeScript widens the keys
 
@@ -114,13 +115,13 @@ export function settingsAt<P extends Place>(settings: BrowserSettings, ...places
 }
 
 const DEFAULTS: JsonObject = {
-  // The rows of older sessions have no engine.
+  // The rows of older sessions contain no engine.
   engine: 'chromium',
   ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
   ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
 };
 
-/** The settings of a row that callers gave and that take effect, and the defaults of the others. */
+/** The settings in the row that callers gave and that take effect, with the defaults for the others. */
 export function effectiveSettings(kept: JsonObject): JsonObject {
   const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && kept[name] !== undefined);
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(kept.viewport) ? kept.viewport : {}) };
@@ -146,7 +147,7 @@ export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engin
 export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
   joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), windowOf(kept), prepared]);
 
-/** Headless shell opens new pages with the window size of its start, not with that of the first page. */
+/** Headless shell opens new pages with the window size that it was started with, not with the size of the first page. */
 function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
   if (engine !== 'headless-shell') return {};
   const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };
@@ -166,7 +167,9 @@ function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimS
   return (value !== undefined && TABLE[name].claim?.(value)) || {};
 }
 
-/** Of several values of a variable or policy the last one is used. Unset ones are omitted. */
+/**
+ * Joins launch settings. If a variable or policy has several values, the last one is used. Unset settings are omitted.
+ */
 export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
   const engine = parts.find(part => part.engine !== undefined)?.engine;
   const locale = parts.find(part => part.locale !== undefined)?.locale;

@@ -17,12 +17,12 @@ test('accepts a key for its own session only, and returns its agent key', () => 
     assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
 });
 
-test('refuses a key whose agent key was replaced', () => {
+test('refuses a key whose agent key has been replaced', () => {
   const [mine, theirs] = [agentKey, other].map(id => id.replaceAll('-', '')) as [string, string];
   assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
 });
 
-test('gives another key for another secret', () => {
+test('derives a different key from a different secret', () => {
   const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
   assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKey)), undefined);
 });

@@ -1,6 +1,6 @@
-// The signing key in a session's connect address. It is derived from the session, the agent key that it is issued to
-// and the server's secret, so that it can be issued again without being stored. It is valid as long as the session and
-// the agent key.
+// The signing key in a session's connect address. The key is derived from the session, the agent key that it is issued
+// to and the server's secret, so that it can be issued again without being stored. It is valid as long as the session
+// and the agent key are.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -26,7 +26,7 @@ export class Signing {
     return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
   }
 
-  /** With it the service itself connects to a session that is exclusive. It is in no answer. */
+  /** The pass with which the service itself connects to an exclusive session. Never sent in a response. */
   passOf(id: SessionId): Secret {
     return new Secret(createHmac('sha256', this.#secret.reveal()).update(`pass:${id}`).digest('base64url'));
   }
@@ -37,7 +37,7 @@ export class Signing {
     return given.length === expected.length && timingSafeEqual(given, expected);
   }
 
-  /** The agent key that it was issued to. Undefined if it is not a signing key of this session. */
+  /** The agent key that the signing key was issued to. Undefined if `key` is not a signing key of this session. */
   agentKeyOf(id: SessionId, key: string): KeyId | undefined {
     const [, ...parts] = FORM.exec(key) ?? [];
     if (parts.length === 0) return undefined;

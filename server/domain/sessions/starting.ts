@@ -16,7 +16,7 @@ export class Starting {
   readonly #starts = new Map<SessionId, Start>();
   readonly #onOver: () => void;
 
-  /** `onOver`: called when a start is over, however it went. */
+  /** `onOver` is called when a start is over, whether it succeeded or not. */
   constructor(onOver: () => void) {
     this.#onOver = onOver;
   }
@@ -43,7 +43,7 @@ export class Starting {
     return this.#starts.get(id)?.settled ?? Promise.resolve(undefined);
   }
 
-  /** Cancels the start and waits until it is undone. */
+  /** Cancels the start and waits until it has been undone. */
   async cancel(id: SessionId): Promise<void> {
     const start = this.#starts.get(id);
     if (!start) return;

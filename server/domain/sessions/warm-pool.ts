@@ -1,5 +1,5 @@
-// Warm browsers, so that a create need not wait for Chromium to start: some with the settings of an empty create, some with
-// settings that were requested recently. A browser is claimed once and never returned.
+// Warm browsers, so that a create does not have to wait for Chromium to start: some with the settings of an empty
+// create, some with settings that were requested recently. A browser is claimed once and never returned.
 import type { Box } from '../../engines/slots/slots.ts';
 import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -13,7 +13,7 @@ import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
-/** Settings that were not requested for this long are no longer started ahead. */
+/** Browsers with settings that have not been requested for this long are no longer started ahead. */
 const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
 const BACKOFF_LEAST_MS = 1_000;
@@ -27,7 +27,7 @@ interface Waiting {
   readonly print: string;
   readonly launch: LaunchSettings;
   readonly booted: Booted;
-  /** The Chromium that it was started from. */
+  /** The Chromium edition from which the browser was started. */
   readonly edition: string | undefined;
   readonly replaceAt: Date;
 }
@@ -36,14 +36,14 @@ interface Waiting {
 interface Coming {
   readonly print: string;
   readonly arrived: PromiseWithResolvers<Booted | undefined>;
-  /** The box has low priority, which can be raised only when it runs. */
+  /** True if the box has low priority, which can be raised only once the box is running. */
   readonly background: boolean;
   box?: Box;
   isPromised: boolean;
 }
 
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
-  /** Browsers with the settings of an empty create; at most as many more have recent settings. */
+  /** The number of browsers with the settings of an empty create. At most the same number has recent settings. */
   readonly size: number;
   /** The launch settings of an empty create. */
   readonly usual: LaunchSettings;
@@ -51,7 +51,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The number of sessions that are being started; tend() is called when one has started. */
   readonly starting: () => number;
   readonly claims: RecentClaims;
-  /** The most browsers that are started ahead at the same time. */
+  /** The maximum number of browsers that are started ahead at the same time. */
   readonly processors: number;
   readonly counted: (outcome: 'hit' | 'miss') => void;
 }
@@ -78,7 +78,7 @@ export class WarmPool {
     return this.#waiting.length;
   }
 
-  /** Browsers that are being started ahead, including those that a create already waits for. */
+  /** The number of browsers that are being started ahead, including those that a create is already waiting for. */
   get coming(): number {
     return this.#coming.length;
   }
@@ -148,8 +148,9 @@ export class WarmPool {
   }
 
   /**
-   * A browser that is being started is ready sooner than a new one, the oldest first. One with low priority can be
-   * claimed only when its box runs, because its priority cannot be raised before. Undefined also if its start fails.
+   * Claims the oldest matching browser that is being started, which is ready sooner than a new one. A browser with low
+   * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined also
+   * if the start fails.
    */
   async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
     const coming = this.#coming.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
@@ -161,7 +162,7 @@ export class WarmPool {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {
       coming.isPromised = false;
-      // It may have started meanwhile.
+      // The browser may have started in the meantime.
       void coming.arrived.promise.then(booted => booted?.scope.close());
       throw error;
     }
@@ -173,9 +174,9 @@ export class WarmPool {
   }
 
   /**
-   * One browser is started at a time, and none while a session is being started, which needs the processor time. Under
-   * continuous demand every create would then have to start its own: therefore each processor starts one, including
-   * those for creates.
+   * One browser is started at a time, and none while a session is being started, because the session needs the
+   * processor time. Under continuous demand every create would then have to start its own browser. Therefore each
+   * processor then starts one, including browsers for creates.
    */
   #hasProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
@@ -213,7 +214,7 @@ export class WarmPool {
     }
   }
 
-  /** Applies the default settings, so that they need not be applied again at the claim. */
+  /** Applies the default settings, so that they do not have to be applied when the browser is claimed. */
   async #prepare({ browser, scope }: Booted): Promise<void> {
     try {
       await browser.applySettings(claimSettings({}));
@@ -223,7 +224,7 @@ export class WarmPool {
     }
   }
 
-  /** A browser that dies while it waits is removed at once, so that no session gets it. */
+  /** A browser that dies while it is waiting is removed at once, so that no session gets it. */
   #keep(waiting: Waiting): void {
     this.#waiting.push(waiting);
     const { box, browser, scope } = waiting.booted;
@@ -263,7 +264,10 @@ export class WarmPool {
     return unwanted.length;
   }
 
-  /** Whether it was started from the installed Chromium. While Chromium is being replaced, every browser counts. */
+  /**
+   * Whether the browser was started from the installed Chromium. While Chromium is being replaced, every browser counts
+   * as current.
+   */
   #isCurrent({ edition, launch }: Waiting): boolean {
     const installed = this.#parts.browserHost.edition(launch);
     return installed === undefined || edition === installed;

@@ -17,7 +17,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('stores what each watcher keeps under its name', async () => {
+  test('stores what each watcher returns as kept, under its name', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ kept: { one: 1 } }) },
       { name: 'b', check: async () => undefined },
@@ -26,7 +26,7 @@ describe('watchers', () => {
     assert.deepEqual((await two.check(caller, request, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
   });
 
-  test('undoes earlier checks in reverse order when a watcher refuses, and only once', async () => {
+  test('undoes earlier checks in reverse order, and only once, when a watcher refuses', async () => {
     const undone: string[] = [];
     const undoing = (name: string): Watcher => ({
       name,
@@ -41,7 +41,7 @@ describe('watchers', () => {
     assert.deepEqual(undone, ['b', 'a', 'c']);
   });
 
-  test('returns undefined without preparations, and merges several', async () => {
+  test('returns undefined if there are no preparations, and merges several', async () => {
     assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
     const filled: string[] = [];
     const filling = (name: string): Watcher => ({
@@ -62,7 +62,7 @@ describe('watchers', () => {
     assert.deepEqual(filled, ['/f/a', '/f/b']);
   });
 
-  test('salvages with the others when one fails', async () => {
+  test('salvages with the other watchers if one fails', async () => {
     const salvaged: string[] = [];
     const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
     const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };

@@ -1,5 +1,5 @@
-// Parts of a session that the session domain does not know: contexts, files, the network, extensions, recordings, logs.
-// Each is a watcher. wiring/families.ts has the list, in the order in which they are called.
+// Parts of a session that the session domain does not depend on: contexts, files, the network, extensions, recordings,
+// logs. Each is a watcher. wiring/families.ts contains the list, in the order in which they are called.
 
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -13,14 +13,15 @@ import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
-/** Files are only moved; longer work is done later from rows. */
+/** In this time files are only moved. Longer work is done later from rows. */
 const SALVAGE_MS = 30_000;
 
 export interface Watcher {
-  /** Key of its part of `SessionRow.settings`. */
+  /** The key of the watcher's part of `SessionRow.settings`. */
   readonly name: string;
   /**
-   * Called before the row is written: checks what the create requests. Throws the fault that is returned to the caller.
+   * Called before the row is written, to check what the create requests. Throws the fault that is returned to the
+   * caller.
    */
   check?(
     caller: AgentCaller,
@@ -29,29 +30,33 @@ export interface Watcher {
     signal: AbortSignal,
   ): Promise<Checked | undefined>;
   /**
-   * What this session's browser needs at its start. Undefined: any warm browser. If the preparation consists of launch
-   * settings only, a warm browser that was started with the same settings can be used.
+   * What the browser of this session needs when it starts. Undefined if any warm browser will do. If the preparation
+   * consists of launch settings only, a warm browser that was started with the same settings can be used.
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * Called when the browser runs and before a client connects, also after an adoption. Watchers are called concurrently
-   * in order: what one does before its first await is done before the next is called. A failure fails the start.
+   * Called when the browser is running and before a client connects, also after an adoption. Watchers are called
+   * concurrently but in order: what one does before its first await is done before the next is called. A failure fails
+   * the start.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
-   * Called after every end, also for a session of a former process: all processes of the box have ended, and its
-   * hostile folder is about to be removed. Must be safe to repeat, because the process may die before the end is
+   * Called after every end, also for a session of a previous process. All processes of the box have ended, and its
+   * untrusted folder is about to be removed. Must be safe to repeat, because the process may die before the end is
    * written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
-  /** The row has its final status. May be missed after a crash, so required work must also be found from rows. */
+  /**
+   * Called when the row has its final status. The call may be missed after a crash, so required work must also be found
+   * from rows.
+   */
   ended?(row: SessionRow): void;
   /** Fields that the watcher adds to `GET /sessions/{id}`. */
   describe?(row: SessionRow): Promise<Partial<SessionView>>;
 }
 
 export interface Checked {
-  /** Stored in the row's settings under the watcher's name. No unencrypted secret. */
+  /** Stored in the settings of the row under the name of the watcher. Must not contain an unencrypted secret. */
   readonly kept?: JsonObject;
   /** Called if the session is not created after all. */
   undo?(): Promise<void>;
@@ -67,7 +72,7 @@ export class Watchers {
     this.#log = log;
   }
 
-  /** Calls one after the other. If one refuses, the effects of those before it are undone. */
+  /** Calls the watchers one after the other. If one refuses, the effects of the previous ones are undone. */
   async check(
     caller: AgentCaller,
     request: SessionRequest,
@@ -115,7 +120,7 @@ export class Watchers {
     );
   }
 
-  /** One that fails does not affect the others. */
+  /** Calls all watchers. If one fails, the others are not affected. */
   async salvage(row: SessionRow, remains: Remains): Promise<void> {
     await Promise.all(
       this.#list.map(watcher =>

@@ -32,7 +32,7 @@ export interface SigningKeysParts {
     readonly signBytes: typeof signBytes;
     readonly verified: typeof verified;
   };
-  /** The owner, in the vault, of data of no application. */
+  /** The owner, in the vault, of data that belongs to no application. */
   readonly installation: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -117,7 +117,7 @@ export class SigningKeys {
     return this.#signer;
   }
 
-  /** The active key; created at the first use. */
+  /** The active key. Created at its first use. */
   async #standing(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const standing = await signingKeys.active();

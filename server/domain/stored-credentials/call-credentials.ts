@@ -41,7 +41,7 @@ export class CallCredentials {
     this.#parts = parts;
   }
 
-  /** What is wrong with a binding to this host, in words. */
+  /** A description of what is wrong with a binding to this host, or undefined. */
   async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
     const row = await this.#parts.rows.get(application, auth.credentialId);
     return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;
@@ -64,7 +64,7 @@ export class CallCredentials {
     await this.#parts.rows.count({ ...use, day: utcDay(now) }, now);
   }
 
-  /** A clock task: an audit entry for each operation and key that used a credential on a day that is over. */
+  /** A clock task. Writes an audit entry for each operation and key that used a credential on a day that is over. */
   async recordUses(): Promise<{ recorded: number }> {
     const { rows, audit, clock } = this.#parts;
     const uses = await rows.takeUses(utcDay(clock.now()), BATCH);
@@ -76,7 +76,7 @@ export class CallCredentials {
     return { recorded: uses.length };
   }
 
-  /** A clock task: destroys earlier versions whose time is over. */
+  /** A clock task. Destroys earlier versions that have expired. */
   async destroyDue(): Promise<{ destroyed: number }> {
     return { destroyed: await this.#parts.rows.destroyDue(this.#parts.clock.now()) };
   }

@@ -1,8 +1,11 @@
-// Where a credential may be used: hosts that requests may be sent to, and web origins where it may be typed. Pure.
+// Where a credential may be used: hosts that it may be sent to, and web origins where it may be typed. Pure.
 import type { Issue } from '../../../contract/common.ts';
 import type { StoredCredentialType } from '../../../contract/stored-credentials.ts';
 
-/** A host with an optional port, in the form of URL standards; the port is left out if it is the one of https. */
+/**
+ * A host with an optional port, as normalised by the URL standard. The port is omitted if it is the default port of
+ * https.
+ */
 export function hostIn(text: string): string | undefined {
   if (!/^[^\s/?#@\\]+$/.test(text) || text.includes('*')) return undefined;
   const url = URL.parse(`https://${text}`);

@@ -1,4 +1,4 @@
-// The value of a credential by its type. Messages never contain a value. Pure.
+// The values of credentials by type. Messages never contain a value. Pure.
 import type { Issue } from '../../../contract/common.ts';
 import {
   CREDENTIAL_FILE_BYTES_MAX,
@@ -16,7 +16,7 @@ interface Field {
 
 const TEXT_MAX = 8_192;
 const SECRET_MIN = 8;
-/** A shorter one could not be removed from answers that echo it. */
+/** A shorter password could not be removed from answers that echo it. */
 const PASSWORD_MIN = 4;
 /** Without line breaks and other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;

@@ -1,5 +1,5 @@
-// Credentials of other services: write, rotate, roll back, delete. Values go into the vault, bound to their row, and come out
-// only for a call to one of their hosts.
+// Credentials of other services: write, rotate, roll back, delete. Values are sealed in the vault, bound to their row,
+// and are opened only for a call to one of their hosts.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import { CREDENTIAL_NAME } from '../../../contract/credential-names.ts';
 import {
@@ -33,7 +33,7 @@ import { revisionFrom } from '../identity/revisions.ts';
 import { hostIn, originIn, placeIssues } from './credential-places.ts';
 import { valueIssues } from './credential-values.ts';
 
-/** Seals and opens values. `place`: the row that the value belongs to. */
+/** Seals and opens values. `place` is the row that the value belongs to. */
 export interface ValueSeal {
   close(place: VersionPlace, value: CredentialValue): Promise<Buffer>;
   open(place: VersionPlace, sealed: Buffer): Promise<CredentialValue>;
@@ -111,7 +111,7 @@ export class StoredCredentials {
     return { credential: await this.#view(id, credentialId), isNew: !standing };
   }
 
-  /** The previous value becomes a new version: a version is never used twice. */
+  /** Stores the previous value as a new version, because a version number is never reused. */
   async rollBack(caller: AccountCaller, appId: string, credentialId: string): Promise<StoredCredential> {
     const { applications, store, seal, clock } = this.#parts;
     const { id } = await applications.require(caller, appId, 'removeCredentials');

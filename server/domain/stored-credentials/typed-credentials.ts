@@ -1,5 +1,5 @@
-// Credentials that the service types into pages for a call: which of them steps name, what is wrong with that, and their values with
-// the origins where each may be typed.
+// Credentials that the service types into pages for a call: which ones the steps name, whether they can be typed, and
+// their values with the origins where each may be typed.
 import type { Issue } from '../../../contract/common.ts';
 import type { CredentialValue } from '../../../contract/stored-credentials.ts';
 import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
@@ -15,7 +15,7 @@ export interface CredentialPart {
   readonly part: 'username' | 'password' | 'totp';
 }
 
-/** The fields of a `fill` that say what is typed. */
+/** The fields of a `fill` that specify what is typed. */
 interface Fill {
   readonly do: string;
   readonly value?: unknown;
@@ -36,7 +36,7 @@ export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
   ...new Set(partsIn(steps).map(({ credential }) => credential)),
 ];
 
-/** A fill says what is typed in exactly one way. */
+/** A `fill` must specify what is typed in exactly one way. */
 export function fillIssues(step: Fill, path: string): Issue[] {
   const { value, credential, field, totp } = step;
   if (step.do !== 'fill') return [];
@@ -50,7 +50,7 @@ export function fillIssues(step: Fill, path: string): Issue[] {
   return [];
 }
 
-/** What a call may type. The values are those of the time at which it was opened. */
+/** What a call may type. The values are those at the time of `open`. */
 export interface OpenedCredentials {
   readonly ids: readonly string[];
   textOf(part: CredentialPart): TypedText;
@@ -58,14 +58,14 @@ export interface OpenedCredentials {
 
 export interface TypedText {
   readonly text: Secret;
-  /** Every document from the field up to the page must have one of these. */
+  /** Every document from the one with the field up to the main document must have one of these origins. */
   readonly origins: readonly string[];
 }
 
 export interface TypedCredentialsParts {
   readonly rows: Pick<StoredCredentialRows, 'get'>;
   readonly seal: Pick<ValueSeal, 'open'>;
-  /** The one-time code of a seed in base32. Throws if the seed is not one. */
+  /** The one-time code of a base32 seed. Throws if the seed is not valid. */
   readonly codeOf: (seed: Secret, now: Date) => Secret;
   readonly clock: Clock;
 }
@@ -77,7 +77,7 @@ export class TypedCredentials {
     this.#parts = parts;
   }
 
-  /** What is wrong with typing these credentials, in words. */
+  /** A description of why these credentials cannot be typed, or undefined. */
   async problem(application: ApplicationId, ids: readonly string[]): Promise<string | undefined> {
     for (const id of ids) {
       const problem = this.#problemOf(id, await this.#parts.rows.get(application, id));

@@ -10,5 +10,5 @@ const data: Catalog['data'] = BUILT_IN.map(({ id, title, effect, inputSchema }) 
   ...{ meters: isMemoryOperation(id) ? [] : [...METERS], price: { microCredits: MANAGED_PRICE } },
 }));
 
-/** The same for everybody, and for as long as the program is not upgraded. */
+/** The same for every caller, and unchanged until the program is upgraded. */
 export const CATALOG: Catalog = { data, digest: digestOf(data) };

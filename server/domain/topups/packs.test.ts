@@ -8,7 +8,7 @@ const PACKS = [{ id: 'p50', credits: 50, bonus: 0, price: 4500, currency: 'EUR' 
 const UNTIL = new Date(60_000);
 const QUOTE = quoteIdOf(SECRET, 'app', PACKS, UNTIL);
 
-test('a quote is valid until its time, for its application and its packs', () => {
+test('a quote is valid until it expires, for its application and its packs', () => {
   assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, new Date(59_999)), true);
   assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, UNTIL), false);
   assert.equal(isQuoteValid(SECRET, 'other', PACKS, QUOTE, new Date(0)), false);

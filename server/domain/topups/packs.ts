@@ -6,13 +6,13 @@ import type { Secret } from '../../kit/secret.ts';
 
 const SIGNATURE_BYTES = 24;
 
-/** Stands for these packs, for this application, until this time. */
+/** Creates the id of a quote for these packs and this application, valid until this time. */
 export function quoteIdOf(secret: Secret, application: string, packs: readonly Pack[], validUntil: Date): string {
   const until = validUntil.getTime().toString(36);
   return `${until}.${signature(secret, application, packs, until).toString('base64url')}`;
 }
 
-/** Whether the quote is of these packs and this application, and not expired. */
+/** Whether the quote is for these packs and this application, and has not expired. */
 export function isQuoteValid(
   secret: Secret,
   application: string,

@@ -1,4 +1,4 @@
-// Buying credit by hand: quotes, checkouts, and the operator's confirmation, which alone credits.
+// Manual purchases of credit: quotes, checkouts, and the operator's confirmation, which alone adds the credit.
 import { randomInt } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import { MICROCREDITS_PER_CREDIT } from '../../../contract/credits.ts';
@@ -34,7 +34,7 @@ import { isQuoteValid, quoteIdOf } from './packs.ts';
 const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** How often the row of a checkout is read for a caller who waits: the operator confirms in another process. */
+/** How often the row of a checkout is read for a waiting caller, because the operator confirms in another process. */
 const LOOK_MS = 500;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -74,7 +74,7 @@ export class TopUps {
     };
   }
 
-  /** `hasKey`: the request has an Idempotency-Key. A token can never buy. */
+  /** `hasKey` tells whether the request has an Idempotency-Key. A token can never buy. */
   async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
     const application = await this.#owned(caller, request.applicationId);
@@ -108,7 +108,7 @@ export class TopUps {
     );
   }
 
-  /** Waits for another status than `since`. */
+  /** Reads a checkout. Waits until its status differs from `since`. */
   async read(
     caller: AccountCaller,
     id: string,
@@ -137,7 +137,7 @@ export class TopUps {
     return this.#view(row);
   }
 
-  /** Always refused: the operator is paid by hand. */
+  /** Always refused, because the operator is paid manually. */
   async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#owned(caller, applicationId);
     throw fault('feature_unavailable', 'The provider manual cannot pay by itself.', {
@@ -180,7 +180,7 @@ export interface ConfirmingParts {
   readonly clock: Clock;
 }
 
-/** The operator has the money: the account gets the credit, once. */
+/** Called when the operator has received the money. Credits the account, once. */
 export async function confirmCheckout(
   { store, audit, clock }: ConfirmingParts,
   id: string,

@@ -1,8 +1,9 @@
 // Quantiles of a histogram.
 
 /**
- * The value that this share of all values does not exceed, interpolated within its bucket. `counts` has one number for each of
- * `bounds`, and one for what is above the last, for which the last bound is returned. Undefined without any value.
+ * The value that this share of all values does not exceed, interpolated within its bucket. `counts` has one number for
+ * each of `bounds`, and one for the values above the last bound, for which the last bound is returned. Undefined if
+ * there are no values.
  */
 export function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0);

@@ -33,7 +33,7 @@ function scene() {
   return { usage, live, counters, database, saved };
 }
 
-test('shows the present usage while the session runs, and keeps the final one', async () => {
+test('shows the current usage while the session is running, and stores the final usage', async () => {
   const { usage, live, counters } = scene();
   await usage.attend(live, {});
   counters.bytesDown = 70;

@@ -1,5 +1,6 @@
-// What each session uses: processor time and memory of its box, bytes of its egress proxy. The final values are read when the
-// processes of the box have ended and its cgroup still exists. Those of running sessions are saved in intervals.
+// What each session uses: processor time and memory of its box, and bytes of its egress proxy. The final values are
+// read when the processes of the box have ended and its cgroup still exists. The values of running sessions are saved
+// at intervals.
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionUsageRow, UsageRows } from '../../engines/store/rows/usage.ts';
@@ -24,7 +25,7 @@ type Metered = Pick<LiveSession, 'id'> & {
 interface Counted {
   /** The usage until now. */
   now(): SessionUsageRow;
-  /** The last usage, when the processes have ended. */
+  /** The final usage. Set when the processes have ended. */
   final?: SessionUsageRow;
 }
 
@@ -66,7 +67,7 @@ export class SessionUsage implements Watcher {
     if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
   }
 
-  /** Saves the usage of all sessions. Returns the number of those that had ended and were not saved yet. */
+  /** Saves the usage of all sessions. Returns how many of them had ended and were not saved yet. */
   async save(): Promise<{ late: number }> {
     const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());
     const late = [...this.#sessions.values()].filter(({ final }) => final).length;

@@ -1,4 +1,5 @@
-// What an application used in a period. The store has hours; here they become steps of one or more hours.
+// What an application used in a period. The store contains hours, which are combined here into steps of one or more
+// hours.
 import {
   type ApplicationUsage,
   type KeyUsage,
@@ -20,10 +21,10 @@ import { quantile } from './quantile.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A transaction of the hour before may be committed late. */
+/** A transaction of the previous hour may be committed late. */
 const SUM_AFTER_MS = 300_000;
 const HOURS_PER_SUM = 24;
-/** Of one run; a server that was stopped for long catches up in several. */
+/** The maximum number of sums in one run. A server that was stopped for a long time catches up in several runs. */
 const SUMS_PER_RUN = 60;
 export const USAGE_SUM_EVERY_MS = 300_000;
 

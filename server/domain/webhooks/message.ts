@@ -1,4 +1,4 @@
-// The messages of webhooks: their bodies, and the headers that sign them. Standard Webhooks says how:
+// The messages of webhooks: their bodies, and the headers that sign them, as specified by Standard Webhooks:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { WEBHOOK_TEST } from '../../../contract/webhooks.ts';
 import type { SessionEventRow } from '../../engines/store/rows/events.ts';
@@ -36,6 +36,6 @@ export function testDelivery(
 const bodyOf = (type: string, at: Date, applicationId: ApplicationId, data: JsonObject): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data: { applicationId, ...data } });
 
-/** What is signed. The id has no dot, so the parts cannot be taken for each other. */
+/** The signed text. The id contains no dot, so the parts cannot be confused. */
 export const signedContent = ({ id, body }: Pick<DeliveryRow, 'id' | 'body'>, timestamp: number): string =>
   `${id}.${timestamp}.${body}`;

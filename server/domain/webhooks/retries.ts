@@ -1,10 +1,12 @@
-// When a delivery that failed is sent again, and when its webhook is disabled.
+// When a failed delivery is sent again, and when its webhook is disabled.
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The pauses after the first attempt and each further one, as Standard Webhooks propose: three days together. */
+/**
+ * The pauses after the first attempt and after each further one, as Standard Webhooks recommends: three days in total.
+ */
 export const RETRY_PAUSES_MS: readonly number[] = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -17,7 +19,7 @@ export const RETRY_PAUSES_MS: readonly number[] = [
   24 * HOUR_MS,
 ];
 
-/** A webhook whose every attempt failed for this long is disabled. */
+/** A webhook is disabled when every attempt has failed for this long. */
 export const DISABLED_AFTER_MS = 72 * HOUR_MS;
 
 /** The pause after this many attempts; undefined if the delivery is given up. */

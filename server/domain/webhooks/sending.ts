@@ -1,5 +1,5 @@
-// Sends the deliveries that are due. Each webhook has a lane, in which one message is sent after the other, in the order of the
-// events; lanes do not wait for each other, and neither does the task that opens them.
+// Sends the deliveries that are due. Each webhook has a lane, in which messages are sent one after the other, in the
+// order of the events. Lanes do not wait for each other, and the task that opens them does not wait for them.
 import type { CallResult, OutboundCalls } from '../../engines/egress/outbound-calls/outbound-calls.ts';
 import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -13,16 +13,19 @@ import { signedContent } from './message.ts';
 import { DISABLED_AFTER_MS, pauseAfter } from './retries.ts';
 import { SEND_TASK } from './writing.ts';
 
-/** From the connection to the end of the answer, in real time. */
+/** From the connection to the end of the response, in real time. */
 const ATTEMPT_MS = 15_000;
-/** For this time no other process sends the delivery. Longer than an attempt can take. */
+/** During this time no other process sends the delivery. Longer than an attempt can take. */
 const RESERVED_MS = 60_000;
-/** The answer is read only so that the connection ends well. */
+/** The response is read only so that the connection is closed cleanly. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;
-/** An application whose endpoints are all slow leaves lanes to others. */
+/** Leaves lanes to other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
-/** Then the lane goes to the webhook whose turn was the longest ago. A failure ends the lane too: the endpoint may be slow. */
+/**
+ * After this many, the lane is given to the webhook whose last turn was the longest ago. A failure also ends the lane,
+ * because the endpoint may be slow.
+ */
 const DELIVERIES_PER_LANE = 50;
 const DUE_AT_ONCE = 500;
 const GONE = 410;
@@ -45,7 +48,7 @@ interface Lane {
 export class Sending implements Closeable {
   readonly #parts: SendingParts;
   readonly #lanes = new Map<WebhookId, Lane>();
-  /** The number of the last turn of each webhook that had one and has deliveries due. */
+  /** The number of the last turn of each webhook that has had one and has deliveries due. */
   #turns = new Map<WebhookId, number>();
   #turn = 0;
   readonly #closing = new AbortController();
@@ -54,7 +57,7 @@ export class Sending implements Closeable {
     this.#parts = parts;
   }
 
-  /** Opens a lane for each webhook with a delivery that is due, as far as there is room. */
+  /** Opens a lane for each webhook with a delivery that is due, up to the limits. */
   async run(): Promise<Record<string, number>> {
     const { rows, clock } = this.#parts;
     let lanes = 0;
@@ -69,13 +72,16 @@ export class Sending implements Closeable {
     return { lanes };
   }
 
-  /** Breaks off what is being sent; it is due again at once, for the next process. */
+  /** Aborts the deliveries that are being sent. They are due again at once, for the next process. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the service is stopping'));
     await Promise.all([...this.#lanes.values()].map(({ ended }) => ended));
   }
 
-  /** Those whose turn was the longest ago come first, so that a slow endpoint with many deliveries does not keep its lane. */
+  /**
+   * Webhooks whose last turn was the longest ago come first, so that a slow endpoint with many deliveries does not keep
+   * its lane.
+   */
   #inTurn(due: readonly Due[]): readonly Due[] {
     const turnOf = ({ webhookId }: Due): number => this.#turns.get(webhookId) ?? 0;
     this.#turns = new Map(due.map(one => [one.webhookId, turnOf(one)]));
@@ -98,7 +104,7 @@ export class Sending implements Closeable {
     }
   }
 
-  /** Whether to go on: false if nothing is due, or the endpoint did not accept it. */
+  /** Sends the next delivery. Returns false if nothing is due, or if the endpoint did not accept the delivery. */
   async #sendNext(id: WebhookId): Promise<boolean> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
@@ -133,11 +139,12 @@ export class Sending implements Closeable {
     return outbound.send(call, this.#closing.signal);
   }
 
-  /** Whether the endpoint accepted it. */
+  /** Records the result. Returns whether the endpoint accepted the delivery. */
   async #settle(webhook: WebhookRow, delivery: DeliveryRow, result: CallResult): Promise<boolean> {
     const { rows, clock, log } = this.#parts;
     const now = clock.now();
-    // The head of an answer decides: an endpoint that accepted the message did so, however its answer goes on.
+    // The head of the response decides. If the endpoint accepted the message, errors in the rest of the response do not
+    // matter.
     const status = result.status;
     if (status !== undefined && status >= 200 && status < 300) {
       await rows.delivered(delivery, now, status);

@@ -1,4 +1,4 @@
-// Webhooks: create, list, read, change, delete, rotate the key, test, and what was delivered. Permissions are checked in
+// Webhooks: create, list, read, change, delete, rotate the key, test, and list deliveries. Permissions are checked in
 // applications.ts. Each change and its audit entry are one transaction.
 import type { AuditAction } from '../../../contract/audit.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
@@ -213,7 +213,7 @@ export class Webhooks {
     });
   }
 
-  /** A name that does not resolve now is accepted: each attempt checks again. */
+  /** A host name that does not resolve now is accepted, because each attempt checks again. */
   async #assertAllowed(url: string): Promise<void> {
     const failure = await this.#parts.outbound.check(url);
     if (failure?.phase === 'refused')

@@ -1,4 +1,4 @@
-// How many events are read for a webhook, and what follows from it. The database is that of the acceptance tests.
+// Tests how many events are read for a webhook, and what follows from it. The acceptance tests cover the database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WAITING_DELIVERIES_MAX } from '../../../contract/webhooks.ts';
@@ -20,7 +20,7 @@ const eventAt = (id: number): SessionEventRow => ({
   ...{ type: 'session.ended', actor: { kind: 'clock' }, detail: {} },
 });
 
-/** Runs once with this number of waiting deliveries, and a feed that has enough events. */
+/** Runs the task once with this number of waiting deliveries, and a feed with enough events. */
 async function ran(waiting: number, isMoved = true) {
   const filters: EventFilter[] = [];
   const prompted: string[] = [];
@@ -46,7 +46,7 @@ async function ran(waiting: number, isMoved = true) {
   return { filters, prompted, written, result };
 }
 
-test('reads a batch of the chosen types after the place of the webhook, and goes on at once if there are more', async () => {
+test('reads a batch of the chosen types after the position of the webhook, and continues at once if there are more', async () => {
   const { filters, prompted, written, result } = await ran(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
   assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
@@ -59,13 +59,13 @@ test('reads a batch of the chosen types after the place of the webhook, and goes
   assert.deepEqual([...ids].sort(), ids, 'ids in the order of the events');
 });
 
-test('reads no more than there is room for, and nothing where there is none', async () => {
+test('reads no more events than there is room for, and none if there is no room', async () => {
   assert.equal((await ran(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
   const full = await ran(WAITING_DELIVERIES_MAX);
   assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);
 });
 
-test('counts nothing if another process has moved the place of the webhook', async () => {
+test('counts nothing if another process has moved the position of the webhook', async () => {
   const { prompted, result } = await ran(0, false);
   assert.deepEqual([prompted, result.written], [[], 0]);
 });

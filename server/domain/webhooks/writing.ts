@@ -1,5 +1,5 @@
-// Writes a delivery for each webhook and event, as the event feed grows. The place of a webhook in the feed is a column of its
-// row, so nothing is lost if the process ends, and each event is written once.
+// Writes a delivery for each webhook and event as the event feed grows. The position of a webhook in the feed is a
+// column of its row, so nothing is lost if the process ends, and each event is written once.
 
 import { EVENT_TYPES } from '../../../contract/events.ts';
 import { WAITING_DELIVERIES_MAX } from '../../../contract/webhooks.ts';
@@ -56,7 +56,7 @@ export class Writing {
     return { written: isWritten ? found.events.length : 0, isFull: isWritten && found.full };
   }
 
-  /** Ids in the order of the events, although they are made in the same millisecond. */
+  /** Ids in the order of the events, although they are created in the same millisecond. */
   #deliveries(webhook: WebhookRow, events: readonly SessionEventRow[]) {
     const now = this.#parts.clock.now();
     const ids = events.map(() => newId<DeliveryId>(now)).sort();

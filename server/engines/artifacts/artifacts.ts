@@ -38,8 +38,8 @@ export interface Artifacts extends Closeable {
   /** Stores a stream of any length with bounded memory. Atomic: until it resolves, the previous object stays readable. */
   put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
   /**
-   * Stores a local file and removes it. On the same disk it is renamed. Does nothing if the file is missing and the object
-   * exists, because then it was stored before. No other process may have the file open for writing.
+   * Stores a local file and removes it. On the same disk the file is renamed. Does nothing if the file is missing and
+   * the object exists, because then it has already been stored. No other process may have the file open for writing.
    */
   putFile(key: ArtifactKey, path: string, options?: PutOptions): Promise<void>;
   /** Undefined if the object does not exist. */
@@ -51,8 +51,11 @@ export interface Artifacts extends Closeable {
   list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey>;
   /** Ignores keys that do not exist. */
   remove(keys: readonly ArtifactKey[]): Promise<void>;
-  /** Creates a link that the store itself serves. Undefined if it cannot; then the server must serve the object. */
+  /**
+   * Creates a link that the store itself serves. Undefined if the store cannot do so; the server must then serve the
+   * object.
+   */
   signedUrl(key: ArtifactKey, options: LinkOptions): Promise<string | undefined>;
-  /** To be called after a start. Removes unfinished objects that a killed server has left. */
+  /** Must be called after a start. Removes unfinished objects that a killed server left behind. */
   recover(): Promise<void>;
 }

@@ -1,5 +1,6 @@
-// Stores artifacts in a folder of the local disk: `objects/` contains files named by key, `incoming/` unfinished files. A
-// file is written to `incoming`, synced and then renamed, so that `objects` contains complete objects only.
+// Stores artifacts in a folder of the local disk: `objects/` contains files named by key, `incoming/` contains
+// unfinished files. A file is written to `incoming`, synced and then renamed, so that `objects` contains only complete
+// objects.
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
@@ -10,7 +11,7 @@ import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
 
-/** `process`: the number of one of several processes that use the folder. Each has its own unfinished files. */
+/** `process` is the number of this process if several use the folder. Each process has its own unfinished files. */
 export async function openDisk(folder: string, process = 1): Promise<Artifacts> {
   const disk = new Disk(folder, process === 1 ? 'incoming' : `incoming-${process}`);
   await disk.createFolders();
@@ -129,7 +130,10 @@ class Disk implements Artifacts {
     if (!(await this.stat(key))) throw new Error(`${path} is missing and was not stored as ${key}`);
   }
 
-  /** Makes removals durable and removes empty folders. A concurrent `put` creates its folder again if it was removed. */
+  /**
+   * Makes removals durable, and removes empty folders. If a folder is removed during a `put`, the `put` creates it
+   * again.
+   */
   async #removeEmptyFolders(folder: string): Promise<void> {
     await syncFolder(folder).catch(ignoreAbsent);
     for (let empty = folder; empty !== this.#objects; empty = dirname(empty))

@@ -25,7 +25,7 @@ export function asKey(text: string): ArtifactKey {
 type App = ApplicationId;
 type Session = SessionId;
 
-/** Names the storage, so that hosts can tell whether theirs is the same. */
+/** Names an object that marks the storage, so that hosts can check whether they use the same one. */
 export const storageMarkKey: ArtifactKey = key('berth', 'storage-mark');
 
 export const applicationPrefix = (app: App): ArtifactPrefix => prefix(app);

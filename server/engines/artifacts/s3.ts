@@ -22,7 +22,7 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Artifacts, ByteRange, LinkOptions, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
-/** S3 allows 10,000 parts, which limits an object to 156 GiB. Two parts are in memory at a time. */
+/** S3 allows 10,000 parts, which limits an object to 156 GiB. At most two parts are in memory at a time. */
 const PART_BYTES = 16 * 1024 ** 2;
 const CONCURRENT_PARTS = 2;
 const DELETE_BATCH_KEYS = 1000;
@@ -31,7 +31,7 @@ const CONNECT_MS = 5_000;
 /** Limit between two reads, not of the whole transfer. */
 const SOCKET_IDLE_MS = 30_000;
 const ATTEMPTS = 3;
-/** An upload that is older than this was abandoned. */
+/** An upload that is older than this has been abandoned. */
 const ABANDONED_MS = 24 * 3600_000;
 
 export interface S3Options {

@@ -19,8 +19,8 @@ export class SalvagedFiles {
   }
 
   /**
-   * Moves regular files with these names out of a folder that no process uses any more. Safe to repeat. Other files, and
-   * files with several hard links, stay and are removed with the box. Returns the number of moved files.
+   * Moves regular files with these names out of a folder that is no longer used by any process. Safe to repeat. Other
+   * files, and files with several hard links, stay and are removed with the box. Returns the number of moved files.
    */
   async moveIn(session: string, from: string, names: readonly string[]): Promise<number> {
     const into = this.#folderOf(session);
@@ -66,7 +66,7 @@ export class SalvagedFiles {
     return join(this.#folder, session);
   }
 
-  /** The file belongs to the user of the box, who may have removed all permissions. */
+  /** The file belongs to the user of the box, who may have removed all permissions from it. */
   async #takeOwnership(path: string): Promise<void> {
     if (process.getuid?.() === 0) await chown(path, 0, process.getgid?.() ?? 0);
     await chmod(path, 0o600);

@@ -1,5 +1,5 @@
-// Local files that wait to be stored: complete, synced and each with a unique name. The caller records the name in a row;
-// a file without a row was left by a killed server.
+// Local files that are waiting to be stored: complete, synced and each with a unique name. The caller records the name
+// in a row. A file without a row was left behind by a killed server.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
@@ -40,7 +40,7 @@ export class Staging {
     }
   }
 
-  /** Moves in a complete file from the same disk and computes its checksum. Returns also its first `headBytes` bytes. */
+  /** Moves in a complete file from the same disk and computes its checksum. Also returns its first `headBytes` bytes. */
   async moveIn(path: string, headBytes: number): Promise<Staged & { readonly head: Buffer }> {
     const name = randomUUID();
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -98,7 +98,7 @@ export class Staging {
     await rm(this.pathOf(name), { force: true });
   }
 
-  /** To be called at a start, before anything writes here. */
+  /** Must be called at the start, before anything is written here. */
   async removeExcept(names: ReadonlySet<string>): Promise<number> {
     const left = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
     for (const name of left) await this.remove(name);

@@ -1,5 +1,5 @@
-// Passkeys (WebAuthn level 3). The answer of an authenticator is hostile until the library has verified it. The library
-// is loaded on first use, because most installations never need it.
+// Passkeys (WebAuthn level 3). The answer of an authenticator is untrusted until the library has verified it. The
+// library is loaded when it is first used, because most installations never need it.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 
 const RP_NAME = 'Berth';
@@ -67,7 +67,7 @@ export async function verifyRegistration(
   return { credentialId: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter, transports };
 }
 
-/** For these passkeys, or for any that the browser has for this service. */
+/** A challenge for these passkeys, or for any passkey that the browser has for this service. */
 export async function authenticationChallenge(
   party: RelyingParty,
   allowed: readonly StoredPasskey[] = [],
@@ -82,7 +82,7 @@ export async function authenticationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** To sign bytes that are fixed, instead of random ones. */
+/** A challenge that signs the given bytes instead of random ones. */
 export async function signingChallenge(
   party: RelyingParty,
   bytes: Uint8Array,
@@ -99,7 +99,7 @@ export async function signingChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** The new counter. Undefined if the answer cannot be verified. */
+/** The new counter of the passkey. Undefined if the answer cannot be verified. */
 export async function verifyAuthentication(
   party: RelyingParty,
   challenge: string,

@@ -1,5 +1,5 @@
-// Passwords as Argon2id hashes in PHC format. A hash takes 64 MiB and some tens of milliseconds of a thread of Node's
-// pool, so the number of running and waiting ones is limited.
+// Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and some tens of milliseconds of a thread
+// of Node's pool, so the number of running and waiting computations is limited.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Places } from '../../kit/places.ts';
 
@@ -29,7 +29,7 @@ export class Passwords {
   });
   #unusable: Promise<string> | undefined;
 
-  /** @throws PlacesFull if too many wait. */
+  /** @throws PlacesFull if too many computations are waiting. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
     const tag = await this.#derive(password, salt, PARAMETERS);
@@ -37,7 +37,7 @@ export class Passwords {
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
   }
 
-  /** Without a hash, takes the same time and returns false. @throws PlacesFull if too many wait. */
+  /** Without a hash, takes the same time and returns false. @throws PlacesFull if too many computations are waiting. */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
     this.#unusable ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
     const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#unusable)) ?? [];

@@ -1,6 +1,7 @@
-// The public key of a passkey as JWK, so that its signatures can be verified where no COSE key is understood.
+// The public key of a passkey as a JWK, so that its signatures can be verified by software that does not support COSE
+// keys.
 
-/** With the algorithm of its signatures. */
+/** Includes the algorithm of its signatures. */
 export type PasskeyJwk =
   | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly alg: 'ES256'; readonly x: string; readonly y: string }
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly alg: 'EdDSA'; readonly x: string }
@@ -16,7 +17,7 @@ const ML_DSA: ReadonlyMap<unknown, 'ML-DSA-44' | 'ML-DSA-65' | 'ML-DSA-87'> = ne
   [-50, 'ML-DSA-87'],
 ]);
 
-/** Undefined for other keys than those that can be registered. */
+/** Undefined for keys of types that cannot be registered. */
 export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefined> {
   const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers');
   const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as ReadonlyMap<number, unknown>;

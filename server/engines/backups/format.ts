@@ -1,5 +1,6 @@
-// The format of a backup: a zip archive whose entries have the paths of the data folder, and `manifest.json`, the last entry, which
-// lists them. The comment at the end of the archive has the version of the format, and a SHA-256 of all bytes before it.
+// The format of a backup: a zip archive whose entries have the paths of the data folder. The last entry is
+// `manifest.json`, which lists the others. The comment at the end of the archive contains the version of the format,
+// and a SHA-256 of all bytes before the digest.
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { Fault } from '../../kit/fault.ts';
@@ -13,7 +14,7 @@ export const DIGEST_CHARACTERS = 64;
 const PATH_BYTES_MAX = 1024;
 const DEPTH_MAX = 16;
 
-/** What a backup may have at the top of a data folder. Sessions, sockets and locks are not among it. */
+/** The top-level names in a data folder that a backup may contain. Sessions, sockets and locks are not included. */
 const TOPS = new Set([
   ...['pg', 'artifacts', 'staging', 'recordings'],
   ...['secret', 'host-id', 'master-key', 'audit-heads'],
@@ -48,10 +49,10 @@ const ManifestSchema = Type.Object(
 export type Manifest = Static<typeof ManifestSchema>;
 export type FolderEntry = Static<typeof Folder>;
 export type FileEntry = Static<typeof File>;
-/** What is known of a backup before its files are. */
+/** What is known about a backup before its files are. */
 export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 
-/** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder, each named once. */
+/** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder and are unique. */
 export function readManifest(text: string): Manifest {
   const value = parseJson(text);
   if (!Value.Check(ManifestSchema, value)) throw damaged('its manifest is not as it should be');
@@ -70,7 +71,10 @@ export function readManifest(text: string): Manifest {
   return value;
 }
 
-/** Relative, without `.`, `..` and empty parts, and below a folder or file that a backup has. */
+/**
+ * Whether the path is relative, without `.`, `..` and empty parts, and below a folder or file that a backup may
+ * contain.
+ */
 export function isSafePath(path: string): boolean {
   const parts = path.split('/');
   return parts.length <= DEPTH_MAX && TOPS.has(parts[0] ?? '') && parts.every(part => PART.test(part));

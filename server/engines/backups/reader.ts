@@ -1,5 +1,5 @@
-// Reads a backup, which is hostile input: first the digest of the whole file, then the manifest, then the entries, which must be
-// those of the manifest and nothing else. Files are created below the folder and never through a link.
+// Reads a backup, which is untrusted input: first the digest of the whole file, then the manifest, then the entries,
+// which must be exactly those of the manifest. Files are created below the folder and never through a link.
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { chmod, chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
@@ -30,7 +30,7 @@ const COPY_BYTES = 1024 * 1024;
 
 export interface OpenedBackup {
   readonly manifest: Manifest;
-  /** Writes everything into the empty folder. `asRoot`: with the recorded owners. */
+  /** Writes everything into the empty folder. With `asRoot`, the recorded owners are set. */
   unpackInto(folder: string, options: { readonly asRoot: boolean }): Promise<void>;
   close(): void;
 }
@@ -98,7 +98,7 @@ async function openZip(path: string): Promise<ZipFile> {
   }
 }
 
-/** By name. @throws Fault for anything but regular files with names of their own. */
+/** The entries by name. @throws Fault unless all entries are regular files with unique names. */
 async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
   if (zip.entryCount > ENTRIES_MAX + 1) throw damaged(`it has ${zip.entryCount} entries`);
   const entries = new Map<string, Entry>();
@@ -121,13 +121,16 @@ async function textOf(zip: ZipFile, entry: Entry | undefined): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Fails if there are more or fewer than declared. A failure before the first read waits for that read. */
+/**
+ * The bytes of an entry. The stream fails if there are more or fewer bytes than declared. An error that occurs before
+ * the first read is reported by that read.
+ */
 async function bytesOf(zip: ZipFile, entry: Entry): Promise<Readable> {
   const stream = await zip.openReadStreamPromise(entry);
   return stream.on('error', () => {});
 }
 
-/** The archive has what the manifest lists, in the same sizes, and nothing else. */
+/** Checks that the archive contains exactly the files that the manifest lists, with the same sizes. */
 function demandSame(manifest: Manifest, entries: ReadonlyMap<string, Entry>): void {
   for (const { path, size } of manifest.entries) {
     const entry = entries.get(path);
@@ -145,7 +148,7 @@ async function unpack(
   { asRoot }: { readonly asRoot: boolean },
 ): Promise<void> {
   try {
-    // Sorted, parents come first. Their modes follow at the end, because a folder may not be writable.
+    // In sorted order, parents come first. Modes are set at the end, because a folder may not be writable.
     const sorted = [...folders].sort((a, b) => (a.path < b.path ? -1 : 1));
     for (const { path } of sorted) await mkdir(join(folder, path), { mode: 0o700 });
     for (const file of files) {
@@ -167,14 +170,14 @@ async function writeEntry(
   folder: string,
 ): Promise<void> {
   const target = join(folder, path);
-  // `wx` opens no file that is there, and follows no link. The folders above were made by us.
+  // `wx` opens no existing file and follows no link. The folders above were created by us.
   const stored = await writeSynced(target, async file => writeHashed(file, await read()));
   if (stored.size !== size || stored.checksum !== sha256)
     throw damaged(`${path} has other bytes than its manifest says`);
   if (!(await lstat(target)).isFile()) throw damaged(`${path} is no file`);
 }
 
-/** What the zip reader refuses is damage; what the disk refuses is not. */
+/** Errors of the zip reader mean that the backup is damaged. Errors of the disk do not. */
 function asDamage(error: unknown): unknown {
   const isOfDisk = error instanceof Error && 'syscall' in error;
   return error instanceof Fault || isOfDisk ? error : damaged(reason(error));

@@ -1,5 +1,5 @@
-// Writes a backup: one file after the other into the archive, at last the manifest and the digest. Until it is complete, the
-// archive has the ending `.partial`.
+// Writes a backup: one file after the other into the archive, and finally the manifest and the digest. Until it is
+// complete, the archive has the suffix `.partial`.
 import { createHash } from 'node:crypto';
 import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -20,14 +20,14 @@ import {
   NO_DIGEST,
 } from './format.ts';
 
-/** From this size on, an entry is written so that it may have more than 4 GiB. */
+/** From this size on, an entry is written in a form that allows more than 4 GiB. */
 const LARGE_BYTES = 2 * 1024 ** 3;
 const FAST = 1;
 
 export interface Content extends Omit<FileEntry, 'size' | 'sha256'> {
-  /** About how large it is. */
+  /** The approximate size. */
   readonly expectedBytes: number;
-  /** Whether its bytes become smaller by it. */
+  /** Whether compression makes the bytes smaller. */
   readonly compress: boolean;
   readonly bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
@@ -50,7 +50,7 @@ export class BackupWriter {
     this.#written.catch(error => this.#failed.reject(error));
   }
 
-  /** @throws Fault `backup_exists` where something has this name. */
+  /** @throws Fault `backup_exists` if a file with this name exists. */
   static async create(path: string): Promise<BackupWriter> {
     try {
       return new BackupWriter(path, await open(partial(path), 'wx', 0o600));
@@ -59,12 +59,12 @@ export class BackupWriter {
     }
   }
 
-  /** Once each; the first counts. */
+  /** A folder is added once. If it is added again, the first entry counts. */
   addFolder(folder: FolderEntry): void {
     if (!this.#folders.has(folder.path)) this.#folders.set(folder.path, folder);
   }
 
-  /** Resolves when the bytes have been read. One at a time. */
+  /** Resolves when the bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup has at most ${ENTRIES_MAX} files`);
     const { stream, read } = digested(bytes);
@@ -73,7 +73,7 @@ export class BackupWriter {
     this.#entries.push({ ...file, ...(await Promise.race([read, this.#failed.promise])) });
   }
 
-  /** Resolves with what was written, when it is on the disk under its name. */
+  /** Resolves with the number of files and bytes when the backup is on the disk under its final name. */
   async finish(head: ManifestHead): Promise<{ readonly files: number; readonly bytes: number }> {
     const manifest: Manifest = {
       format: FORMAT_VERSION,
@@ -88,7 +88,7 @@ export class BackupWriter {
     await this.#file.write(digest, size - DIGEST_CHARACTERS);
     await this.#file.sync();
     await this.#file.close();
-    // Unlike a rename, a link does not replace a file that somebody has put there meanwhile.
+    // Unlike a rename, a link does not replace a file that somebody has created there in the meantime.
     await link(partial(this.#path), this.#path).catch(error => {
       throw isCode(error, 'EEXIST') ? exists(this.#path) : error;
     });
@@ -129,7 +129,7 @@ function digested(bytes: Content['bytes']) {
   return { stream: Readable.from(through(), { objectMode: false }), read: promise };
 }
 
-/** Resolves with the digest of all bytes but the last ones, in whose place it belongs. */
+/** Resolves with the digest of all bytes except the last ones, which the digest will replace. */
 async function writeDigested(stream: AsyncIterable<Uint8Array | string>, file: FileHandle): Promise<string> {
   const hash = createHash('sha256');
   let held = Buffer.alloc(0);

@@ -23,7 +23,7 @@ import { DOWNLOADS } from './policies.ts';
 
 /** Limit from the first byte to the first page. Below the 30 s limit of a create. */
 const READY_MS = 25_000;
-/** A page that does not answer within this time is withheld from the client that connects. */
+/** A page that does not respond within this time is withheld from the client that is connecting. */
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
 
@@ -48,7 +48,7 @@ export interface PageInfo {
   readonly id: string;
   readonly url: string;
   readonly title: string;
-  /** Empty if the page has none or does not answer. */
+  /** Empty if the page has no icon or does not respond. */
   readonly faviconUrl: string;
   /** Whether it answered within half a second. */
   readonly isResponsive: boolean;
@@ -73,9 +73,9 @@ export interface BrowserClient {
   receive(message: Buffer): void;
   /** Whether the browser reads too slowly. If so, `drained` is called once it has caught up. */
   isBackpressured(drained: () => void): boolean;
-  /** Sends the client an event of ours. */
+  /** Sends the client one of our own events. */
   announce(method: string, params: JsonObject): void;
-  /** Sends the events that its policy has kept from it. */
+  /** Sends the events that the client's policy has withheld. */
   tellKept(): void;
   /** Bytes of messages that are buffered here, in both directions. */
   readonly bufferedBytes: number;
@@ -95,7 +95,7 @@ export class Browser implements Closeable {
   readonly #scope = new Scope();
   #version: BrowserVersion | undefined;
   #viewport: Viewport = NO_VIEWPORT;
-  /** The context of pages that were created without naming one. */
+  /** The context of pages that were created without a context id. */
   #defaultContextId: string | undefined;
 
   private constructor(pipes: BrowserPipes, log: Log) {
@@ -111,11 +111,13 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // When many browsers start at once, most of the time passes before the first answer.
+    // When many browsers start at once, most of the time passes before the first answer arrives.
     return browser.#ready(signal, () => browser.#openControl(READY_MS));
   }
 
-  /** Connects to a Chromium that a former process started. Detaches the channels of that process and keeps the pages. */
+  /**
+   * Connects to a Chromium that a previous process started. Detaches the channels of that process and keeps the pages.
+   */
   static async adopt(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
     return browser.#ready(signal, async () => {
@@ -126,7 +128,7 @@ export class Browser implements Closeable {
     });
   }
 
-  /** Names the session in reports about messages that took long to handle. */
+  /** Sets the session that is named in reports about messages that took long to handle. */
   setSessionId(sessionId: string): void {
     this.#mux.pipe.setSessionId(sessionId);
   }
@@ -153,7 +155,10 @@ export class Browser implements Closeable {
     await this.#control.grantGeolocation(contextId);
   }
 
-  /** Saves downloads of one context (default: of all) in the session's folder, each file named by its GUID. */
+  /**
+   * Saves the downloads of one context, by default of all contexts, in the session's folder, each file named by its
+   * GUID.
+   */
   async captureDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
       await this.#captureDownloads({});
@@ -171,7 +176,7 @@ export class Browser implements Closeable {
     return this.#pipes.uploadsInBox;
   }
 
-  /** Replaces the path of a client's setDownloadBehavior, which names a folder on the client's machine. */
+  /** Replaces the path in a client's setDownloadBehavior, which names a folder on the client's machine. */
   get downloadFolder(): string {
     return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
   }
@@ -181,7 +186,10 @@ export class Browser implements Closeable {
     this.#control.onDownloads(listener);
   }
 
-  /** Chromium does not say which context a download belongs to, so the command goes to each. A finished download fails. */
+  /**
+   * Chromium does not report which context a download belongs to, so the command is sent to each. It fails for a
+   * finished download.
+   */
   async cancelDownload(guid: string): Promise<void> {
     const contexts = await this.contextIds();
     for (const context of [{}, ...contexts.map(browserContextId => ({ browserContextId }))])
@@ -256,12 +264,15 @@ export class Browser implements Closeable {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
-  /** The page with a web address whose address changed last. Another object after each change. */
+  /** The page with a web address whose address changed last. A new object after each change. */
   get changedPage(): ChangedPage | undefined {
     return this.#control.changedPage;
   }
 
-  /** The present title of a page, untrusted and unbounded. Undefined if there is no such page, or it shows another address by now. */
+  /**
+   * The current title of a page, untrusted and unbounded. Undefined if there is no such page, or if it already shows
+   * another address.
+   */
   async titleOf({ targetId, url }: ChangedPage): Promise<string | undefined> {
     return (await this.#control.pageInfos()).find(info => info.id === targetId && info.url === url)?.title;
   }
@@ -291,7 +302,7 @@ export class Browser implements Closeable {
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
   }
 
-  /** The same for a while: until the result is closed. */
+  /** Guards navigations like `guardNavigations`, but only until the result is closed. */
   async guardNavigationsForNow(rule: NavigationRule): Promise<Closeable> {
     const guard = new NavigationGuard(this.#mux, rule);
     await guard.open(id => this.#appendNote(`+${id}`));
@@ -302,7 +313,10 @@ export class Browser implements Closeable {
     };
   }
 
-  /** While true, clients may not enable Fetch on the browser: they could redirect a request after the guard checked it. */
+  /**
+   * While true, clients may not enable Fetch on the browser, because they could redirect a request after the guard has
+   * checked it.
+   */
   get guardsNavigations(): boolean {
     return this.#guardsNavigations;
   }
@@ -316,7 +330,7 @@ export class Browser implements Closeable {
     return new Observation(this.#mux, this.#holds, id => this.#appendNote(`+${id}`));
   }
 
-  /** New targets no longer wait for us. Detaching resets overrides that clients have set, so these are set again. */
+  /** Stops holding new targets. Detaching resets overrides that clients have set, so these are set again. */
   async #stopObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;
@@ -361,7 +375,7 @@ export class Browser implements Closeable {
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
-  /** Gives the page exactly this size. Chromium opens new windows of every context in the size of the last one. */
+  /** Gives the page exactly this size. Chromium opens new windows of every context with the size of the last one. */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
     const page = await this.#control.firstPage();
@@ -410,8 +424,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Detaching a channel resets the download behavior that it has set, and a download that starts then would be lost. So
-   * the commands to capture downloads follow in the same write, and Chromium handles both without a gap.
+   * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. So the
+   * commands to capture downloads follow in the same write, and Chromium handles both without a gap.
    */
   async #detachChannels(channels: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
@@ -426,7 +440,7 @@ export class Browser implements Closeable {
     try {
       await within(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
     } catch (error) {
-      // If the browser was closed meanwhile, its channels no longer exist.
+      // If the browser has been closed in the meantime, its channels no longer exist.
       if (!this.#mux.isClosed) this.#log.warn('browser.detach_failed', { channel: channelId, error });
     }
     this.#appendNote(`-${channelId}`);
@@ -447,7 +461,10 @@ export class Browser implements Closeable {
     return this.#control.send('Browser.setDownloadBehavior', { ...behavior, ...context });
   }
 
-  /** Written before the first byte of a client is forwarded: targets held by channels of a dead server hang the browser. */
+  /**
+   * Written before the first byte of a client is forwarded, because targets that are held by channels of a dead server
+   * make the browser hang.
+   */
   #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });
   }

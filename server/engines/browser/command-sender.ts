@@ -1,4 +1,4 @@
-// Sends commands on the server's own channels and matches the answers to them. Every command has a time limit.
+// Sends commands on the server's own channels and matches answers to them. Every command has a time limit.
 
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';

@@ -8,9 +8,9 @@ import { type DownloadListener, dispatchDownloadEvent } from './download-events.
 import { type Incoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
 
-/** Limit of waiting for an unresponsive page. After it the page counts as closed until the next client connects. */
+/** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
-/** Events beyond this number are dropped; the files of those downloads are still found in the folder. */
+/** Events beyond this number are dropped. The files of their downloads are still found in the folder. */
 const BUFFERED_DOWNLOADS_MAX = 1000;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
@@ -52,7 +52,7 @@ export class Control implements ChannelOwner {
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
   #downloads: DownloadListener | undefined;
-  /** Download events from before a listener was set. An adopted browser may be downloading already. */
+  /** Download events that arrived before a listener was set. An adopted browser may already be downloading. */
   readonly #bufferedDownloads: Incoming[] = [];
   #geolocation: Geolocation | undefined;
   #changedPage: ChangedPage | undefined;
@@ -62,11 +62,11 @@ export class Control implements ChannelOwner {
     this.#asker = new CommandSender(mux);
   }
 
-  /** `firstAnswerMs`: limit of the first answer, longer for a browser that was just started. */
+  /** `firstAnswerMs` is the time limit for the first answer, which is longer for a browser that was just started. */
   async open(beforeUse: (channelId: string) => void, firstAnswerMs?: number): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstAnswerMs);
     // Pages are attached one by one as they are discovered. With auto-attach each `window.open` would wait for us, and
-    // resuming it would resume it for clients too, before they have added their scripts to the popup (measured).
+    // resuming it would also resume it for clients, before they have added their scripts to the popup (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
   }
 
@@ -84,7 +84,7 @@ export class Control implements ChannelOwner {
     return [...this.#pages.values()];
   }
 
-  /** The page with a web address whose address changed last. Another object after each change. */
+  /** The page with a web address whose address changed last. A new object after each change. */
   get changedPage(): ChangedPage | undefined {
     return this.#changedPage;
   }
@@ -95,7 +95,8 @@ export class Control implements ChannelOwner {
 
   /**
    * Sets the position of every existing and future page and grants the permission to read it. New pages are not held
-   * until it is set, because resuming a page would resume it for clients too. Pages ask for their position later than that.
+   * until the position is set, because resuming a page would resume it for clients too. Pages request their position
+   * later than that.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };
@@ -103,7 +104,7 @@ export class Control implements ChannelOwner {
     for (const page of this.pages) await this.#overrideGeolocation(page.channel);
   }
 
-  /** Grants the permission in a browser context that a client created. */
+  /** Grants the geolocation permission in a browser context that a client created. */
   async grantGeolocation(contextId: string): Promise<void> {
     if (!this.#geolocation) return;
     const granted = { permission: { name: 'geolocation' }, setting: 'granted', browserContextId: contextId };
@@ -122,7 +123,10 @@ export class Control implements ChannelOwner {
     return this.#asker.send(channel, method, params, ms, mostBytes);
   }
 
-  /** Waits until the page's renderer has run a no-op. False if it is closed or stays unresponsive. Callers share one probe. */
+  /**
+   * Waits until the page's renderer has run a no-op. False if the page is closed or remains unresponsive. Callers share
+   * one probe.
+   */
   waitForResponse(page: Page): Promise<boolean> {
     return this.#probes.run(page.targetId, async () => {
       for (;;) {
@@ -130,7 +134,7 @@ export class Control implements ChannelOwner {
           await this.send('Runtime.evaluate', { expression: '0' }, page.channel, UNRESPONSIVE_PAGE_MS);
           return true;
         } catch (error) {
-          // A crashed page answers again once it is reloaded; a closed page never does.
+          // A crashed page responds again once it has been reloaded. A closed page never does.
           if (!(error instanceof ProtocolFailure) || !this.#pages.has(page.targetId)) return false;
           if (error.code !== SERVER_ERROR) return true;
         }
@@ -185,7 +189,7 @@ export class Control implements ChannelOwner {
     const tabIds = (Array.isArray(targetInfos) ? targetInfos : []).flatMap(info => textAt(info, 'targetId') ?? []);
     const found = new Map<Page, string>();
     for (const tabId of tabIds) {
-      // The tab may be closed by now.
+      // The tab may have been closed by now.
       const shown = await this.#pagesIn(tabId).catch(() => new Set<string>());
       for (const page of pages) if (shown.has(page.targetId)) found.set(page, tabId);
     }
@@ -240,7 +244,7 @@ export class Control implements ChannelOwner {
 
   #targetCreated(info: JsonObject | undefined): void {
     if (textAt(info, 'type') !== 'page') return;
-    // The page may be closed before this is answered.
+    // The page may be closed before this command is answered.
     this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
   }
 

@@ -22,7 +22,10 @@ const SETTABLE_FIELDS = [
 export const cookiesIn = (answer: JsonObject): readonly Cookie[] =>
   Array.isArray(answer.cookies) ? answer.cookies.filter(isObject) : [];
 
-/** A session cookie has no expiry. Undefined for a cookie with an opaque partition key, which cannot be set. */
+/**
+ * The settable fields of a cookie. A session cookie has no expiry. Undefined for a cookie with an opaque partition key,
+ * which cannot be set.
+ */
 export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   if (cookie.partitionKeyOpaque === true) return undefined;
   const taken = Object.fromEntries(

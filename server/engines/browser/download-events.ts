@@ -7,14 +7,14 @@ export interface DownloadListener {
     readonly guid: string;
     readonly url: string;
     readonly suggestedName: string;
-    /** The id of the frame that started it. The main frame of a page has the id of the page. */
+    /** The id of the frame that started the download. The main frame of a page has the id of the page. */
     readonly frame: string;
   }): void;
   progressed(progress: {
     readonly guid: string;
     readonly state: 'inProgress' | 'completed' | 'canceled';
     readonly receivedBytes: number;
-    /** As declared by the site; 0 if it was not declared. */
+    /** As declared by the site, or 0 if the site declared no size. */
     readonly totalBytes: number;
   }): void;
 }

@@ -1,4 +1,4 @@
-// Reads the envelope of a long message in a worker thread, because 90 MB of small values take a second.
+// Reads the envelope of a long message in a worker thread, because reading 90 MB of small values takes a second.
 import type { Job } from '../../kit/worker-pool.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 
@@ -8,10 +8,10 @@ export interface ReadMessage {
   readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
-/** `of`: the session that the message is for. The buffer is detached afterwards; the result contains it again. */
+/** `of` is the session that the message is for. The buffer is detached afterwards. The result contains it again. */
 export type ReadLongMessage = (message: Buffer, of: string) => Promise<ReadMessage>;
 
-/** The largest message takes 1 s. */
+/** Reading the largest message takes 1 s. */
 const LIMIT_MS = 20_000;
 
 export const READ_ENVELOPE: Job<Uint8Array, ReadMessage> = {

@@ -36,14 +36,17 @@ const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const MEMBERS_MAX = 16;
-/** Deeper than any real command; Chromium itself stops at 300. */
+/** Deeper than in any real command. Chromium itself stops at 300. */
 const DEPTH_MAX = 250;
 /** Chromium reads ids of 32 bits. */
 const ID_MAX = 2 ** 31 - 1;
 /** A number with at most this many digits fits into a double. */
 const SAFE_DIGITS = 300;
 const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
-/** Strings are scanned byte by byte up to this length: most are short, and calling `indexOf` costs more than that. */
+/**
+ * Strings are scanned byte by byte up to this length, because most are short, and calling `indexOf` costs more than
+ * that.
+ */
 const BYTEWISE_MAX = 512;
 /** The members of every command. Comparing bytes is cheaper than decoding them. */
 const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
@@ -138,7 +141,7 @@ function stringEnd(message: Buffer, at: number): number {
       if (message[index] === QUOTE) return index + 1;
       index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
     }
-    // A long string: skip to the next quote or escape at once.
+    // In a long string, skip directly to the next quote or escape.
     if (quote < index) quote = message.indexOf(QUOTE, index);
     if (quote < 0) throw new BadEnvelope('a string is not closed');
     const slash = message.subarray(index, quote).indexOf(BACKSLASH);
@@ -193,7 +196,7 @@ function memberValue(message: Buffer, at: number): number {
   return skipBlank(message, colon + 1);
 }
 
-/** The index after a number or a literal. The caller checks what follows. */
+/** The index after a number or a literal. The caller checks the bytes that follow. */
 function scalarEnd(message: Buffer, at: number): number {
   const literal = LITERALS.find(one => matchesAt(message, at, one));
   if (literal) return at + literal.length;

@@ -1,4 +1,5 @@
-// The extensions of one browser: which ones its session may load, which are loaded, and whether their workers run.
+// The extensions of one browser: which ones its session may load, which ones are loaded, and whether their workers are
+// running.
 
 import { Fault } from '../../kit/fault.ts';
 import { isObject, textAt } from '../../kit/json.ts';
@@ -10,7 +11,7 @@ const WORKER_MS = 5_000;
 const POLL_MS = 10;
 
 export interface LoadedExtension {
-  /** Assigned by Chromium. */
+  /** The id that Chromium assigned. */
   readonly id: string;
   /** False if the extension has a service worker that did not start. */
   readonly isWorkerRunning: boolean;
@@ -29,7 +30,7 @@ export class Extensions {
     this.#folders.set(name, folder).set(folder, folder);
   }
 
-  /** The folder of an extension of this session, by its path or its name; undefined for any other. */
+  /** The folder of an extension of this session, by its path or its name. Undefined for any other path. */
   folderOf(path: string): string | undefined {
     return this.#folders.get(path);
   }
@@ -41,7 +42,7 @@ export class Extensions {
     return { id, isWorkerRunning: !hasServiceWorker || (await this.#isWorkerRunning(id)) };
   }
 
-  /** Chromium's ids of the session's own extensions that are loaded now. */
+  /** Chromium's ids of the session's own extensions that are currently loaded. */
   async loadedIds(): Promise<readonly string[]> {
     const { extensions } = await this.#control.send('Extensions.getExtensions');
     const all = Array.isArray(extensions) ? extensions.filter(isObject) : [];
@@ -66,7 +67,7 @@ export class Extensions {
   }
 }
 
-/** Only an error answer of Chromium becomes a fault. Other errors, such as a timeout, stay as they are. */
+/** Only an error answer from Chromium becomes a fault. Other errors, such as a timeout, are thrown unchanged. */
 function throwRefusal(error: unknown): never {
   if (error instanceof ProtocolFailure) throw new Fault('extension_not_loaded', error.message, { cause: error });
   throw error;

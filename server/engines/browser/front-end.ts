@@ -1,5 +1,5 @@
-// Reads the DevTools files that are bundled with a Chromium, through a page of that Chromium: their names in its resource
-// file are not documented. Starts at the front end's page and follows the references of every file.
+// Reads the DevTools files that are bundled with a Chromium, through a page of that Chromium, because their names in
+// its resource file are not documented. Starts at the page of the front end and follows the references of every file.
 import { isObject, type Json, textAt } from '../../kit/json.ts';
 import { until } from '../../kit/wait.ts';
 import type { Control, Page } from './control.ts';
@@ -7,7 +7,9 @@ import { findReferences } from './front-end-names.ts';
 
 export const FRONT_END_PAGE = 'devtools_app.html';
 const ORIGIN = 'devtools://devtools/bundled/';
-/** No file refers to these: their names are built from the language at run time. No other locales are bundled. */
+/**
+ * No file refers to these, because their names are built from the language at run time. No other locales are bundled.
+ */
 const UNREFERENCED_FILES = ['core/i18n/locales/en-US.json', 'core/i18n/locales/zh.json'];
 /** The page to read from. It runs no script, whereas the front end's page would start DevTools. */
 const INERT_FILE = 'application_tokens.css';

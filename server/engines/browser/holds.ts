@@ -3,11 +3,11 @@
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Channel } from './mux.ts';
 
-/** A client that has not been attached to a new target within this time will not be. */
+/** A client that has not been attached to a new target within this time will not be attached. */
 const ATTACH_MS = 2_000;
 /** Chromium's default if `Target.setAutoAttach` has no filter. */
 const STANDARD_FILTER: readonly JsonObject[] = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
-/** Puppeteer holds the tab, and attaches to its page only after it was attached to the tab. */
+/** Puppeteer holds the tab, and attaches to its page only after it has been attached to the tab. */
 const TAB = 'tab';
 const PAGE = 'page';
 /** These may be attached from the root as well as from a page. */
@@ -36,7 +36,7 @@ export class Holds {
   /** Targets that we hold, by the id of our channel. */
   readonly #waiting = new Map<string, Waiting>();
 
-  /** A client has sent `Target.setAutoAttach`. */
+  /** Called when a client has sent `Target.setAutoAttach`. */
   autoAttach(client: object, channel: Channel, params: JsonObject): void {
     const holds = params.autoAttach === true && params.waitForDebuggerOnStart === true;
     if (!holds) return void this.#holding.delete(channel);
@@ -44,7 +44,7 @@ export class Holds {
     this.#holding.set(channel, { client, filter });
   }
 
-  /** A client was attached to a target. */
+  /** Called when a client has been attached to a target. */
   attached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
     const { targetId } = channel;
     if (targetId === undefined) return;
@@ -54,15 +54,16 @@ export class Holds {
   }
 
   /**
-   * Whether the target of a client's channel is a worker. Channels on a worker are not ordered among each other: our
+   * Whether the target of a client's channel is a worker. Channels on a worker are not ordered among each other. Our
    * resume may overtake earlier commands of the client, so for workers we wait for the answer to the client's resume.
-   * For pages we do not: a page answers later than that, and a window opened without an opener never answers.
+   * For pages we do not wait, because a page answers later than that, and a window opened without an opener never
+   * answers.
    */
   isWorker(channel: Channel): boolean {
     return WORKERS.has(this.#findHeld(channel)?.type ?? '');
   }
 
-  /** A client has resumed a target. For a worker this is called when the answer has arrived. */
+  /** Called when a client has resumed a target. For a worker, called when the answer has arrived. */
   resumed(channel: Channel): void {
     const held = this.#findHeld(channel);
     if (!held) return;
@@ -71,7 +72,7 @@ export class Holds {
       if (waiting.targetId === channel.targetId) this.#resume(id, waiting);
   }
 
-  /** A client's channel has ended and holds nothing any more. */
+  /** Called when a client's channel has ended, so that it no longer holds anything. */
   detached(channel: Channel): void {
     this.#holding.delete(channel);
     const { targetId } = channel;
@@ -83,7 +84,7 @@ export class Holds {
 
   /**
    * Calls `resume` as soon as no client holds the target of our channel: at once, right after the first client has
-   * resumed it, or when the clients that held it are gone. `scope` is the parent target; undefined for the browser.
+   * resumed it, or when the clients that held it are gone. `scope` is the parent target, or undefined for the browser.
    */
   whenNotHeld(channel: Channel, type: string, scope: string | undefined, resume: () => void): void {
     if (channel.targetId === undefined) return resume();
@@ -91,7 +92,7 @@ export class Holds {
     this.#check(channel.id);
   }
 
-  /** Our channel has ended. */
+  /** Called when our channel has ended. */
   forget(id: string): void {
     const waiting = this.#waiting.get(id);
     if (waiting?.timer) clearTimeout(waiting.timer);

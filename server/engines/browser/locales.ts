@@ -1,5 +1,6 @@
-// Chromium on Linux takes its locale (dates, numbers, Intl) from the environment, and accepts only locales for which it has
-// a file of UI texts. A copy of the English file under the name of the locale makes any locale work (tried for nine).
+// Chromium on Linux takes its locale (dates, numbers, Intl) from the environment, and accepts only locales for which it
+// has a file of UI texts. A copy of the English file under the name of the locale makes any locale work (tested with
+// nine).
 import { access, copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -7,18 +8,18 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 const ENGLISH = 'en-US';
-/** Limit of folders that no browser uses. They are hard links to one file and take almost no disk. */
+/** The limit of folders that no browser uses. They contain hard links to one file and take almost no disk space. */
 const UNUSED_LOCALES_MAX = 16;
 
 export interface LocaleFolder {
-  /** Mounted over Chromium's own `locales`. Empty if that folder is sufficient. */
+  /** Mounted over Chromium's own `locales` folder. Empty if that folder is sufficient. */
   readonly mounts: ReadonlyArray<{ readonly from: string; readonly to: string }>;
   readonly env: Readonly<Record<string, string>>;
-  /** To be called when the browser has ended. */
+  /** Must be called when the browser has ended. */
   release(): void;
 }
 
-/** The locale without private-use subtags and without subtags that ICU does not know. */
+/** The locale without private-use subtags and without subtags that ICU does not support. */
 export function knownLocale(locale: string): string {
   const [known] = Intl.DateTimeFormat.supportedLocalesOf([locale]);
   return known === undefined ? ENGLISH : new Intl.DateTimeFormat(known).resolvedOptions().locale;
@@ -26,7 +27,9 @@ export function knownLocale(locale: string): string {
 
 export class LocaleFolders {
   readonly #folders: SharedFolders;
-  /** Where the copy of the English file is kept. On the same disk as the folders, because they link to it. */
+  /**
+   * The folder for copies of the English file. It is on the same disk as the locale folders, because they link to it.
+   */
   readonly #copies: string;
 
   readonly #copying = new SingleFlight<string, string>();
@@ -55,7 +58,7 @@ export class LocaleFolders {
     });
   }
 
-  /** Copied again when Chromium was upgraded. Running browsers keep the old file. */
+  /** Copied again after an upgrade of Chromium. Running browsers keep the old file. */
   async #copyOf(texts: string): Promise<string> {
     const { size, mtimeMs } = await stat(texts);
     const copy = join(this.#copies, `${size}-${Math.trunc(mtimeMs)}.pak`);

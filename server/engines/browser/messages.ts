@@ -22,7 +22,9 @@ export function channelOf(message: Buffer): string | undefined {
   return message.toString('latin1', message.length - 2 - SESSION_ID_BYTES, message.length - 2);
 }
 
-/** The message without its `sessionId`, as on the root of a connection. Changes the buffer, which nobody else uses. */
+/**
+ * The message without its `sessionId`, as on the root of a connection. Changes the buffer, which is not used elsewhere.
+ */
 export function withoutChannel(message: Buffer): Buffer {
   const comma = message.length - SUFFIX_BYTES - 1;
   message[comma] = CLOSE;
@@ -47,7 +49,7 @@ const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
 
 /**
  * Renames Proxy-Connection to Connection in the headers of a sent request. The browser sends the former to our egress
- * proxy, and the proxy sends the latter to the host. Changes the buffer, which nobody else uses.
+ * proxy, and the proxy sends the latter to the host. Changes the buffer, which is not used elsewhere.
  */
 export function withoutProxyHeader(message: Buffer): Buffer {
   if (!matchesAt(message, 0, SENT_HEAD)) return message;
@@ -66,7 +68,7 @@ export interface ProtocolError {
   readonly message: string;
 }
 
-/** An answer or event of the browser, parsed. */
+/** A parsed answer or event of the browser. */
 export interface Incoming {
   readonly id?: number;
   readonly method?: string;
@@ -74,7 +76,7 @@ export interface Incoming {
   readonly result?: JsonObject;
   readonly error?: ProtocolError;
   readonly sessionId?: string;
-  /** The decoded picture of a screencast frame. `params.data` is empty then. */
+  /** The decoded picture of a screencast frame. If set, `params.data` is empty. */
   readonly picture?: Buffer;
 }
 
@@ -106,8 +108,8 @@ const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
- * Like parseIncoming, but decodes the picture of a screencast frame directly from the bytes. As strings, half a megabyte
- * twice per frame would keep the garbage collector busy (measured: most of the cost of recording).
+ * Like parseIncoming, but decodes the picture of a screencast frame directly from the bytes. Two strings of half a
+ * megabyte per frame would keep the garbage collector busy (measured: most of the cost of recording).
  */
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
@@ -122,7 +124,7 @@ const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data
 const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
 
-/** Undefined if it is not padded base64, as Chromium writes it. */
+/** Undefined if the bytes are not padded base64, as Chromium writes it. */
 function base64In(message: Buffer, from: number, to: number): Buffer | undefined {
   const padding = (message[to - 1] === PADDING ? 1 : 0) + (message[to - 2] === PADDING ? 1 : 0);
   if (to <= from || (to - from) % 4 !== 0) return undefined;

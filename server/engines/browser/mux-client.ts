@@ -1,6 +1,6 @@
-// One client on the mux: its channels, the commands that it may send (the policy decides), and the messages that it
-// receives. Browser-internal targets are hidden from it. Pages that were unresponsive when it connected are withheld until
-// they answer, because stock clients wait for every page before they finish connecting.
+// One client on the mux: its channels, the commands that it may send (as decided by the policy), and the messages that
+// it receives. Browser-internal targets are hidden from it. Pages that were unresponsive when it connected are withheld
+// until they respond, because stock clients wait for every page before they finish connecting.
 
 import { reason } from '../../kit/fault.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -51,7 +51,7 @@ const RUN_IF_WAITING = 'Runtime.runIfWaitingForDebugger';
 export interface Command {
   readonly method: string;
   readonly params: JsonObject;
-  /** Sent to the browser itself rather than to a target. */
+  /** True if the command is sent to the browser itself rather than to a target. */
   readonly toBrowser: boolean;
 }
 
@@ -59,35 +59,38 @@ export type Verdict =
   | { readonly pass: true; readonly onAnswer?: OnAnswer }
   | { readonly rewrite: JsonObject; readonly onAnswer?: OnAnswer }
   | { readonly answer: JsonObject }
-  /** It passes, and then the overrides that other clients have set with the same command are restored. */
+  /** The command passes, and then the overrides that other clients have set with the same command are restored. */
   | { readonly restoreOthers: true }
   | { readonly refuse: string }
-  /** It waits for the verdict while later commands proceed. Deferred commands keep their order. */
+  /** The command waits for the verdict while later commands proceed. Deferred commands keep their order. */
   | { readonly defer: Promise<Verdict> };
 
 export interface Policy {
   /** Only these methods are parsed and judged; all others are forwarded as the same bytes. */
   readonly watched: ReadonlySet<string>;
-  /** Whether another method is to be judged at the moment. */
+  /** Whether another method must currently be judged. */
   isWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
   /** Called with every event that is sent to the client. */
   onEvent?(event: Buffer): void;
-  /** What the client gets of an event at the moment. Undefined: nothing. The result ends with the same channel. */
+  /**
+   * The form in which the client currently receives an event. Undefined if the client does not receive it. The result
+   * ends with the same channel.
+   */
   filterEvent?(event: Buffer): Buffer | undefined;
-  /** Events that were kept from the client, as it gets them now. */
+  /** Takes the events that were withheld from the client, in the form in which it now receives them. */
   takeKept?(): readonly Buffer[];
 }
 
 export interface ClientListener {
   message(message: Buffer): void;
-  /** All messages of one turn were delivered. */
+  /** Called when all messages of one turn have been delivered. */
   rest(): void;
   /** Pauses or resumes reading from the client while a command is judged or a long message is read. */
   setPaused(on: boolean): void;
-  /** A message of this client could not be handled. Only this client is closed. */
+  /** Called when a message of this client could not be handled. Only this client is closed. */
   failed(error: unknown): void;
-  /** Reads the envelope of a long message in a worker thread. The buffer is detached meanwhile. */
+  /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
   readLong(message: Buffer): Promise<ReadMessage>;
   /**
    * The longest answer that the client takes to a method, in bytes. It gets an error instead of a longer one, and no event that
@@ -96,7 +99,7 @@ export interface ClientListener {
   longestAnswer?(method: string): number;
 }
 
-/** A command that a client sends. The message is only valid during the call; copy it to keep it. */
+/** A command that a client sends. The message is valid only during the call. To keep it, copy it. */
 export interface TappedCommand {
   readonly method: string;
   readonly message: Buffer;
@@ -123,7 +126,7 @@ export class MuxClient implements ChannelOwner {
   readonly #channels = new Map<string, Channel>();
   readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hidden = new Set<string>();
-  /** Channels to the browser beside the client's root. */
+  /** Channels to the browser in addition to the client's root. */
   readonly #browserChannels = new Set<string>();
   readonly #queue: Buffer[] = [];
   #root: Channel | undefined;
@@ -155,7 +158,7 @@ export class MuxClient implements ChannelOwner {
     return this.#root?.id;
   }
 
-  /** Bytes of messages that wait for a page to answer, or for an earlier command to be judged. */
+  /** Bytes of messages that are waiting for a page to respond, or for an earlier command to be judged. */
   get bufferedBytes(): number {
     return this.#bufferedBytes;
   }
@@ -176,7 +179,10 @@ export class MuxClient implements ChannelOwner {
     this.#listener.rest();
   }
 
-  /** Handles one message of the client. While a command is judged or a long message is read, later messages wait. */
+  /**
+   * Handles one message from the client. While a command is being judged or a long message is being read, later
+   * messages wait.
+   */
   receive(message: Buffer): void {
     if (this.#isBusy) {
       this.#queue.push(message);
@@ -263,14 +269,17 @@ export class MuxClient implements ChannelOwner {
     this.#listener.rest();
   }
 
-  /** Sends an event of ours on every channel, because clients listen on the one that they opened. */
+  /** Sends one of our own events on every channel, because clients listen on the channel that they opened. */
   announce(method: string, params: JsonObject): void {
     for (const channel of this.#channels.values())
       this.#listener.message(encode({ method, params, ...sessionOf(channel) }));
     this.#listener.rest();
   }
 
-  /** Chromium sends no more frames of a screencast until one is acknowledged, so that of a dropped one is sent for the client. */
+  /**
+   * Chromium sends no more frames of a screencast until a frame is acknowledged, so a dropped frame is acknowledged for
+   * the client.
+   */
   #dropEvent(channel: Channel, message: Buffer): void {
     if (!isScreencastFrame(message)) return;
     const params = { sessionId: Number(parseEvent(message).params?.sessionId) };
@@ -310,7 +319,7 @@ export class MuxClient implements ChannelOwner {
     this.#inOrder(judged, decided => this.#execute(channel, envelope, message, params, decided));
   }
 
-  /** Runs work and buffers later messages of the client until its result was used. */
+  /** Runs work, and buffers later messages of the client until the result has been used. */
   #inOrder<T>(work: Promise<T>, use: (result: T) => void): void {
     this.#isBusy = true;
     this.#listener.setPaused(true);
@@ -345,7 +354,7 @@ export class MuxClient implements ChannelOwner {
     this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onAnswer);
   }
 
-  /** Sends the command, then restores what other clients have set. */
+  /** Sends the command, then restores the overrides that other clients have set. */
   #executeAndRestore(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject): void {
     const onAnswer: OnAnswer = answer => {
       const name = overrideOf(envelope.method);
@@ -451,7 +460,9 @@ export class MuxClient implements ChannelOwner {
     if (shown) this.#deliver(channel, shown, targetId);
   }
 
-  /** Detaches the client from a target that it must not see. A target that waits for a debugger is resumed by this. */
+  /**
+   * Detaches the client from a target that it must not see. This also resumes a target that is waiting for a debugger.
+   */
   #detachHidden(parent: Channel, child: Channel): void {
     this.#hidden.add(child.id);
     const id = --this.#ownId;
@@ -467,7 +478,10 @@ export class MuxClient implements ChannelOwner {
     this.#removeChannels(one => this.#mux.find(one.id) === undefined);
   }
 
-  /** The client has disconnected: targets that it held are no longer held, and overrides of others are restored. */
+  /**
+   * Called when the client has disconnected. Targets that it held are no longer held, and overrides of others are
+   * restored.
+   */
   close(): void {
     const targets = this.#isOnPage
       ? new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []))
@@ -488,7 +502,7 @@ export class MuxClient implements ChannelOwner {
     if (held.length >= HELD_MESSAGES_MAX)
       for (const one of held.splice(1, 1)) this.#bufferedBytes -= one.message.length;
     this.#bufferedBytes += message.length;
-    // A copy, because the message is a part of a larger read buffer that would stay in memory.
+    // Copied, because the message is part of a larger read buffer that would stay in memory.
     held.push({ channel, message: Buffer.from(message) });
   }
 

@@ -1,6 +1,6 @@
 // Routes messages between one browser's pipe and its channels. Each client has its own root channel
-// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The root of the
-// pipe is used for attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
+// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The root of
+// the pipe is used only to attach and detach. Chromium's answers for unknown sessions arrive there without a channel.
 
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
@@ -21,17 +21,26 @@ import { type OverridingChannel, overrideCommands } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
-/** Messages of one browser that may fail to be handled. Chromium writes none; beyond this the browser is compromised or broken. */
+/**
+ * The maximum number of messages of one browser that cannot be handled. Chromium itself sends none. Beyond this number
+ * the browser is compromised or broken.
+ */
 const UNREADABLE_MAX = 100;
 /** Limit of open channels of one browser: those of the server and of all clients, to pages, frames and workers. */
 const CHANNELS_MAX = 20_000;
-/** Root ids start at a random number, so that they differ from those of a former process whose answers may still arrive. */
+/**
+ * Root ids start at a random number, so that they differ from those of a previous process whose answers may still
+ * arrive.
+ */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
-/** Receives the answer of a command and returns what the client gets. */
+/** Receives the answer to a command and returns the answer that the client gets. */
 export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
 
-/** Marks commands that stay pending after a crash of their target: they revive the page, and Chromium answers them. */
+/**
+ * Marks commands that remain pending after a crash of their target, because they revive the page and Chromium answers
+ * them.
+ */
 export const keepAfterCrash: OnAnswer = answer => answer;
 
 export interface Channel extends OverridingChannel {
@@ -40,15 +49,15 @@ export interface Channel extends OverridingChannel {
   readonly parent: Channel | undefined;
   /** Unanswered commands, by id. */
   readonly pending: Map<number, OnAnswer | undefined>;
-  /** Listeners for answers besides the owner, by the id of the command. */
+  /** Additional listeners for answers, by the id of the command. */
   answerTaps?: Map<number, (answer: Buffer) => void>;
 }
 
 export interface ChannelOwner {
   incoming(channel: Channel, message: Buffer): void;
-  /** The browser will not answer this command, so the owner gets an error. */
+  /** Called when the browser will not answer this command. The owner then gets an error. */
   fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
-  /** All messages of one read were delivered. */
+  /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
 }
 
@@ -86,7 +95,7 @@ export class Mux implements Closeable {
     });
   }
 
-  /** A message could not be handled. After UNREADABLE_MAX of them the browser counts as failed. */
+  /** Reports a message that could not be handled. After UNREADABLE_MAX of them, the browser counts as failed. */
   reportUnreadable(error: unknown): void {
     if (++this.#unreadableCount <= UNREADABLE_MAX) this.#onUnreadable(error);
     if (this.#unreadableCount === UNREADABLE_MAX)
@@ -120,7 +129,7 @@ export class Mux implements Closeable {
     return this.open(id, owner, undefined, undefined);
   }
 
-  /** Detaches a root channel. This also ends what it has enabled, held or intercepted. */
+  /** Detaches a root channel. This also ends everything that the channel enabled, held or intercepted. */
   async detachFromBrowser(channelId: string): Promise<void> {
     const channel = this.#channels.get(channelId);
     if (channel) this.drop(channel);
@@ -156,7 +165,7 @@ export class Mux implements Closeable {
     }
   }
 
-  /** A crashed target never answers: its pending commands get an error instead of silence. */
+  /** A crashed target never answers, so its pending commands are answered with an error. */
   targetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', keepAfterCrash);
@@ -232,7 +241,7 @@ export class Mux implements Closeable {
   }
 }
 
-/** An error answer in the browser's format, as the owner of the channel sees it. */
+/** An error answer in the browser's format, in the form in which the owner of the channel receives it. */
 export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
   const error = { code, message };
   return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
@@ -241,6 +250,6 @@ export function errorAnswer(channel: Channel | undefined, id: number, message: s
 export const noSuchSession = (id: number): Buffer =>
   encode({ id, error: { code: NO_SUCH_SESSION, message: 'Session with given id not found.' } });
 
-/** A message as the owner of the channel sees it: without `sessionId` on its root channel. */
+/** A message in the form in which the owner of the channel receives it: without `sessionId` on its root channel. */
 export const asSeenByOwner = (channel: Channel, message: Buffer): Buffer =>
   channel.parent ? message : withoutChannel(message);

@@ -1,6 +1,7 @@
-// Restricts the hosts of documents: of main frames, and if the rule says so of inner frames. Chromium pauses every document
-// request on this channel, the last one before the network, whoever started it: pages, popups and redirects. A page that
-// was loaded without the network, such as from a service worker, is checked afterwards and cleared if it is not allowed.
+// Restricts the hosts of documents: of main frames and, if the rule requires it, of inner frames. Chromium pauses every
+// document request on this channel, which is the last one before the network, whatever started it: pages, popups and
+// redirects. A page that was loaded without the network, such as from a service worker, is checked afterwards and
+// cleared if it is not allowed.
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
@@ -82,7 +83,7 @@ export class NavigationGuard implements ChannelOwner {
     const hostname = hostOf(url);
     const isAllowed = (frame: 'main' | 'inner'): boolean =>
       hostname === undefined || this.#rule.allows(hostname, frame, url);
-    // Nothing is sent until the request is continued. If that fails, the request or the browser is gone.
+    // Nothing is sent until the request is continued. If continuing fails, the request or the browser is gone.
     try {
       const allowed =
         (isAllowed('main') && isAllowed('inner')) ||
@@ -104,7 +105,10 @@ export class NavigationGuard implements ChannelOwner {
     }
   }
 
-  /** Documents from a service worker, from a client that fulfils requests, or from a blob make no network request. */
+  /**
+   * Checks a page after it has loaded, because documents from a service worker, from a client that fulfils requests, or
+   * from a blob make no network request.
+   */
   async #checkPage(params: JsonObject | undefined): Promise<void> {
     const info = objectAt(params, 'targetInfo');
     const targetId = textAt(info, 'targetId');
@@ -115,7 +119,10 @@ export class NavigationGuard implements ChannelOwner {
     this.#checking.delete(targetId);
   }
 
-  /** Checks the document that is loaded: the URL in the target info may be that of a refused or pending navigation. */
+  /**
+   * Checks the loaded document itself, because the URL in the target info may be that of a refused or pending
+   * navigation.
+   */
   async #clearIfRefused(root: Channel, targetId: string): Promise<void> {
     const attached = await this.#asker.send(root, 'Target.attachToTarget', { targetId, flatten: true });
     const page = this.#mux.find(textAt(attached, 'sessionId') ?? '');
@@ -140,14 +147,14 @@ export class NavigationGuard implements ChannelOwner {
     }
   }
 
-  /** The host of a URL that a main frame may not load; undefined if it may. */
+  /** The host of a URL that a main frame may not load. Undefined if it may load the URL. */
   #refusedHost(url: string | undefined): string | undefined {
     const hostname = hostOf(url);
     return hostname === undefined || this.#rule.allows(hostname, 'main', url ?? '') ? undefined : hostname;
   }
 }
 
-/** The host in the format that rules use; undefined for a URL without one. */
+/** The host in the format that rules use. Undefined for a URL without a host. */
 function hostOf(address: string | undefined): string | undefined {
   const url = URL.parse(address ?? '');
   if (!url || !WITH_HOST.has(url.protocol)) return undefined;

@@ -1,5 +1,6 @@
-// Opens a channel of the server to every page, popup, out-of-process frame and worker, from its first message on. New
-// targets are held until the observers have sent their first commands. holds.ts keeps this from disturbing clients.
+// Opens a channel of the server to every page, popup, out-of-process frame and worker, starting with its first message.
+// New targets are held until the observers have sent their first commands. holds.ts ensures that this does not disturb
+// clients.
 
 import { guarded, type OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
@@ -13,7 +14,7 @@ export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'servi
 const ROOT_KINDS: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
 const CHILD_KINDS: readonly TargetKind[] = ['iframe', 'worker'];
 
-/** `picture`: the decoded picture of a screencast frame. */
+/** `picture` is the decoded picture of a screencast frame. */
 export type OnEvent = (method: string, params: JsonObject, picture?: Buffer) => void;
 
 /** One target. Commands that an observer sends in its `target` callback take effect before the first script runs. */
@@ -22,7 +23,7 @@ export interface ObservedTarget {
   readonly kind: TargetKind;
   readonly contextId: string | undefined;
   readonly openerId: string | undefined;
-  /** The URL when we were attached; about:blank for most new targets. */
+  /** The URL at the time when we were attached. It is about:blank for most new targets. */
   readonly url: string;
   /** The page or frame that contains this frame or worker. */
   readonly parent: ObservedTarget | undefined;
@@ -33,7 +34,7 @@ export interface ObservedTarget {
   /** Sends a command and ignores the answer and errors. */
   post(method: string, params?: JsonObject): void;
   on(listener: OnEvent): Closeable;
-  /** Calls the listener once when the target is closed, or at once if it is closed already. */
+  /** Calls the listener once when the target is closed, or at once if it has already been closed. */
   whenGone(listener: () => void): void;
 }
 
@@ -47,7 +48,7 @@ export class Observation implements ChannelOwner {
   readonly #asker: CommandSender;
   readonly #targets = new Map<string, Target>();
   readonly #observers = new Set<Observer>();
-  /** Resolves when all existing targets were reported. */
+  /** Resolves when all existing targets have been reported. */
   readonly opened: Promise<void>;
   #root: Channel | undefined;
 
@@ -79,7 +80,7 @@ export class Observation implements ChannelOwner {
     return this.#observers.size > 0;
   }
 
-  /** To be called when the browser has exited or the channel was detached. */
+  /** Must be called when the browser has exited or the channel has been detached. */
   close(): void {
     for (const target of [...this.#targets.values()]) this.#forget(target);
   }
@@ -116,7 +117,7 @@ export class Observation implements ChannelOwner {
     this.#targets.set(channelId, target);
     target.post('Target.setAutoAttach', autoAttach(CHILD_KINDS));
     for (const observer of this.#observers) this.#notify(observer, target);
-    // Also if it does not wait: otherwise `window.open` hangs in Chromium.
+    // Sent even if the target is not waiting, because otherwise `window.open` hangs in Chromium.
     this.#holds.whenNotHeld(channel, kind, parent.targetId, () => target.post('Runtime.runIfWaitingForDebugger'));
   }
 

@@ -1,6 +1,7 @@
 // Overrides that clients set on a page: size, touch, media, network. Chromium keeps some of them per page and not per
-// channel, so a channel that detaches resets what another has set (measured: device metrics, touch, media type). The last
-// command of each kind is kept with its channel and sent again when another channel was detached.
+// channel, so a channel that detaches resets overrides that another channel has set (measured: device metrics, touch,
+// media type). The last command of each kind is kept with its channel and sent again when another channel has been
+// detached.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
@@ -27,7 +28,7 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
 /** Longer commands are not kept. No usual override is that long. */
 const BYTES_MAX = 16 * 1024;
 
-/** The name of the override: the method that sets it, also for the method that clears it. Undefined for other methods. */
+/** The name of the override: the method that sets it, also if `method` clears it. Undefined for other methods. */
 export function overrideOf(method: string): string | undefined {
   if (OTHER_OVERRIDES.has(method) || method.startsWith('Emulation.set')) return method;
   return method.startsWith('Emulation.clear') ? method.replace('.clear', '.set') : undefined;
@@ -42,7 +43,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 
-/** The remembered commands with new ids. `name`: only this override. */
+/** The remembered commands with new ids. If `name` is given, only the commands of this override. */
 export function overrideCommands(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
   const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return wanted.flatMap(([, message]) => {

@@ -78,7 +78,7 @@ test('delivers the messages of one read one by one, then the end of the batch', 
   assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
-test('delivers the next messages after the listener threw on one', {
+test('delivers the next messages after the listener threw on one of them', {
   timeout: END_MS,
 }, async context => {
   const { events: heard, messages, write } = openFixture(context);
@@ -102,7 +102,7 @@ test('joins a message that arrives in pieces and separates it from the next', {
   assert.deepEqual(await messages(3), [`${long}1${long}2${long}3`, 'short', 'half done']);
 });
 
-test('does not change a delivered message when more is read', { timeout: END_MS }, async context => {
+test('does not change a delivered message when more bytes are read', { timeout: END_MS }, async context => {
   const { kept, messages, write } = openFixture(context);
   write(`${'a'.repeat(1000)}\0`);
   await messages(1);
@@ -122,7 +122,7 @@ test('writes all messages of one turn at once, each ended by a NUL', {
   assert.equal(read(), '{"id":1}\0{"id":2}\0');
 });
 
-test('sends a message larger than the FIFO completely, in order with small ones', {
+test('sends a message larger than the FIFO completely, in order with small messages', {
   timeout: END_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);

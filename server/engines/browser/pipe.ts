@@ -1,5 +1,5 @@
 // The pipe to one Chromium: two named FIFOs that Chromium itself holds open, so that it can outlive this process.
-// Messages are JSON ended by a NUL. This file splits and joins them; it does not parse them.
+// Messages are JSON terminated by a NUL. This file splits and joins them, but does not parse them.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
@@ -8,7 +8,7 @@ import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 
 /** The largest message from the browser that is accepted. A longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
-/** Chromium 156 closes its pipe at a message of 110 MiB; 99 MiB passes. */
+/** Chromium 156 closes its pipe at a message of 110 MiB. A message of 99 MiB passes. */
 export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
 /** Limit of bytes that wait for a slow browser. Beyond it commands of clients are refused. Larger than any one message. */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
@@ -19,11 +19,11 @@ const NUL = Buffer.from([0]);
 
 export interface PipeListener {
   message(message: Buffer): void;
-  /** A message was longer than INCOMING_BYTES_MAX: its first and last bytes. */
+  /** Called if a message was longer than INCOMING_BYTES_MAX, with its first and last bytes. */
   oversized(head: Buffer, tail: Buffer): void;
-  /** All messages of one read were delivered. */
+  /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
-  /** A listener threw while it handled a message. The following messages are delivered. */
+  /** Called when a listener threw while it handled a message. The following messages are still delivered. */
   unreadable(error: unknown): void;
   failed(error: Error): void;
 }
@@ -72,12 +72,12 @@ export class Pipe {
     this.#incoming.resume();
   }
 
-  /** Whether so many bytes wait for Chromium that clients should pause. */
+  /** Whether so many bytes are waiting for Chromium that clients should pause. */
   get isFull(): boolean {
     return this.#outgoing.writableLength > WAITING_BYTES_FULL;
   }
 
-  /** The session that is named in reports about slow handling. */
+  /** Sets the session that is named in reports about slow handling. */
   setSessionId(sessionId: string): void {
     this.#work = { ...this.#work, sessionId };
   }
@@ -101,7 +101,7 @@ export class Pipe {
     this.#queue(NUL);
   }
 
-  /** Writes one NUL, which ends a message that a former process may have written in part. */
+  /** Writes one NUL, which ends a message that a previous process may have written only in part. */
   endPartialMessage(): void {
     this.#outgoing.write(NUL);
   }
@@ -147,7 +147,10 @@ export class Pipe {
     }
   }
 
-  /** What one message makes the listener throw ends with that message. `guarded` would cost an array for each. */
+  /**
+   * An error that the listener throws for one message does not affect the following ones. `guarded` would cost an array
+   * for each message.
+   */
   #finish(last: Buffer): void {
     try {
       this.#handOver(last);
@@ -180,7 +183,7 @@ export class Pipe {
     this.#freeParts();
   }
 
-  /** Frees the memory at once. Left to the garbage collector, large messages double the number of its pauses. */
+  /** Frees the memory at once. If large messages are left to the garbage collector, the number of its pauses doubles. */
   #freeParts(): void {
     for (const part of this.#parts) for (const buffer of wholeBufferOf(part)) buffer.transfer(0);
     this.#parts.length = 0;
@@ -188,7 +191,7 @@ export class Pipe {
   }
 }
 
-/** O_RDWR, so that neither side sees end-of-file while the other is replaced. */
+/** O_RDWR, so that neither side reads end-of-file while the other is being replaced. */
 function openFifo(path: string, options: object): Socket {
   const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   return new Socket({ fd: descriptor, ...options });

@@ -1,5 +1,5 @@
-// The managed policies of every jailed Chromium. They block what pages, extensions and clients may not open. The gateway
-// refuses the same with a clearer message; the policies also hold if something bypasses it.
+// The managed policies of every jailed Chromium. They block what pages, extensions and clients may not open. The
+// gateway refuses the same requests with a clearer message. The policies also apply if something bypasses the gateway.
 
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ const UNUSED_POLICIES_MAX = 16;
 const UNUSED_POLICY_BYTES_MAX = 64 * 1024 ** 2;
 const FILE = join('policies', 'managed', 'berth.json');
 
-/** Prepares one folder for each set of policies. It is mounted as `/etc/chromium` of a box. */
+/** Prepares one folder for each set of policies. The folder is mounted as `/etc/chromium` in a box. */
 export class PolicyFolders {
   readonly #folders: SharedFolders;
 
@@ -59,7 +59,7 @@ export class PolicyFolders {
     });
   }
 
-  /** `extra`: policies in addition to those of every browser. */
+  /** `extra` contains policies in addition to those of every browser. */
   prepare(extra: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, ...extra }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);

@@ -1,28 +1,28 @@
-// Folders that are mounted into boxes and shared by all browsers that request the same name. Unused folders are removed,
-// least recently used first, when there are more than a limit.
+// Folders that are mounted into boxes and shared by all browsers that request the same name. When the number of unused
+// folders exceeds a limit, they are removed, least recently used first.
 import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import { Turns } from '../../kit/turns.ts';
 
-/** One use removes at most this many folders, because a browser start waits for it. */
+/** Each use removes at most this many folders, because a browser start waits for it. */
 const REMOVED_PER_USE_MAX = 32;
 
 export interface SharedFoldersOptions {
-  /** The folder that contains them and nothing else. */
+  /** The folder that contains the shared folders and nothing else. */
   readonly parent: string;
   /** Limit of folders that no browser uses. */
   readonly unusedMax: number;
   readonly unusedBytesMax: number;
   readonly bytesOf: (folder: string) => Promise<number>;
-  /** Browsers of a former process may use a folder for this long after they started. */
+  /** Browsers of a previous process may use a folder for this long after they started. */
   readonly lifetimeMs: number;
   readonly clock: Clock;
 }
 
 export interface SharedFolder {
   readonly path: string;
-  /** To be called when the browser has ended. */
+  /** Must be called when the browser has ended. */
   release(): void;
 }
 
@@ -30,7 +30,7 @@ export class SharedFolders {
   readonly #options: SharedFoldersOptions;
   readonly #turns = new Turns<string>();
   readonly #useCounts = new Map<string, number>();
-  /** Browsers that started earlier belong to a former process and are not in the use counts. */
+  /** Browsers that started earlier belong to a previous process and are not included in the use counts. */
   readonly #countedSinceMs: number;
 
   constructor(parts: SharedFoldersOptions) {

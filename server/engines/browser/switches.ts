@@ -12,7 +12,7 @@ export interface SwitchOptions {
   readonly sandbox: boolean;
 }
 
-/** A renderer that Chromium starts ahead for the next page. */
+/** A renderer that Chromium starts in advance for the next page. */
 export const SPARE_RENDERER = 'SpareRendererForSitePerProcess';
 
 const DISABLED_FEATURES = [
@@ -55,7 +55,10 @@ const ALWAYS = [
   `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];
 
-/** What `chromium` says by itself and headless shell does not. `version`: as in `Chromium 156.0.8078.79`. */
+/**
+ * The identity that `chromium` reports by default and headless shell does not. `version` has the form `Chromium
+ * 156.0.8078.79`.
+ */
 export function shellIdentity(version: string): readonly string[] {
   const major = /(\d+)\./.exec(version)?.[1];
   if (major === undefined) return [];
@@ -65,14 +68,14 @@ export function shellIdentity(version: string): readonly string[] {
 
 const LOCALE_DEFAULT = 'en-US';
 
-/** What `chromium` does without being told. */
+/** Switches for behaviour that `chromium` has by default. */
 const SHELL_ONLY = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
   '--font-render-hinting=medium', // otherwise text has other widths
 ];
 
 export function switches(options: SwitchOptions): readonly string[] {
-  // Headless shell would send no Accept-Language header.
+  // Without this, headless shell would send no Accept-Language header.
   const isShell = options.engine === 'headless-shell';
   const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
   return [

@@ -1,10 +1,11 @@
-// Captures a page for an operation: opens its address if it has one, and takes a picture, a PDF, text or values of it.
+// Captures a page for an operation: opens its address if one is given, and takes a picture, a PDF, text or values from
+// it.
 import type { Page, Response } from 'playwright-core';
 import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
 
 /** Playwright's own default, for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
-/** Playwright's own timeouts come first, as they say what was waited for. */
+/** Playwright's own timeouts expire first, because their messages state what was waited for. */
 const SPARE_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
 const TITLE_CHARACTERS_MAX = 300;
@@ -16,8 +17,8 @@ const VALUES_MAX = 100;
 const VALUE_CHARACTERS_MAX = 20_000;
 
 /**
- * Throws DriveFailed. The whole capture has one deadline, since `title`, `evaluate` and `pdf` have no timeout of their own and a
- * page can hang after it is loaded.
+ * Throws DriveFailed. The whole capture has one deadline, because `title`, `evaluate` and `pdf` have no timeout of
+ * their own, and a page can hang after it has loaded.
  */
 export async function capture(page: Page, order: Capture): Promise<Captured> {
   page.setDefaultTimeout(order.timeoutMs);
@@ -69,7 +70,7 @@ export async function visit(
   throw new DriveFailed('page', `The page answered with the status ${status}.`, { pageStatus: status, url: place });
 }
 
-/** The address of a file does not load: its navigation ends when the download begins. */
+/** Visits the address of a file. Such an address does not load: its navigation ends when the download begins. */
 async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
   try {
     return await visit(page, order);
@@ -191,7 +192,7 @@ function fileOf(bytes: Buffer, mimeType: string): Pick<Captured, 'bytes' | 'mime
   return { bytes: new Uint8Array(bytes), mimeType };
 }
 
-/** From the header of the file. */
+/** Read from the header of the file. */
 function sizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height: number } {
   if (format === 'png') return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   for (let at = 2; at + 9 < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {

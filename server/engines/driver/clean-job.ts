@@ -1,16 +1,17 @@
-// Removes what the service typed from the results of steps, in a worker thread: they are texts of pages, and can be long.
+// Removes what the service typed from the results of steps. Runs in a worker thread, because the results are texts of
+// pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { Stepped, StepResult } from './command.ts';
 
 export interface CleanInput {
-  /** Without bytes of files. */
+  /** Does not include the bytes of files. */
   readonly stepped: Stepped;
   readonly secrets: readonly string[];
 }
 
 const LIMIT_MS = 20_000;
-/** A text of at least this length may have been cut where it was read: the shortest limit there. */
+/** The shortest limit at which texts are cut when they are read. A text of at least this length may have been cut. */
 const CUT_CHARACTERS = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, Stepped> = {

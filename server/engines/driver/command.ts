@@ -56,9 +56,9 @@ export type Command =
   | { readonly do: 'capture'; readonly capture: Capture }
   | { readonly do: 'steps'; readonly steps: Steps };
 
-/** What an operation wants of a page. Dialogs that open meanwhile are dismissed. */
+/** What an operation captures from a page. Dialogs that open during the capture are dismissed. */
 export interface Capture {
-  /** Opened first. Absent: the page as it is. */
+  /** The page to open first. If absent, the current page is used as it is. */
   readonly url?: string;
   /** `load`, `domcontentloaded`, `networkidle` or a selector. */
   readonly waitUntil: string;
@@ -67,10 +67,13 @@ export interface Capture {
   readonly wanted: Wanted;
 }
 
-/** Steps that an operation does in a page. Dialogs that open meanwhile are dismissed. */
+/** The steps that an operation performs in a page. Dialogs that open during the steps are dismissed. */
 export interface Steps extends Omit<Capture, 'wanted'> {
   readonly steps: readonly Step[];
-  /** What earlier commands did of the same call: their steps, the bytes of their files, and whether one of them typed. */
+  /**
+   * What earlier commands of the same call did: the number of their steps, the bytes of their files, and whether one of
+   * them typed.
+   */
   readonly before?: { readonly steps: number; readonly bytes: number; readonly hasTyped: boolean };
 }
 
@@ -84,7 +87,7 @@ export type Step =
       readonly double: boolean;
     }
   | { readonly do: 'fill'; readonly selector: string; readonly value: string }
-  /** The service types the text, which the driver never has. */
+  /** The service types the text. The driver never receives it. */
   | { readonly do: 'type'; readonly selector: string }
   | { readonly do: 'select'; readonly selector: string; readonly values: readonly string[] }
   | { readonly do: 'press'; readonly selector?: string; readonly key: string }
@@ -95,7 +98,7 @@ export type Step =
   | { readonly do: 'take'; readonly wanted: Wanted };
 
 export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
-  /** `person`: a step that the driver has no part in. */
+  /** `person`: a step that the driver does not perform. */
   readonly do: Step['do'] | 'person';
 }
 
@@ -120,7 +123,10 @@ export type Wanted =
       readonly pages?: string;
     }
   | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
-  /** Clicks the element; without one the address is that of a file. Whoever watches the browser sees the download. */
+  /**
+   * Clicks the element. Without a selector, the file is at the URL that is opened. Whoever watches the browser sees the
+   * download.
+   */
   | { readonly kind: 'download'; readonly selector?: string }
   | {
       readonly kind: 'fields';
@@ -165,15 +171,16 @@ export interface CommandResult {
   readonly tabs: readonly Tab[];
   /** An open dialog or file chooser, which must be answered first. */
   readonly blockedBy?: string;
-  /** Of `capture` only. */
+  /** Set only for `capture`. */
   readonly captured?: Captured;
-  /** Of `steps` only. */
+  /** Set only for `steps`. */
   readonly stepped?: Stepped;
 }
 
 /**
- * Why a command failed. `command`: it is not possible, and the message says why. `page`: the page could not be loaded or
- * is an error page. `timeout`: the page was not ready in time. `refused`: a text may not be typed into this page.
+ * Why a command failed. `command`: the command is not possible, and the message says why. `page`: the page could not be
+ * loaded or is an error page. `timeout`: the page was not ready in time. `refused`: the text may not be typed into this
+ * page.
  */
 export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout' | 'refused';
 
@@ -196,7 +203,7 @@ export interface Order {
   readonly command: Command;
 }
 
-/** `opened` and `closed`: the connection to the browser of a session. */
+/** `closed`: the session whose connection to the browser was closed. */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
   | {
@@ -209,8 +216,9 @@ export type ThreadMessage =
   | { readonly closed: string };
 
 /**
- * What a step needs done outside of the driver. `type`: the text of this step into the element that has the attribute `mark`.
- * `cover`: hides fields and texts that show what was typed. `uncover`: shows them again, and fails if one was visible meanwhile.
+ * What a step needs to be done outside the driver. `type`: type the text of this step into the element that has the
+ * attribute `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and fail if
+ * one was visible in between.
  */
 export type Help =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }

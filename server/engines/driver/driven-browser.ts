@@ -15,7 +15,7 @@ import { type Acting, perform } from './perform.ts';
 const CONNECT_MS = 30_000;
 const TITLE_MS = 1_000;
 const SNAPSHOT_MS = 15_000;
-/** How long a page may take to show the effect of an action, if it is not loading another one. */
+/** How long to wait for a page to show the effect of an action, unless another page is being loaded. */
 const SETTLE_MS = 500;
 const LOAD_MS = 10_000;
 const SNAPSHOT_CHARACTERS_MAX = 200_000;
@@ -24,8 +24,8 @@ const URL_CHARACTERS_MAX = 2_000;
 const TABS_SHOWN = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
 /**
- * Playwright writes no files if the connection leaves downloads to the browser. A folder that cannot exist guarantees
- * it.
+ * Playwright writes no files when downloads are left to the browser (`noDefaults`). A folder that cannot exist makes
+ * sure of that.
  */
 const NO_FOLDER = '/dev/null/none';
 
@@ -120,7 +120,7 @@ export class DrivenBrowser implements Acting {
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
-  /** Nobody answers dialogs of an operation, so they are dismissed. */
+  /** Dismisses dialogs, because nobody answers them during an operation. */
   async #capture(command: Command, help: Helper): Promise<CommandResult> {
     this.#isCapturing = true;
     try {
@@ -233,7 +233,7 @@ export class DrivenBrowser implements Acting {
     await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
   }
 
-  /** Undefined if a dialog opens meanwhile. */
+  /** Returns undefined if a dialog opens before the snapshot is taken. */
   async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
     const taken = await Promise.race([
       page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
@@ -244,7 +244,7 @@ export class DrivenBrowser implements Acting {
   }
 }
 
-/** The title is asked for again only if the tab is not among those shown. */
+/** Requests the title again only if the current tab is not in `tabs`. */
 async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
   const title = tabs.find(({ isCurrent }) => isCurrent)?.title ?? (await titleOf(page));
   return { url: cut(page.url(), URL_CHARACTERS_MAX), title };

@@ -1,5 +1,5 @@
-// Runs in each thread of the driver: one connected browser for each session, which gets its commands one after the
-// other.
+// Runs in each thread of the driver. Keeps one connected browser for each session, and executes the commands of a
+// session one after the other.
 import { parentPort } from 'node:worker_threads';
 import type { CommandResult, DriveFailure, Help, Leave, Order, Reply, ThreadMessage } from './command.ts';
 import { DriveFailed } from './command.ts';
@@ -9,7 +9,7 @@ const port = parentPort;
 if (!port) throw new Error('this file runs as a worker thread only');
 
 const MESSAGE_CHARACTERS_MAX = 2000;
-/** Terminal colours in the messages of Playwright. */
+/** Terminal colour codes in Playwright's messages. */
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
 const browsers = new Map<string, Promise<DrivenBrowser>>();
@@ -35,7 +35,7 @@ async function perform({ id, session, address, command }: Order): Promise<void> 
   }
 }
 
-/** Asks the main thread; rejects with what went wrong there. */
+/** Asks the main thread for help. Rejects if that fails. */
 function ask(of: number, help: Help): Promise<void> {
   lastAsked += 1;
   const answer = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
-// Drives browsers for agents that speak MCP and not CDP: Playwright, in threads of its own, connected to a session as any client is.
-// What a page says is parsed there and not in the main thread. A thread that does not answer in time is replaced; its
-// connections are made again by the next command, and only references from earlier snapshots are lost.
+// Drives browsers for agents that use MCP and not CDP. Playwright runs in threads of its own and connects to a session
+// as any client does. Page content is parsed there and not in the main thread. A thread that does not answer in time is
+// replaced: the next command connects again, and only references from earlier snapshots are lost.
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -21,11 +21,11 @@ export interface DriverLimits {
   /** The most commands of one session that may be queued. */
   readonly waitingOfOne: number;
   readonly heapMb: number;
-  /** A command that takes longer ends its thread. Each command has a shorter limit of its own in driven-browser.ts. */
+  /** A command that takes longer ends its thread. Each command has a shorter limit of its own in perform.ts. */
   readonly commandMs: number;
   /** A connection without commands is closed after this time. */
   readonly idleMs: number;
-  /** A thread without connections ends after this time. To start one takes longer than most commands. */
+  /** A thread without connections ends after this time. Starting one takes longer than most commands. */
   readonly threadIdleMs: number;
 }
 
@@ -80,7 +80,7 @@ export class Driver implements Closeable {
     this.#limits = { ...DRIVER_LIMITS, ...limits };
   }
 
-  /** Throws DriveFailed. `help` does what steps of the command need done outside of the driver. */
+  /** Throws DriveFailed. `help` performs the parts of steps that must be done outside the driver. */
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const driven = this.#drivenOf(target.session);
@@ -109,7 +109,7 @@ export class Driver implements Closeable {
     const leave: Leave = { leave: session };
     driven.thread.worker.postMessage(leave);
     if (driven.thread.sessions.size > 0) return;
-    // A page that hangs leaves its command pending: such a thread is not kept for others.
+    // A page that hangs leaves its command pending. Such a thread is not reused for other sessions.
     if (driven.thread.pending.size > 0) void this.#end(driven.thread, 'connection', SESSION_ENDED);
     else this.#endLater(driven.thread);
   }
@@ -142,7 +142,7 @@ export class Driver implements Closeable {
     const { heapMb } = this.#limits;
     const worker = new Worker(new URL('./driver-thread.ts', import.meta.url), {
       name: 'driver',
-      // Playwright reads options from the environment, which must not be the server's.
+      // Playwright reads options from the environment, so it must not get the server's environment.
       env: { NODE_ENV: 'production' },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });

@@ -1,5 +1,5 @@
-// Converts the HTML of a page to Markdown in a worker thread. With `isWhole` all of it; otherwise its main content, if
-// there is one.
+// Converts the HTML of a page to Markdown in a worker thread. With `isWhole`, all of it is converted; otherwise its
+// main content, if there is one.
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
@@ -11,7 +11,7 @@ export interface MarkdownInput {
   readonly isWhole: boolean;
 }
 
-/** A shorter article is taken for a wrong guess. */
+/** A shorter article is assumed to be a wrong guess. */
 const ARTICLE_CHARACTERS_MIN = 200;
 const ELEMENTS_MAX = 50_000;
 

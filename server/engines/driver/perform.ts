@@ -1,4 +1,4 @@
-// How each command is executed with Playwright. Errors are Playwright's own, which say what was waited for.
+// Executes each command with Playwright. Errors are Playwright's own, because they say what was waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Helper, type Ref } from './command.ts';
@@ -182,7 +182,10 @@ const PERFORMERS: Performers = {
 
 const LOADED = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
 
-/** A page that does not finish loading is shown as far as it was loaded. A download is not a page. */
+/**
+ * Opens a URL. A page that does not finish loading is shown as far as it has loaded. A download does not open a page
+ * and is not an error.
+ */
 async function goTo(page: Page, url: string): Promise<void> {
   try {
     await page.goto(url, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_MS });
@@ -217,8 +220,8 @@ async function fill(on: Acting, field: Field): Promise<void> {
 }
 
 /**
- * The code is a function, which is called, or an expression. It is evaluated by the debugger, which no page policy can
- * prevent.
+ * Evaluates an expression, and calls the result if it is a function. The debugger evaluates the code, so no policy of
+ * the page can prevent it.
  */
 const inPage = (page: Page, code: string): Promise<unknown> =>
   page.evaluate(`(async () => { const value = (${code}\n); return typeof value === 'function' ? value() : value; })()`);

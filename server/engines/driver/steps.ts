@@ -1,4 +1,4 @@
-// Does the steps of an operation in a page, one after the other, until one fails.
+// Performs the steps of an operation in a page, one after the other, until one fails.
 import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../kit/clock.ts';
@@ -13,18 +13,18 @@ import {
   type Steps,
 } from './command.ts';
 
-/** Of a failed step, so that the error says which one it is. */
+/** Failures that are reported with the number of the step that failed. */
 const BLAMED = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
-/** Playwright's own timeouts come first, as they say what was waited for. */
+/** Lets Playwright's own timeouts come first, because they say what was waited for. */
 const SPARE_MS = 500;
 
-/** Of the pictures and PDF files of one call. */
+/** The total size of the pictures and PDF files of one call. */
 const BYTES_MAX = 100 * 1024 ** 2;
 
 const NOTHING = { steps: 0, bytes: 0, hasTyped: false };
 
-/** Where a call is. */
+/** How far a call has come in its steps. */
 class Progress {
   /** -1 before the first step. */
   step = -1;
@@ -36,7 +36,7 @@ class Progress {
     this.#endMs = systemClock.monotonicMs() + timeoutMs;
   }
 
-  /** Throws DriveFailed when the time is over, so that no step begins after its call has failed. */
+  /** Throws DriveFailed when the time is up, so that no step begins after its call has failed. */
   leftMs(): number {
     const leftMs = this.#endMs - systemClock.monotonicMs();
     if (leftMs > 0) return leftMs;
@@ -45,8 +45,8 @@ class Progress {
 }
 
 /**
- * Throws DriveFailed. The number of the step, from 0, is `details.step` if the failure is that of a step. All steps have one
- * deadline, since some of Playwright's functions have no timeout and a page can hang.
+ * Throws DriveFailed. If a step failed, `details.step` is its number, from 0. All steps share one deadline, because
+ * some of Playwright's functions have no timeout and a page can hang.
  */
 export async function runSteps(page: Page, order: Steps, help: Helper): Promise<Stepped> {
   const progress = new Progress(order.timeoutMs);
@@ -99,7 +99,7 @@ async function type(page: Page, selector: string, typed: (mark: string) => Promi
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** What was typed is hidden in pictures and PDF files. */
+/** Hides what was typed while a picture or PDF file is taken. */
 async function covered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const taken = await take().catch(async error => {
@@ -155,7 +155,9 @@ async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>)
 
 const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType, buffer: Buffer.from(bytes) });
 
-/** The failure with the number of its step. Others, such as a lost connection, are not known to be that of a step. */
+/**
+ * Adds the number of the step to its failure. Other failures, such as a lost connection, may not be caused by the step.
+ */
 function blamed(error: unknown, step: number, order: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';
   if (!BLAMED.has(why)) return error;

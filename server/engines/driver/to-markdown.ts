@@ -1,4 +1,5 @@
-// The job that converts the HTML of a page to Markdown. Apart from its work, whose libraries only worker threads load.
+// The job that converts the HTML of a page to Markdown. The conversion is in a separate module, because only worker
+// threads load its libraries.
 import type { Job } from '../../kit/worker-pool.ts';
 import type { MarkdownInput } from './markdown-job.ts';
 

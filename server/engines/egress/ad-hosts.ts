@@ -54,7 +54,7 @@ function named(texts: readonly string[], except = false): HostRuleLine | undefin
   return names.includes(undefined) ? undefined : { except, names: names.filter(name => name !== undefined) };
 }
 
-/** Imported only if there is a list: it takes 17 MiB of memory. */
+/** Imports the library only if there is a list, because it takes 17 MiB of memory. */
 async function ruleReader(): Promise<ReadRule> {
   const { NetworkFilter } = await import('@ghostery/adblocker');
   return line => {

@@ -42,7 +42,7 @@ export function address4(bytes: Uint8Array): Address {
   return { family: 4, bytes, text: bytes.join('.') };
 }
 
-/** Throws for an invalid range. The configuration has validated its ranges before. */
+/** Throws for an invalid range. Ranges from the configuration have already been validated. */
 export function range(from: AddressRange): Range {
   const address = parseAddress(from.address);
   if (!address) throw new TypeError(`${from.address} is not an address`);

@@ -1,11 +1,11 @@
-// The local ends of the connections that sessions have to the outside. A request that arrives from one of them was sent by the
-// browser of a session.
+// The local addresses and ports of the outbound connections of sessions. A request that arrives from one of them was
+// sent by the browser of a session.
 import type { Socket } from 'node:net';
 
 export class Departures {
   readonly #open = new Set<string>();
 
-  /** Takes a connected socket, and forgets it when it closes. */
+  /** Records a connected socket until it closes. */
   add(socket: Socket): void {
     const { localAddress, localPort } = socket;
     if (localAddress === undefined || localPort === undefined) return;

@@ -1,5 +1,5 @@
-// Connects to the first of the given addresses that answers ("happy eyeballs", RFC 8305): both families alternate, and the
-// next attempt starts while a slow one still waits. Resolves no names.
+// Connects to the first of the given addresses that answers ("happy eyeballs", RFC 8305): both families alternate, and
+// the next attempt starts while a slow one is still pending. Does not resolve names.
 import type { Socket } from 'node:net';
 import { WaitExpired, within } from '../../kit/wait.ts';
 import type { Address } from './address.ts';

@@ -5,7 +5,10 @@ import type { BigReads } from './big-reads.ts';
 
 const BUFFER_BYTES_FIRST = 16 * 1024;
 const BUFFER_BYTES_SMALL = 64 * 1024;
-/** For a large body it takes half the CPU time per byte of the small buffer (measured). Larger buffers take more again. */
+/**
+ * For a large body this buffer takes half the CPU time per byte of the small one (measured). Still larger buffers take
+ * more time again.
+ */
 const BUFFER_BYTES_BIG = 512 * 1024;
 const GROWTH = 4;
 

@@ -27,7 +27,7 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
   readonly self?: SelfRoute;
-  /** Where the local ends of its connections are noted. */
+  /** Where the local ends of the outbound connections are recorded. */
   readonly departures?: Departures;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
@@ -58,7 +58,7 @@ export interface EgressCounters {
   /** From the session to the outside, and back, as counted by the outbound sockets. */
   readonly bytesUp: number;
   readonly bytesDown: number;
-  /** The part of both that went through upstream proxies. */
+  /** The part of `bytesUp` and `bytesDown` that went through upstream proxies. */
   readonly bytesByProxy: number;
   /** Outbound connections: the total, and those that are open. */
   readonly connections: number;
@@ -194,7 +194,7 @@ class SessionEgress implements Egress {
     this.#http.emit('connection', socket);
   }
 
-  /** An error in this code: closes the connection only. */
+  /** Handles a bug in this code by closing only the connection. */
   #onInternalError(error: unknown, connection: Duplex): void {
     this.#options.log.error('egress.connection_failed', { error });
     connection.destroy();
@@ -221,7 +221,7 @@ class SessionEgress implements Egress {
 
   #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
-    // The responses of pending requests would end up inside the tunnel.
+    // Otherwise the responses to pending requests would end up inside the tunnel.
     if (!(stream instanceof Socket) || !forwarder || forwarder.inFlight > 0) {
       stream.destroy();
       return;
@@ -280,13 +280,13 @@ class SessionEgress implements Egress {
 
   #refused(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
     const { clock, log } = this.#options;
-    // A warm browser sends some requests by itself; they are not logged.
+    // A warm browser sends some requests on its own. Their refusals are not logged.
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
       log.info('egress.refused', { hostname, port, via, rule });
     this.#callSafely(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
   }
 
-  /** Calls a listener. An exception here would end the process, with all sessions. */
+  /** Calls a listener and catches its exceptions, which would otherwise end the process with all sessions. */
   #callSafely(call: () => void): boolean {
     try {
       call();

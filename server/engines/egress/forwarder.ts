@@ -59,7 +59,10 @@ export class Forwarder {
     }
   }
 
-  /** An HTTP proxy that gets the request with the whole URL. Undefined for SOCKS, which the gate connects through. */
+  /**
+   * The HTTP proxy that gets the request with the whole URL. Undefined for a direct connection, and for SOCKS, which
+   * the gate connects through.
+   */
   #httpProxy({ target }: AbsoluteTarget): Upstream | undefined {
     const upstream = this.#gate.route(target);
     return upstream?.scheme === 'socks5' ? undefined : upstream;
@@ -166,7 +169,7 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
   });
   const status = incoming.statusCode ?? 0;
   try {
-    // A 407 of an origin would make the browser ask for a proxy password.
+    // A 407 from an origin would make the browser ask for a proxy password.
     if (status === PROXY_AUTHENTICATION_REQUIRED)
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
@@ -216,7 +219,7 @@ function stream({ incoming, response }: ProxiedResponse): void {
   pipeline(incoming, response, () => {});
 }
 
-/** When no stream holds data any more, the kernel has copied it and the memory can be reused. */
+/** Reuses the read memory. When no stream holds data any more, the kernel has copied it. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;

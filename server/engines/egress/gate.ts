@@ -22,7 +22,7 @@ export interface GateOptions {
   readonly limits: EgressLimits;
 }
 
-/** Names of cloud metadata services, refused where an upstream proxy would resolve them. */
+/** Names of cloud metadata services. They are refused if an upstream proxy would resolve them. */
 const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'metadata']);
 
 export class Gate {
@@ -34,7 +34,7 @@ export class Gate {
     this.#policy = options.policy;
   }
 
-  /** Connects to the target, directly with a socket of `make`, or through a proxy. Rejects with Refused or Failed. */
+  /** Connects to the target, directly with a socket from `make`, or through a proxy. Rejects with Refused or Failed. */
   async open<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S | Socket> {
     const upstream = this.route(target);
     if (!upstream) return this.#direct(target, make, signal);
@@ -87,7 +87,10 @@ export class Gate {
     return connection;
   }
 
-  /** Checks again: the policy may have changed, and the local address may show that the address is this machine's own. */
+  /**
+   * Checks the connection again before it is added: the policy may have changed, and the local address may show that
+   * the remote address is this machine's own.
+   */
   #register(connection: OutboundConnection): void {
     const { outbound, clock } = this.#options;
     if (this.#isStillAllowed(connection)) return outbound.add(connection, clock.monotonicMs());

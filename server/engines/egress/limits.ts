@@ -22,7 +22,7 @@ export interface EgressLimits {
   readonly addressesMax: number;
   /** A connection without traffic in either direction is closed after this time. */
   readonly idleMs: number;
-  /** The same for a connection that one side has ended. */
+  /** Replaces `idleMs` for a connection that one side has ended. */
   readonly halfClosedIdleMs: number;
   /** How often idle connections are closed. */
   readonly sweepMs: number;

@@ -1,5 +1,5 @@
-// The outbound connections of one session: counts their bytes, and closes those that are idle or that a new policy refuses.
-// Bytes are taken from the counters of the sockets, so the data itself is not touched.
+// The outbound connections of one session: counts their bytes, and closes those that are idle or that a new policy
+// refuses. The counts come from the sockets, so the data itself is not touched.
 import type { Socket } from 'node:net';
 import type { Address } from './address.ts';
 import type { Departures } from './departures.ts';
@@ -19,7 +19,7 @@ export interface OutboundConnection {
 }
 
 interface Watched extends OutboundConnection {
-  /** Bytes in both directions at the last check, and since when the number is unchanged. */
+  /** Bytes in both directions at the last check, and the time since which their number has not changed. */
   bytes: number;
   sinceMs: number;
 }

@@ -8,7 +8,7 @@ import type { Upstream } from './upstream.ts';
 export interface EgressPolicy {
   /** The rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
   refusesHost(hostname: string): HostRule | undefined;
-  /** `local`: the local address of an open connection to it, if there is one. */
+  /** `local`: the local address of an open connection to the address, if there is one. */
   checkAddress(address: Address, port: number, local?: string): Verdict;
   /** The proxy for a host. Undefined for a direct connection. */
   routeTo(hostname: string): Upstream | undefined;
@@ -38,7 +38,7 @@ export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOpti
   };
 }
 
-/** Allows nothing. For a browser without a session, and for one whose bytes are used up. */
+/** Allows nothing. Used for a browser without a session, and for a session that has used up its bytes. */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   refusesHost: () => rule,
   checkAddress: () => ({ allowed: false, rule: 'unspecified' }),

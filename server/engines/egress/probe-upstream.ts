@@ -1,5 +1,6 @@
-// Tests a proxy before a browser is started for it: whether it can be reached, is trusted and accepts the credentials. An HTTP
-// proxy is asked to connect to a name that does not exist; any answer except a refusal of the user is a success.
+// Tests a proxy before a browser is started for it: whether it can be reached, is trusted and accepts the credentials.
+// An HTTP proxy is asked to connect to a name that does not exist. Any answer of a proxy is a success, unless it
+// refuses the credentials.
 import { within } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
@@ -12,7 +13,7 @@ import type { Upstream } from './upstream.ts';
 const PROBE_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
 const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
-/** How web servers answer CONNECT; proxies answer otherwise. */
+/** How web servers answer CONNECT. Proxies give other answers. */
 const NOT_A_PROXY: ReadonlySet<number> = new Set([400, 405, 501]);
 
 /** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */

@@ -22,7 +22,7 @@ export interface UpstreamOptions {
 }
 
 export interface UpstreamConnection {
-  /** For the protocol of the proxy: the TLS socket for https, otherwise `raw`. */
+  /** Carries the protocol of the proxy: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
   /** The TCP socket, which counts the bytes. */
   readonly raw: Socket;
@@ -55,7 +55,7 @@ export async function reachUpstream(
 
 const ordinary = (): Socket => new Socket({ allowHalfOpen: true });
 
-/** Opens a tunnel through the proxy. When it resolves, the socket is connected to the target. */
+/** Opens a tunnel through the proxy. Resolves when the socket is connected to the target. */
 export async function tunnelThrough(
   upstream: Upstream,
   { socket }: UpstreamConnection,

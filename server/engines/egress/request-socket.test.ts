@@ -9,7 +9,7 @@ import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
 const WAIT_MS = 30_000;
-/** More than the socket buffers of the kernel. */
+/** More than the socket buffers of the kernel hold. */
 const WAITING_BYTES = 16 * 1024 * 1024;
 /** The bytes that are read through the shared buffer; later reads use the socket's own. */
 const FIRST = 'x'.repeat(16 * 1024);
@@ -29,7 +29,7 @@ async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socke
   return { ours, other };
 }
 
-/** Sends the pieces one by one, each after the one before was read. */
+/** Sends the pieces one by one, each after the previous one was read. */
 async function send(other: Socket, ours: RequestSocket): Promise<void> {
   for (const piece of PIECES) {
     const before = ours.bytesRead;

@@ -7,8 +7,8 @@ import { Downstream } from './downstream.ts';
 
 const PIECE_BYTES_FIRST = 16 * 1024;
 /**
- * Shared by all sockets for the first reads, because a buffer for each small response would cost garbage collections. The data
- * is copied out in the same turn of the event loop.
+ * Shared by all sockets for the first reads, because a buffer for each small response would cause garbage collections.
+ * The data is copied out in the same turn of the event loop.
  */
 const SHARED = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
 const PIECE_BYTES_MAX = 256 * 1024;

@@ -15,7 +15,7 @@ test('routes directly without a matching rule', () => {
   assert.deepEqual(routesOf([{ pattern: '^b\\.test$', by: first }], 'a.test'), [undefined]);
 });
 
-test('uses the first matching rule, also if it is direct', () => {
+test('uses the first matching rule, even if it is direct', () => {
   const rules: RouteRule[] = [
     { pattern: '^a\\.test$', by: 'direct' },
     { pattern: 'test$', by: first },

@@ -212,7 +212,7 @@ test('allows an IPv4 range in every IPv6 form that can embed it', () => {
     assert.equal(check(address, allow), 'allowed', address);
 });
 
-test('does not allow an embedded address by an entry for the IPv6 prefix', () => {
+test('does not allow an embedded address because of an entry for the IPv6 prefix', () => {
   assert.equal(check('64:ff9b::a9fe:a9fe', [open('64:ff9b::/96')]), 'metadata');
   assert.equal(check('2002:7f00:1::1', [open('2002::/16')]), 'loopback');
   assert.equal(check('::7f00:1', [open('::/96')]), 'loopback');
@@ -239,7 +239,7 @@ test("refuses this server's listeners even inside an allowed range", () => {
   assert.equal(check('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
 });
 
-test('allows a listener of this server only by an entry for exactly its address and port', () => {
+test('allows a listener of this server only with an entry for exactly its address and port', () => {
   const own = [open('127.0.0.1', 8080)];
   assert.equal(check('127.0.0.1', [open('127.0.0.1', 8080)], own, 8080), 'allowed');
   assert.equal(check('127.0.0.1', [open('127.0.0.1', 9100)], own, 9100), 'allowed');
@@ -257,7 +257,7 @@ test('refuses addresses of this machine on every port, even inside an allowed ra
   assert.equal(check('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
 });
 
-test('allows an address of this machine by its own entry, and loopback by an entry within loopback', () => {
+test('allows an address of this machine with its own entry, and loopback with an entry within loopback', () => {
   const own = [open('203.0.114.7'), open('127.0.0.0/8'), open('::1')];
   assert.equal(check('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
   assert.equal(check('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');
@@ -273,7 +273,7 @@ test('throws for an invalid entry', () => {
   assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], NO_MACHINE), TypeError);
 });
 
-test('says whether an entry of the operator opens an address and port', () => {
+test('reports whether an entry of the operator opens an address and port', () => {
   const rules = addressRules([open('10.0.0.0/8'), open('127.0.0.1', 9100)], NO_MACHINE);
   const opens = (text: string, port: number): boolean => {
     const address = parseAddress(text);

@@ -93,7 +93,7 @@ const EMBEDDINGS: readonly Embedding[] = [
 const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
 
 export interface AddressRules {
-  /** `local`: the local address of an open connection to it, if there is one. */
+  /** `local`: the local address of an open connection to the address, if there is one. */
   check(address: Address, port: number, local?: string): Verdict;
   /** Whether an entry of the operator covers this address and port. */
   opens(address: Address, port: number): boolean;
@@ -119,7 +119,8 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
         return { allowed: false, rule: 'own_service' };
       for (const candidate of candidates) {
         const rule = ruleOf(candidate);
-        // The outer and the embedded address both need an entry: one for the prefix does not allow the embedded address.
+        // The outer and the embedded address both need an entry: an entry for the prefix does not allow the embedded
+        // address.
         if (rule && !isAllowed(candidate, covers)) return { allowed: false, rule };
       }
       if (

@@ -59,7 +59,7 @@ export class OwnAddress {
       'secureConnection',
       guarded((_, [connection]) => connection.destroy(), accept),
     );
-    // TLS itself has told the browser about the error.
+    // The browser has already received the error through TLS.
     server.on('tlsClientError', (_error, connection) => connection.destroy());
     return server;
   }

@@ -23,7 +23,10 @@ function findSplice({ incoming, response }: ProxiedResponse): { outside: Request
   return Number(headers['content-length']) >= SPLICED_BYTES_MIN ? { outside, browser } : undefined;
 }
 
-/** Call after the head was sent and the bytes that arrived with it were parsed. Returns false if it cannot be spliced. */
+/**
+ * Call after the head was sent and the bytes that arrived with it were parsed. Returns false if the body cannot be
+ * spliced.
+ */
 export function splice({ incoming, response, outgoing }: ProxiedResponse): boolean {
   const sockets = findSplice({ incoming, response, outgoing });
   // Bytes in the socket's buffer are not parsed yet, so it is unknown how much of the body they are.

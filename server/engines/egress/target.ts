@@ -1,5 +1,5 @@
-// Parses the target of a request as the WHATWG URL standard parses a host. Whatever the standard rejects, or could be read in
-// two ways, is rejected. Pure.
+// Parses the target of a request as the WHATWG URL standard parses a host. A target that the standard rejects, or that
+// could be read in two ways, is rejected. Pure.
 import { type Address, parseAddress } from './address.ts';
 
 export interface Target {
@@ -21,8 +21,8 @@ export interface AbsoluteTarget {
 const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
- * Rejected are characters that end the host in a URL, or that URL parsing drops or changes, and bytes above 127, which Node
- * decodes as Latin-1. Names in other scripts arrive as punycode or percent-encoded.
+ * Characters that end the host in a URL, or that URL parsing drops or changes, are rejected. So are bytes above 127,
+ * which Node decodes as Latin-1. Names in other scripts arrive as punycode or percent-encoded.
  */
 const IN_A_HOST = /^[!-~]+$/;
 const NOT_IN_A_HOST = /[/\\?#@]/;

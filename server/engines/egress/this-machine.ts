@@ -9,7 +9,7 @@ export interface ThisMachine {
    * addresses that the list of interfaces lacks, and the kernel connects to its own address from that same address.
    */
   has(address: Address, port: number, local?: string): boolean;
-  /** Whether this server listens there. */
+  /** Whether this server listens on this address and port. */
   listens(address: Address, port: number): boolean;
 }
 

@@ -103,7 +103,7 @@ test('does not mix the bytes of concurrent tunnels', async t => {
   assert.deepEqual(all, new Array(12).fill(true));
 });
 
-/** A TLS connection with a key that both know, so that no certificate is needed. */
+/** A TLS connection with a pre-shared key, so that no certificate is needed. */
 async function tlsOutside(t: TestContext): Promise<{ outside: TLSSocket; peer: TLSSocket }> {
   const psk = randomBytes(32);
   const options = { ciphers: 'PSK', maxVersion: 'TLSv1.2' as const };

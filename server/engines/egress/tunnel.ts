@@ -26,7 +26,10 @@ export class OutsideSocket extends Socket {
   }
 }
 
-/** Through an upstream proxy the outside is an ordinary socket, because its handshake was read as a stream and it may be TLS. */
+/**
+ * With an upstream proxy, the outside is an ordinary socket, because the handshake was read as a stream and the socket
+ * may be a TLS socket.
+ */
 export function join(browser: Socket, outside: Socket): void {
   propagateClose(browser, outside);
   propagateClose(outside, browser);
@@ -42,8 +45,8 @@ function propagateClose(from: Socket, to: Socket): void {
 }
 
 /**
- * A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. For a TLS socket, as
- * of an https proxy, `resetAndDestroy` throws.
+ * A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. For a TLS
+ * socket, such as that of an https proxy, `resetAndDestroy` throws.
  */
 function reset(socket: Socket): void {
   if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();

@@ -20,7 +20,10 @@ export interface ExtensionInfo {
   readonly version: string;
   readonly manifestVersion: number;
   readonly hasServiceWorker: boolean;
-  /** The id that Chromium derives from the key of the package. Undefined without a key: then it depends on the folder. */
+  /**
+   * The id that Chromium derives from the key of the package. Undefined if the package has no key. The id then depends
+   * on the folder.
+   */
   readonly ownId?: string;
 }
 
@@ -32,12 +35,12 @@ export class ExtensionPackages {
     this.#scratch = scratch;
   }
 
-  /** Removes files that a killed server has left. */
+  /** Removes files that a killed server left behind. */
   async recover(): Promise<void> {
     await rm(this.#scratch, { recursive: true, force: true });
   }
 
-  /** Reads the whole package. Throws the reason if it cannot be used. */
+  /** Reads the whole package. Throws a Fault with the reason if the package cannot be used. */
   async inspect(path: string): Promise<ExtensionInfo> {
     const { archive, publicKey } = await openEnvelope(path);
     return infoOf(await manifestOf(archive), publicKey);

@@ -1,4 +1,4 @@
-// Sends mail through the operator's mail server. The library is loaded with the first mail.
+// Sends e-mail through the operator's mail server. The library is loaded when the first e-mail is sent.
 import type { Secret } from '../../kit/secret.ts';
 
 const CONNECT_MS = 10_000;
@@ -18,7 +18,7 @@ export interface OutgoingMail {
 }
 
 export interface MailSender {
-  /** Resolves when the mail server has accepted the mail. Rejects with the server's answer. */
+  /** Resolves when the mail server has accepted the e-mail. Rejects with the server's answer. */
   send(mail: OutgoingMail): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     try {
       await transport.sendMail({
         ...{ from, to: { name: '', address: to }, subject, text },
-        // The same id with each attempt, so that a mail that arrives twice is recognised.
+        // The id is the same for each attempt, so that an e-mail that arrives twice is recognised.
         messageId: `<${id}@berth>`,
         headers: { 'auto-submitted': 'auto-generated' },
       });

@@ -1,10 +1,11 @@
-// The discovery document of an OpenID provider, of which only what we use is kept, checked.
+// Reads the discovery document of an OpenID provider. Only the values that Berth uses are kept, after they were
+// checked.
 import { type JsonObject, textAt } from '../../kit/json.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 import { fetchJson, type Send } from './fetch-json.ts';
 import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
 
-/** Signatures that need no shared secret. `none` is not among them. */
+/** Signature algorithms that need no shared secret. `none` is not one of them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 const URL_CHARACTERS_MAX = 2048;
 
@@ -17,7 +18,7 @@ export interface ProviderMetadata {
   readonly tokenEndpoint: string;
   readonly jwksUri: string;
   readonly endSessionEndpoint?: string;
-  /** Algorithms of ID tokens. Another one is refused, whatever a later document says. */
+  /** Algorithms of ID tokens. Any other algorithm is refused, whatever a later document says. */
   readonly algorithms: readonly string[];
   /** Answers of the authorization endpoint carry `iss` (RFC 9207). */
   readonly answersWithIssuer: boolean;
@@ -43,7 +44,7 @@ export const discover = (send: Send, check: CheckAddress, issuer: string): Promi
     };
   });
 
-/** Each address is checked by the rules of outgoing requests, those included that only the browser opens. */
+/** Checks an address by the rules for outgoing requests, even if only the browser opens it. */
 async function endpoint(json: JsonObject, name: string, check: CheckAddress): Promise<string> {
   const text = textAt(json, name) ?? '';
   const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
@@ -62,7 +63,7 @@ function algorithmsIn(json: JsonObject): readonly string[] {
   throw new OpenIdTrouble('The provider signs ID tokens with no algorithm that has a public key.');
 }
 
-/** As it was stored by us. */
+/** Reads metadata that Berth has stored. */
 export function metadataIn(json: JsonObject): ProviderMetadata {
   const text = (name: string): string => {
     const value = textAt(json, name);

@@ -1,4 +1,5 @@
-// JSON from a provider, through the one way out. Bounded, and only what is an object.
+// Fetches JSON from a provider through the sender of outgoing requests. Time and size are limited, and anything but an
+// object is refused.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { OpenIdTrouble } from './trouble.ts';
@@ -19,7 +20,7 @@ export type CallOutcome =
   | { readonly kind: 'answered'; readonly status: number; readonly body: Buffer }
   | { readonly kind: 'failed'; readonly words: string };
 
-/** Requests to addresses that somebody gave. */
+/** Sends a request to a user-supplied address. */
 export type Send = (call: Call) => Promise<CallOutcome>;
 
 export async function fetchJson(

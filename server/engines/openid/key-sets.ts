@@ -1,5 +1,5 @@
-// Public keys of providers: kept for ten minutes, and read again when an ID token names one that is not known, at most every
-// thirty seconds.
+// Public keys of providers. They are cached for ten minutes, and fetched again when an ID token names an unknown key,
+// at most every thirty seconds.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -26,7 +26,7 @@ export class KeySets {
     this.#clock = clock;
   }
 
-  /** Finds the key that a token names. */
+  /** Returns a function that finds the key that a token names. */
   of(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
       const known = await this.#set(jwksUri, KEPT_MS);

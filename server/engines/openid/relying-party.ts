@@ -1,5 +1,5 @@
-// An OpenID relying party (OpenID Connect Core): exchanges a code, and believes an ID token only if everything in it is as it
-// must be.
+// An OpenID relying party (OpenID Connect Core): exchanges a code, and accepts an ID token only if its signature and
+// all its claims are valid.
 import { createHash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
@@ -24,7 +24,7 @@ export interface CodeGrant {
   readonly verifier: string;
   readonly redirectUri: string;
   readonly nonce: string;
-  /** The most seconds since the person proved who they are. */
+  /** The maximum number of seconds since the person authenticated. */
   readonly maxAge?: number;
 }
 
@@ -88,7 +88,7 @@ export class RelyingParty {
     return { idToken, accessToken: textAt(json, 'access_token') };
   }
 
-  /** Signature, issuer, audience and times. */
+  /** Verifies the signature, issuer, audience and times. */
   async #verified(
     { issuer, jwksUri, algorithms }: ProviderMetadata,
     { id }: Client,
@@ -126,7 +126,7 @@ const isPast = (time: unknown, now: number): boolean =>
 
 const refused = (claim: string): OpenIdTrouble => new OpenIdTrouble(`The ID token is not valid: ${claim}.`);
 
-/** OpenID Connect Core, 3.1.3.8. The hash is that of the signature's algorithm. */
+/** OpenID Connect Core, 3.1.3.8. The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
   if (hash === undefined) return;
   const bits = algorithm === 'EdDSA' ? '512' : algorithm.slice(-3);

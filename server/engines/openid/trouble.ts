@@ -1,4 +1,5 @@
-// Why an OpenID provider was not believed. The words are for callers of the API: they name a rule, never an answer or address.
+// Why an answer of an OpenID provider was rejected. The texts are for callers of the API: they name a rule, never an
+// answer or address.
 
 export class OpenIdTrouble extends Error {
   constructor(words: string) {
@@ -9,7 +10,7 @@ export class OpenIdTrouble extends Error {
 
 export type Outcome<Value> = { readonly value: Value } | { readonly words: string };
 
-/** What the engine throws as a value. Other errors are bugs. */
+/** Returns an OpenIdTrouble as a value. Other errors are bugs and are thrown. */
 export async function outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
   try {
     return { value: await work() };

@@ -20,7 +20,7 @@ import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
 /** The fastest level, because an archive is written once and read a few times. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Each chunk takes a turn of the event loop. Node's default size would need four times as many. */
+/** Each chunk takes a turn of the event loop. With Node's default size, four times as many turns would be needed. */
 const UNPACKED_CHUNK_BYTES = 256 * 1024;
 
 export interface FolderAccess {

@@ -8,7 +8,7 @@ import { TarError } from './tar-reader.ts';
 
 type Header = Parameters<ReturnType<typeof pack>['entry']>[0];
 
-/** A tar that is written by an independent implementation. */
+/** A tar written by an independent implementation. */
 function foreignTar(...entries: ReadonlyArray<readonly [Header, string?]>): Promise<Buffer> {
   const tar = pack();
   for (const [header, text = ''] of entries) tar.entry(header, text);
@@ -92,7 +92,7 @@ test('writes a tar that another implementation reads, with long names and equal 
   assert.deepEqual(read, files);
 });
 
-test('refuses more bytes or files than the limits, judged by the headers alone', async () => {
+test('refuses more bytes or files than the limits, based on the headers alone', async () => {
   const two = await foreignTar([FILE, 'x'.repeat(600)], [{ name: 'Default/Cookies' }, 'y']);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 600, entries: 9 } }), /more than 600 bytes/);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 9e3, entries: 1 } }), /more than 1 files/);

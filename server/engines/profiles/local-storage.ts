@@ -3,7 +3,7 @@
 import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
 
-/** Its folder in an archive. */
+/** The folder of local storage in an archive. */
 export const LOCAL_STORAGE = 'Default/Local Storage/leveldb/';
 
 export interface StoredOrigin {
@@ -14,7 +14,7 @@ export interface StoredOrigin {
 const [UTF16, LATIN1] = [0, 1] as const;
 /** "_ORIGIN NUL ENCODING NAME" */
 const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
-/** Microseconds from 1601 to 1970, from which Chromium counts. */
+/** Microseconds from 1601, where Chromium's time begins, to 1970. */
 const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
 
 export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
@@ -29,7 +29,10 @@ export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonl
   return [...origins].map(([origin, items]) => ({ origin, items }));
 }
 
-/** Returns the files of an archive that contains only this. `now`: the time of the last change; Chromium deletes old data. */
+/**
+ * Returns the files of an archive that contains only this local storage. `now`: the time of the last change; Chromium
+ * deletes old data.
+ */
 export async function writeLocalStorage(
   origins: readonly StoredOrigin[],
   now: Date,

@@ -1,5 +1,5 @@
-// The interface of the rest of the server to stored profiles: keys, staging, packing and unpacking. The caller decides
-// where packed files are stored.
+// The interface through which the rest of the server uses stored profiles: keys, staging, packing and unpacking. The
+// caller decides where packed files are stored.
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ export type { PackedArchive as Packed, Seal, SealedArchive as Sealed } from './a
 export type { StoredOrigin } from './local-storage.ts';
 export type { Staging } from './staging.ts';
 
-/** Local storage of a context has a few megabytes. It is read into memory for an export. */
+/** The local storage of a context usually has a few megabytes. An export reads it into memory. */
 const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 const KEY_BYTES = 32;
@@ -87,7 +87,7 @@ export class Profiles {
     return stagedSessions(this.#options.root);
   }
 
-  /** Packs the staged profile. If that was done before, returns the earlier result. */
+  /** Packs the staged profile. If it is already packed, returns the earlier result. */
   async pack(staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
     const done = await staging.packed();
     if (done) return { ...done, checksum: Buffer.from(done.checksum, 'hex') };

@@ -1,6 +1,6 @@
-// Stores a session's context between the end of the session and its save: a folder on the disk of the sessions, with a
-// copy of the cookies, the profile that was moved out of the box, and the sealed archive of it. Every step leaves a file
-// that records it, so that a later process can continue after a crash.
+// Holds the context of a session from the end of the session until the context is saved: a folder on the disk of the
+// sessions, with a copy of the cookies, the profile that was moved out of the box, and its sealed archive. Every step
+// leaves a file that records it, so that a later process can continue after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, moveDurably, writeSynced } from '../../kit/durable.ts';
@@ -54,7 +54,7 @@ export class Staging {
     return readFile(this.cookiesFile);
   }
 
-  /** Records that the browser has exited by itself, so that its profile is complete. */
+  /** Records that the browser has exited on its own, so that its profile is complete. */
   async markClean(): Promise<void> {
     await this.#write('clean', Buffer.alloc(0));
   }

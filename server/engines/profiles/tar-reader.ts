@@ -72,7 +72,7 @@ class Blocks {
     await this.#source.return();
   }
 
-  /** Undefined at the end, which is a block of zeros. The rest of the source is read and must be zeros too. */
+  /** Returns undefined at the end, which is a block of zeros. The rest of the source is read and must be zeros too. */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
     const block = await this.#exactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);

@@ -1,7 +1,7 @@
-// How many bytes of recordings wait on the disk of this host to be stored, in total and for each session, and when that is
-// too much. Sessions above the limit pause until a good part is stored.
+// Counts the bytes of recordings on this host's disk that are waiting to be stored, in total and for each session, and
+// decides when there are too many. Sessions above the limit pause until a good part is stored.
 
-/** A page with much text that changes all the time writes about 50 MiB per minute. */
+/** A page with a lot of text that changes all the time writes about 50 MiB per minute. */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /** A paused session continues below this share, so that slow storage does not turn every segment into a gap. */

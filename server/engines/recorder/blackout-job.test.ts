@@ -37,7 +37,7 @@ test('masks a picture of 3840x2160 without blocking the main thread', async () =
   assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
 });
 
-test('gives up a picture that declares an endless size, and masks the next one', async () => {
+test('gives up on a picture that declares an endless size, and masks the next one', async () => {
   const jpeg = picture('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));

@@ -16,7 +16,7 @@ class Tab implements TargetChannel {
   /** `maxFramesInFlight` of each start. */
   readonly inFlight: unknown[] = [];
   refusals: number;
-  /** The calendar of both. */
+  /** The calendar time, which the browser and the server share. */
   nowMs = 0;
   #report: Parameters<TargetChannel['on']>[0] = () => {};
 
@@ -47,7 +47,7 @@ class Tab implements TargetChannel {
     await setImmediate();
   }
 
-  /** `lateMs`: since it was painted. */
+  /** `lateMs`: the time since the frame was painted. */
   async shows(picture: string, run = 1, lateMs = 0): Promise<void> {
     const paintedMs = this.nowMs - lateMs;
     const metadata = { timestamp: paintedMs / 1_000, monotonicTimestamp: (BROWSER_CLOCK_MS + paintedMs) / 1_000 };
@@ -71,7 +71,7 @@ const PAINT_MS = 17;
 
 interface Look {
   isWatched: boolean;
-  /** Frames are handled when this resolves. */
+  /** The handling of frames waits for this. */
   until: Promise<void>;
   result?: FrameResult;
 }
@@ -129,7 +129,7 @@ const unpainted = (look?: Look) => {
 
 const ASKED = ['Page.enable', 'Page.setLifecycleEventsEnabled'];
 
-test('takes no picture of a page that has painted nothing before three quarters of a second', async () => {
+test('waits three quarters of a second before it captures a page that has painted nothing', async () => {
   const { tab, capture, passes } = unpainted();
   await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
   await tab.happens('Page.lifecycleEvent', { name: 'load' });
@@ -166,7 +166,7 @@ test('captures a page at once when it paints for the first time, is watched, or 
   }
 });
 
-test('restarts for a loaded page that sent no frame, not for one that did', async () => {
+test('restarts for a loaded page that has sent no frame, but not for one that has', async () => {
   const tab = new Tab();
   const { capture, passes, frames } = captured(tab);
   await tab.happens('Page.frameNavigated', { frame: { id: 'main' } });
@@ -182,7 +182,7 @@ test('restarts for a loaded page that sent no frame, not for one that did', asyn
   capture.close();
 });
 
-test('with viewers allows three frames in flight, in order, without restarts', async () => {
+test('with viewers, allows three frames in flight, in order, without restarts', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
   for (const picture of ['one', 'two', 'three']) {
@@ -229,7 +229,7 @@ test('does not show a frame that arrives after a newer one, and acknowledges it'
   }
 });
 
-test('restarts for a change before a late acknowledgement, also when every frame so far came late', async () => {
+test('restarts for a change before a late acknowledgement, even if every frame so far was late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes } = captured(tab, { isWatched: false, until: free.promise });
@@ -246,7 +246,7 @@ test('restarts for a change before a late acknowledgement, also when every frame
   capture.close();
 });
 
-test('changes the rate when the first viewer comes and the last one leaves', async () => {
+test('changes the rate when the first viewer arrives and when the last one leaves', async () => {
   const tab = new Tab();
   const { capture, look, passes, seen } = captured(tab);
   await tab.shows('one');
@@ -265,7 +265,7 @@ test('changes the rate when the first viewer comes and the last one leaves', asy
   capture.close();
 });
 
-test('without viewers restarts after two frames that were on their way at once', async () => {
+test('without viewers, restarts after two frames that were in flight at once', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab);
   for (const picture of ['one', 'two']) await tab.shows(picture);
@@ -276,7 +276,7 @@ test('without viewers restarts after two frames that were on their way at once',
   capture.close();
 });
 
-test('reports frames that are still being handled, also after a change of rate', async () => {
+test('reports frames that are still being handled, even after a change of rate', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise });

@@ -10,12 +10,13 @@ import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;
 const WATCHED_FPS = 15;
-/** For a page that changes all the time: enough for a recording, and each start costs. */
+/** The rate for a page that changes all the time: enough for a recording, and lower because each start has a cost. */
 const PULSED_FPS = 2.5;
 const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
 /**
- * Frames that Chromium sends before it waits for an acknowledgement. It drops a change that is painted while it waits. With one,
- * a change that followed another at once was lost if the acknowledgement was late; two cost no more (measured).
+ * Frames that Chromium sends before it waits for an acknowledgement. It drops a change that is painted while it waits.
+ * With one frame, a change that immediately followed another was lost if the acknowledgement was late; two frames cost
+ * no more (measured).
  */
 const IN_FLIGHT = 2;
 /**
@@ -23,18 +24,24 @@ const IN_FLIGHT = 2;
  * machine, a change between two restarts was shown 300 ms late).
  */
 const IN_FLIGHT_WATCHED = 3;
-/** A frame that follows its acknowledgement within this time counts as motion. Long, for loaded machines; pulses correct a mistake. */
+/**
+ * A frame that follows its acknowledgement within this time counts as motion. The time is long because of loaded
+ * machines; pulses correct a wrong guess.
+ */
 const MOTION_MS = 1_000;
 /** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
 const SETTLE_MS = 150;
-/** The same with viewers. */
+/** Replaces `SETTLE_MS` while there are viewers. */
 const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again; it doubles each time. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
-/** Time in which an acknowledgement surely arrives. */
+/** The time within which an acknowledgement is certain to arrive. */
 const ARRIVES_MS = 20;
-/** A page that has painted nothing is captured from here on at the latest. Shorter than what counts as a gap of its recording. */
+/**
+ * A page that has painted nothing is captured after this time at the latest. Shorter than what counts as a gap in its
+ * recording.
+ */
 const UNPAINTED_MAX_MS = 750;
 /** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
 const STREAK_MIN = 4;
@@ -59,10 +66,13 @@ export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
-  /** The page had painted nothing when it was met. Its first picture waits for that, because most pages are opened empty. */
+  /**
+   * The page had painted nothing when it was found. Its first picture waits for the first paint, because most pages are
+   * opened empty.
+   */
   readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
-  /** The frame is acknowledged, so that others follow, when this resolves. */
+  /** When this resolves, the frame is acknowledged, so that others follow. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
   readonly onVisibility: (isVisible: boolean) => void;
 }
@@ -121,7 +131,7 @@ export class Capture implements Closeable {
     if (this.#hasBegun && !this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** Call when the first viewer came or the last one left. */
+  /** Call when the first viewer has arrived or the last one has left. */
   viewersChanged(): void {
     if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightWanted) return;
     if (this.#running) this.#stop();
@@ -138,7 +148,7 @@ export class Capture implements Closeable {
     this.#start();
   }
 
-  /** Resolves when the frames that have come so far are handled. */
+  /** Resolves when the frames that have arrived so far are handled. */
   async handled(): Promise<void> {
     await this.#taking;
   }
@@ -147,12 +157,12 @@ export class Capture implements Closeable {
     return this.#starts > 0;
   }
 
-  /** The first start. */
+  /** Starts the screencast, unless it was started before. */
   #begin(): void {
     if (!this.#hasBegun) this.#start();
   }
 
-  /** With the first paint, of which the event comes once for each document. */
+  /** Begins with the first paint, for which an event is sent once for each document, or after UNPAINTED_MAX_MS. */
   async #beginLater(): Promise<void> {
     this.#options.channel.post('Page.enable');
     this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
@@ -172,7 +182,7 @@ export class Capture implements Closeable {
     this.#options.channel.send('Page.startScreencast', asked).catch(() => this.#startLater(start));
   }
 
-  /** Chromium refuses to start while a page is being created or replaced (measured). */
+  /** Tries a failed start again. Chromium refuses to start while a page is being created or replaced (measured). */
   async #startLater(start: number): Promise<void> {
     await this.#sleep(this.#restartMs);
     this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
@@ -218,7 +228,7 @@ export class Capture implements Closeable {
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
 
-  /** To the newest frame so far. */
+  /** Makes this the newest frame. */
   #advance({ browserMs, jpeg }: CapturedFrame, isNew: boolean): void {
     this.#newestMs = browserMs;
     this.#updatePace(isNew);
@@ -251,7 +261,10 @@ export class Capture implements Closeable {
     return this.#frameMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
-  /** Chromium reports a change before the acknowledgement only with the next change. A restart shows it now. */
+  /**
+   * Restarts the screencast if no frame follows. Chromium reports a change before the acknowledgement only with the
+   * next change; a restart shows it now.
+   */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const frames = this.#frames;
     await this.#sleep(afterMs);

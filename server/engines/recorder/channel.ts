@@ -1,11 +1,11 @@
-// What the recorder needs of a channel. ObservedTarget of engines/browser implements it.
+// What the recorder needs from a channel. ObservedTarget of engines/browser implements it.
 import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 export interface TargetChannel {
   readonly id: string;
   readonly kind: string;
-  /** When we were attached. */
+  /** The URL at the time of attaching. */
   readonly url: string;
   readonly parent: TargetChannel | undefined;
   readonly isGone: boolean;

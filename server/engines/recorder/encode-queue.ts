@@ -1,5 +1,5 @@
-// Segments that wait for ffmpeg. Starting it costs as much as encoding half a segment (measured), so segments of one session
-// that wait at the same time and have the same size share a process. Each is encoded as if it were alone.
+// Segments that are waiting for ffmpeg. Starting ffmpeg costs as much as encoding half a segment (measured), so waiting
+// segments of one session that have the same size share a process. Each is encoded as if it were alone.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -15,7 +15,7 @@ const TOGETHER_MAX = 8;
 export interface EncodeRequest {
   readonly session: string;
   readonly footage: Footage;
-  /** Someone waits for the segment: it is encoded before others. */
+  /** Someone is waiting for the segment, so it is encoded before others. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
 }
@@ -92,7 +92,7 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.footage.size.width === other.footage.size.width &&
   one.footage.size.height === other.footage.size.height;
 
-/** Aborts when all of them have aborted: the work continues as long as one of them is wanted. */
+/** Aborts when all signals have aborted. The work continues as long as one result is wanted. */
 function whenAll(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();
   const onAbort = (): void => {

@@ -50,7 +50,7 @@ test('recordings wait for a free processor, one session after the other, the old
   await host.ended.close();
 });
 
-test('a recording that is asked for does not wait, the others do', async () => {
+test('a recording that is asked for does not wait, but the others do', async () => {
   const host = new Host();
   host.end('a', 'b');
   host.ended.ask('b');
@@ -58,7 +58,7 @@ test('a recording that is asked for does not wait, the others do', async () => {
   await host.ended.close();
 });
 
-test('a recording waits for a bounded time, and with a bounded number of others', async () => {
+test('a recording waits for a limited time, and only a limited number of recordings wait', async () => {
   const host = new Host();
   host.end('a');
   assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
@@ -68,7 +68,7 @@ test('a recording waits for a bounded time, and with a bounded number of others'
   await host.ended.close();
 });
 
-test('closing releases all that wait', async () => {
+test('closing releases all waiters', async () => {
   const host = new Host();
   host.end('a', 'b');
   await host.pass(0);

@@ -1,19 +1,20 @@
-// When recordings of ended sessions are encoded: while a processor is free, or somebody asks. Encoding takes the processor
-// from the sessions that follow, and most recordings are never looked at. The frames are in the data folder until then.
+// When recordings of ended sessions are encoded: while a processor is free, or on request. Encoding takes processor
+// time from the sessions that follow, and most recordings are never viewed. The frames stay in the data folder until
+// then.
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 const TICK_MS = 500;
 /** A recording waits at most this long for a free processor. */
 export const ENDED_WAIT_MS = 300_000;
-/** Maximum number of pages that wait. Each keeps some kilobytes of memory. */
+/** Maximum number of waiting pages. Each takes some kilobytes of memory. */
 const WAITING_MAX = 500;
 
 export interface EndedRecordingsOptions {
   readonly clock: Clock;
   /** Whether a processor is free. Asked every half second while recordings wait. */
   readonly isQuiet: () => boolean;
-  /** False: too many bytes wait on the disk. */
+  /** False if too many bytes are waiting on the disk. */
   readonly mayWait: (session: string) => boolean;
 }
 
@@ -33,12 +34,12 @@ export class EndedRecordings implements Closeable {
     this.#options = options;
   }
 
-  /** Pages of ended sessions that wait for their time. */
+  /** The number of waiting pages of ended sessions. */
   get size(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves when the page of this session is to be encoded. */
+  /** Resolves when the page of this session should be encoded. */
   due(session: string): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
     if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
@@ -49,7 +50,7 @@ export class EndedRecordings implements Closeable {
     return promise;
   }
 
-  /** Somebody asks for the recording of this session. */
+  /** Releases the recording of this session, because somebody asked for it. */
   ask(session: string): void {
     this.#release(this.#waiting.filter(one => one.session === session));
   }
@@ -70,7 +71,7 @@ export class EndedRecordings implements Closeable {
     while (!signal.aborted && this.#waiting.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
-      // One session at a time while a processor is free, so that the next look sees what this one costs.
+      // One session at a time while a processor is free, so that the next check sees the load of this one.
       const oldest = isQuiet() ? this.#waiting[0]?.session : undefined;
       this.#release(
         this.#waiting.filter(

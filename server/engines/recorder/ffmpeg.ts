@@ -28,7 +28,7 @@ const COLOURS =
 /** The bit rate for a picture of this size, so that a minute of motion is at most 2 MB. Larger pictures get more. */
 const RATE_PIXELS = 1280 * 720;
 const RATE_KBIT = 150;
-/** Budget of the first picture of a segment. With it text of 12 px stays readable. */
+/** Budget of the first picture of a segment. It keeps text of 12 px readable. */
 const BUFFER_KBIT = 1_100;
 
 const ENCODE = [
@@ -77,7 +77,10 @@ const FOOTAGE_DESCRIPTOR = 4;
 const spanOf = ({ times }: Footage): number =>
   Math.max(SEGMENT_MIN_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + SEGMENT_SPACING_MS;
 
-/** The list of journals for ffmpeg's concat demuxer. ffmpeg gets them as open descriptors, because it sees no folder. */
+/**
+ * The list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it has no
+ * access to any folder.
+ */
 function listOf(all: readonly Footage[]): string {
   const entries = all.map((one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`);
   return `ffconcat version 1.0\n${entries.join('')}`;

@@ -5,9 +5,9 @@ export interface Frame {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
-  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  /** The whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
-  /** When it was painted, by the calendar clock. */
+  /** When the frame was painted, by the calendar clock. */
   readonly at: Date;
   readonly width: number;
   readonly height: number;
@@ -53,7 +53,7 @@ export class Hub {
     };
   }
 
-  /** The page has ended: its picture is not kept in memory. */
+  /** Call when the page has ended, so that its picture is not kept in memory. */
   clear(): void {
     this.#newest = undefined;
   }

@@ -103,7 +103,7 @@ export class PageFolder {
     return { writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, wholeBytes, grown), frames };
   }
 
-  /** The segment is complete from now on, and may be encoded. */
+  /** Marks the segment as complete, so that it may be encoded. */
   async end(segment: RawSegment, endMs: number): Promise<RawSegment & { readonly endMs: number }> {
     const ended = { ...segment, endMs };
     await rename(this.pathOf(segment), this.pathOf(ended));
@@ -119,7 +119,7 @@ export class PageFolder {
     this.#count(segment.sequence, 0);
   }
 
-  /** Everything of the page is stored elsewhere. The folder of the session is removed with its last page. */
+  /** Call when everything of the page is stored elsewhere. The folder of the session is removed with its last page. */
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});
@@ -152,7 +152,7 @@ export class SegmentWriter {
     this.#grown = grown;
   }
 
-  /** One write for each frame, so that a killed server leaves all frames but the last complete. */
+  /** Appends a frame with one write, so that a killed server leaves all frames but the last complete. */
   async append(frame: TimedFrame): Promise<void> {
     const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);

@@ -9,7 +9,7 @@ import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWrite
 export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
-/** If a frame seems to be delayed for longer, its time is on a calendar clock that differs from ours. */
+/** If a frame seems to be delayed for longer, its time comes from a calendar clock that differs from ours. */
 const CLOCKS_AGREE_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
@@ -40,7 +40,7 @@ export class PageJournal {
   #next = 1;
   /** How far the clock of the browser is ahead of ours. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
-  /** The certain part of that difference: no frame arrives before it was painted. */
+  /** The lower bound of that difference: no frame arrives before it was painted. */
   #aheadLeastMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
@@ -105,7 +105,10 @@ export class PageJournal {
     return this.#inTurn(() => this.#take(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
   }
 
-  /** The only frame of a page that does not change may arrive seconds late; the calendar clock shows by how much. */
+  /**
+   * Updates the difference between the clocks. The only frame of a page that does not change may arrive seconds late;
+   * the calendar clock shows by how much.
+   */
   #compareClocks({ browserMs, at }: CapturedFrame): void {
     const leastMs = browserMs - this.#clock.monotonicMs();
     const onItsWayMs = this.#clock.now().getTime() - at.getTime();
@@ -114,7 +117,7 @@ export class PageJournal {
     this.#aheadMs = Math.max(this.#aheadLeastMs, isKnown ? leastMs + onItsWayMs : leastMs);
   }
 
-  /** Closes segments that are six seconds long, also if nothing changed. */
+  /** Closes segments that are six seconds long, even if nothing has changed. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
@@ -138,7 +141,7 @@ export class PageJournal {
     });
   }
 
-  /** No more frames come. The last frame is shown until then. */
+  /** Call when no more frames come. The last frame is shown until `atMs`. */
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
       this.#ended = true;
@@ -164,7 +167,7 @@ export class PageJournal {
     return done;
   }
 
-  /** A disk that refuses writes costs frames, but does not end the session. */
+  /** Runs a step. If the disk refuses a write, frames are lost, but the session does not end. */
   async #whole(step: () => Promise<void>): Promise<void> {
     try {
       await step();
@@ -198,7 +201,10 @@ export class PageJournal {
     this.#lostSinceMs = undefined;
   }
 
-  /** The next segment is opened before the one before it is reported, so that one is open at every moment. */
+  /**
+   * Closes full segments. The next segment is opened before the full one is reported, so that a segment is open at all
+   * times.
+   */
   async #roll(untilMs: number): Promise<void> {
     while (this.#open && untilMs >= this.#open.segment.startMs + SEGMENT_MS) {
       const full = this.#open;

@@ -1,6 +1,6 @@
-// Masks the password fields of a page, including fields that had another type later, and what shows a text that the service typed. A
-// frame is kept only if the positions of
-// the fields before and after its painting are known. Everything between the two positions is black.
+// Masks the password fields of a page, including fields that had another type later, and everything that shows a text
+// that the service typed. A frame is kept only if the positions of the fields before and after it was painted are
+// known. Everything between the two positions is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -104,7 +104,7 @@ export class PageMask {
     return jpeg && { ...still, jpeg, unmasked: still.jpeg };
   }
 
-  /** Types into the marked element, whichever frame it is in. From then on it is masked. */
+  /** Types into the marked element, whichever frame it is in. From then on the element is masked. */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
       const outcome = await target.type(typing);
@@ -113,13 +113,13 @@ export class PageMask {
     return undefined;
   }
 
-  /** Hides what is masked from the page itself, or shows it again. False if something of it is, or was, visible. */
+  /** Hides what is masked in the page itself, or shows it again. Returns false if any of it is, or was, visible. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const each = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
     return each.every(Boolean);
   }
 
-  /** Undefined also if the workers are overloaded. */
+  /** Also returns undefined if the workers are overloaded. */
   async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const shown = toPicture(frame, rects);
     if (!shown) return undefined;
@@ -193,7 +193,10 @@ class MaskedTarget {
     return watchFields(this.#all, this.#secrets.forms);
   }
 
-  /** In the document that has the mark, if it is one of this target. A document that is replaced meanwhile is left alone. */
+  /**
+   * Types into the document that has the mark, if it belongs to this target. A document that is replaced in the
+   * meantime is left alone.
+   */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
     for (const world of this.#worlds.values()) {
@@ -203,7 +206,7 @@ class MaskedTarget {
     return undefined;
   }
 
-  /** Tries again if a document is replaced meanwhile. */
+  /** When covering, tries again if a document is replaced in the meantime. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const secrets = this.#secrets.forms;
     const does = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
@@ -223,7 +226,7 @@ class MaskedTarget {
     });
   }
 
-  /** Tries again if the document is replaced meanwhile. */
+  /** Tries again if the document is replaced in the meantime. */
   async fields(): Promise<readonly Rect[]> {
     try {
       return await this.#ask();
@@ -253,7 +256,7 @@ class MaskedTarget {
     this.#worlds = worlds;
   }
 
-  /** One call if there are no fields, which is the usual case. */
+  /** Makes only one call if there are no fields, which is the usual case. */
   async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
     const params = { expression, contextId, returnByValue: true };
@@ -281,7 +284,7 @@ class MaskedTarget {
   }
 }
 
-/** The picture in black. Undefined if the workers are overloaded: it must not be kept then. */
+/** Returns the picture in black. Undefined if the workers are overloaded. The picture must not be kept then. */
 export async function blacked(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [EVERYTHING] };
   const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
@@ -322,7 +325,7 @@ function framesOf(tree: unknown): string[] {
   return typeof id === 'string' ? [id, ...below] : below;
 }
 
-/** For each field the union of its earlier and later rectangle. */
+/** Returns for each field the union of its earlier and later rectangle. */
 function mergeRects(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
   if (before.length !== after.length) return [...before, ...after];
   return before.map((from, index) => union(from, after[index] ?? from));

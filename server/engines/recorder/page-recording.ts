@@ -16,7 +16,7 @@ export interface RecordedPage {
   readonly page: number;
 }
 
-/** A period without a picture of its own. */
+/** A period for which there is no picture. */
 export interface Span {
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
@@ -24,13 +24,13 @@ export interface Span {
   readonly why?: string;
 }
 
-/** Where recordings are stored. Every call returns when the data is durable. */
+/** Where recordings are stored. Every call returns once the data is durable. */
 export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
-  /** Without an end while the period lasts; called again with the same beginning when it is over. */
+  /** Has no end while the period lasts. Called again with the same beginning when the period is over. */
   span(page: RecordedPage, span: Span): Promise<void>;
-  /** Ends the periods without an end that an earlier process left. */
+  /** Ends the open periods that an earlier process left. */
   endSpans(page: RecordedPage, atMs: number): Promise<void>;
   done(page: RecordedPage): Promise<void>;
 }
@@ -47,16 +47,16 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
   readonly path: string;
   readonly encodes: EncodeQueue;
-  /** Whether its segments may be held back and encoded together. */
+  /** Whether segments of the page may be held back and encoded together. */
   readonly mayHold: () => boolean;
-  /** Resolves when the rest of the page, which has ended, is to be encoded. */
+  /** Resolves when the rest of the page, which has ended, should be encoded. */
   readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
   /** Undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
   /** While true, all pictures are black. */
   readonly isCovered: () => boolean;
-  /** Called with the change in bytes that wait to be stored. */
+  /** Called with the change in the number of bytes that are waiting to be stored. */
   readonly grown: (bytes: number) => void;
   /** All recordings with data that is not stored yet. */
   readonly unstored: Set<PageRecording>;
@@ -74,7 +74,7 @@ export class PageRecording {
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
   readonly #appeared: Appearance;
-  /** The same time on our monotonic clock. */
+  /** The time at which the page appeared, on our monotonic clock. */
   readonly #appearedMs: number;
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
@@ -126,7 +126,7 @@ export class PageRecording {
     return { recording, targetId: note.targetId };
   }
 
-  /** The page is still open and was not observed since `at`: that time is a gap. */
+  /** Reports the time since `at` as a gap: the page is still open and was not observed. */
   unseenSince(at: Date): void {
     const journal = this.#journal;
     if (!journal?.isOpen) return;
@@ -153,7 +153,7 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
-  /** Resolves when no picture from before is handled any more. */
+  /** Resolves when no earlier picture is being handled any more. */
   async renewed(): Promise<void> {
     this.#capture?.refresh();
     await this.#capture?.handled();
@@ -186,7 +186,7 @@ export class PageRecording {
     return this.#settled.promise;
   }
 
-  /** No more frames come. Resolves when the files say so; the rest is encoded afterwards. */
+  /** Call when no more frames come. Resolves when the end is recorded in the files; the rest is encoded afterwards. */
   async end(atMs?: number): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -203,7 +203,7 @@ export class PageRecording {
     void this.#pipeline.finish(this.#options.due()).then(this.#settled.resolve);
   }
 
-  /** Ends a recording without a capture, at the time at which its process last wrote its time. */
+  /** Ends a recording without a capture, at the time that its process last recorded. */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
@@ -247,7 +247,10 @@ export class PageRecording {
     return result;
   }
 
-  /** A picture that is too large is not decoded, so it cannot be masked either. There is a gap until a smaller one comes. */
+  /**
+   * Handles a picture that is too large. It is not decoded, so it cannot be masked either. There is a gap until a
+   * smaller one comes.
+   */
   #tooLarge(): FrameResult {
     const { id, log } = this.#options;
     if (this.#ending || this.#pausedFor) return 'kept';
@@ -276,7 +279,10 @@ export class PageRecording {
     }
   }
 
-  /** How long the page had existed, by the calendar clock if it agrees with the clock of the browser. */
+  /**
+   * How long the page had existed when its first frame was painted, by the calendar clock if it agrees with the clock
+   * of the browser.
+   */
   #leadOf({ at }: CapturedFrame): number {
     const sinceMs = this.#options.clock.monotonicMs() - this.#appearedMs;
     const paintedMs = at.getTime() - this.#appeared.at.getTime();
@@ -311,7 +317,7 @@ export class PageRecording {
     void this.#journal.pause();
   }
 
-  /** There is room again: captures the page even if it has not changed. */
+  /** Call when there is room again. Captures the page even if it has not changed. */
   #unpause(): void {
     this.#pausedFor = undefined;
     if (!this.#isVisible && this.#journal) {
@@ -320,7 +326,7 @@ export class PageRecording {
     } else this.#capture?.refresh();
   }
 
-  /** From here on there is no picture of its own. The gap before, if any, ends. */
+  /** Begins a period without a picture. The period before, if any, ends. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
     this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };

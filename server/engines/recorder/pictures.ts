@@ -17,7 +17,7 @@ export interface Picture {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
-  /** All of it is masked, for everybody but the person who has control in a hand-off. */
+  /** The whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
@@ -45,7 +45,7 @@ export class Pictures {
     this.#workers = workers;
   }
 
-  /** A person has the session: its pictures are black. At the end, pictures from before stay so. */
+  /** Makes the pictures black while a person has control of the session. Afterwards, earlier pictures stay black. */
   async cover(session: string, on: boolean): Promise<void> {
     const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
     if (on) this.#covered.add(session);
@@ -61,7 +61,7 @@ export class Pictures {
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
     const recorded = recording?.hubOfTarget(target.id);
-    // A picture of its own would show what the recording of the other pages masks.
+    // A separate screencast would show what the recording of the other pages masks.
     if (!recorded && recording?.hasSecrets) return { close: () => {} };
     const hub = recorded ?? this.#ownOf(session, target).hub;
     const watching = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>

@@ -1,6 +1,6 @@
 // Encodes complete raw segments and stores them: each page in order, with a few ffmpeg processes in total. While nobody
-// watches, segments are held back and encoded together, because starting ffmpeg is expensive. A raw segment is deleted only
-// when its encoded segment is durable. Failed steps are repeated until they succeed.
+// is watching, segments are held back and encoded together, because starting ffmpeg is expensive. A raw segment is
+// deleted only when its encoded segment is durable. Failed steps are repeated until they succeed.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -12,7 +12,7 @@ import type { CompleteRawSegment, PageFolder } from './page-folder.ts';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 10_000;
-/** Attempts to encode a segment. After the last one it is given up and reported as missing. */
+/** Attempts to encode a segment. After the last one the segment is given up and reported as missing. */
 const ENCODE_TRIES = 4;
 /** Maximum number of segments that are held back. */
 const HELD_MAX = 5;
@@ -44,7 +44,10 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: string;
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
-  /** Nobody watches, and there is room: segments may be held back and encoded together. Otherwise they are urgent. */
+  /**
+   * True if nobody is watching and there is room: segments may be held back and encoded together. Otherwise they are
+   * urgent.
+   */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
 }
@@ -112,14 +115,14 @@ export class Pipeline implements Closeable {
     return this.#work;
   }
 
-  /** Runs in order with the other steps and repeats until it succeeds, before later segments are stored. */
+  /** Runs a step in order with the other steps, and repeats it until it succeeds, before later segments are stored. */
   do(step: () => Promise<void>): void {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
 
   /**
-   * No more segments come; the rest is encoded when `due` resolves. Resolves when everything is stored and the folder is
-   * removed, or the pipeline is closed.
+   * Call when no more segments come. The rest is encoded when `due` resolves. Resolves when everything is stored and
+   * the folder is removed, or the pipeline is closed.
    */
   finish(due: Promise<void>): Promise<void> {
     const released = due.then(() => {
@@ -174,7 +177,10 @@ export class Pipeline implements Closeable {
     for (const job of this.#released.slice(0, AHEAD_MAX)) job.encoded ??= this.#encodes(job);
   }
 
-  /** A page that does not change is encoded once: its next segment is the same picture at another time. */
+  /**
+   * Encodes a segment. A page that does not change is encoded once: its next segment is the same picture at another
+   * time.
+   */
   #encodes(job: Job): Promise<Fragment | undefined> {
     const still = this.#still.then(async (before): Promise<Still> => {
       const isStill = job.segment.times.length === 1;

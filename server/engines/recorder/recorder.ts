@@ -1,5 +1,5 @@
-// Records all pages of sessions: first into the data folder while they run, from there into stored segments. Files that a
-// killed server left in the folder are continued by the next one.
+// Records all pages of sessions: first into the data folder while they are open, and from there into stored segments.
+// Files that a killed server left in the folder are continued by the next server.
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -46,7 +46,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Maximum number of ffmpeg processes at the same time. */
   readonly encoders?: number;
   readonly backlog?: BacklogLimits;
-  /** Whether a processor is free: recordings of ended sessions wait for it. Default: one always is. */
+  /** Whether a processor is free. Recordings of ended sessions wait for a free processor. Default: always free. */
   readonly isQuiet?: () => boolean;
 }
 
@@ -56,9 +56,11 @@ export type Shortfall = 'too_many_at_once' | Exclude<NoRoom, 'handoff'>;
 export interface RecordingOptions {
   readonly session: string;
   readonly masks: MaskKind;
-  /** Texts that nobody may see in its pages. */
+  /** Texts that nobody may see in the pages of the session. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
-  /** Called when something is not recorded. `targetId` and `page` are given for a page that waits to be recorded. */
+  /**
+   * Called when something is not recorded. `targetId` and `page` are given for a page that is waiting to be recorded.
+   */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -69,10 +71,10 @@ export class Recorder implements Closeable {
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
-  /** Pages that an earlier server left and that are being stored, so that they are not resumed twice. */
+  /** Pages left by an earlier server that are being stored. The set prevents a page from being resumed twice. */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
-  /** When an earlier server last wrote its time. */
+  /** The time that an earlier server recorded last. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #diskIsFull = false;
@@ -98,7 +100,9 @@ export class Recorder implements Closeable {
     return recorder;
   }
 
-  /** Records what the observer reports from now on, and continues what an earlier process recorded of the session. */
+  /**
+   * Records what the observer reports from now on, and continues what an earlier process has recorded of the session.
+   */
   async record(options: RecordingOptions): Promise<SessionRecording> {
     const existing = this.#sessions.get(options.session);
     const { clock, workers } = this.#options;
@@ -114,7 +118,10 @@ export class Recorder implements Closeable {
     return this.#sessions.get(session);
   }
 
-  /** Someone watches the recording: encodes without delay for a while. Resolves when segments held back are stored. */
+  /**
+   * Call when someone watches the recording: encodes without delay for a while. Resolves when segments that were held
+   * back are stored.
+   */
   async markWatched(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
     if (!recording) return;
@@ -124,7 +131,10 @@ export class Recorder implements Closeable {
     if (isFirst) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
   }
 
-  /** The session has ended: ends its pages; the rest is encoded later. Also for a session that a killed server left. */
+  /**
+   * Call when the session has ended. Ends its pages; the rest is encoded later. Also for a session that a killed server
+   * left.
+   */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
     this.#sessions.delete(session);
@@ -141,7 +151,10 @@ export class Recorder implements Closeable {
     }
   }
 
-  /** Waits until the recording of an ended session is stored. False if it is not, as when the recorder closes. */
+  /**
+   * Waits until the recording of an ended session is stored. Returns false if it was not stored, for example because
+   * the recorder is closing.
+   */
   async settled(session: string): Promise<boolean> {
     await this.finish(session);
     this.#ended.ask(session);
@@ -206,7 +219,8 @@ export class Recorder implements Closeable {
       const { bavail, bsize } = await statfs(folder);
       this.#diskIsFull = bavail * bsize < MIN_FREE_BYTES;
     }
-    // The same number of digits each time, so that a reader sees either the old time or the new one, never a mix.
+    // The time always has the same number of digits, so that a reader sees either the old time or the new one, never a
+    // mix.
     this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
     await this.#alive.write(String(clock.now().getTime()), 0);
   }
@@ -263,7 +277,7 @@ export class SessionRecording {
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
   #cover: 'mask' | 'pause' | undefined;
-  /** Changes of the cover; the last one counts. */
+  /** Counts the changes of the cover. Only the last change takes effect. */
   #covers = 0;
 
   constructor(
@@ -287,13 +301,13 @@ export class SessionRecording {
     }
   }
 
-  /** The observer has listed all targets: pages that are not among them have closed. */
+  /** Call when the observer has listed all targets. Ends the pages that are not among them. */
   async settle(present: ReadonlySet<string>): Promise<void> {
     for (const [targetId, recording] of [...this.#pages])
       if (!present.has(targetId)) await this.#ended(targetId, recording);
   }
 
-  /** A page exists, with this number and the time at which it appeared. */
+  /** Starts recording a page with this number, which appeared at this time. Pages above PAGES_AT_ONCE_MAX wait. */
   target(target: TargetChannel, page: number, appeared: Appearance): void {
     if (this.#paused) return;
     const known = this.#pages.get(target.id);
@@ -322,7 +336,10 @@ export class SessionRecording {
     return this.#cover === 'pause';
   }
 
-  /** A person has the session: pictures are black, or are not recorded. At the end, pictures from before stay so. */
+  /**
+   * Makes the pictures black while a person has control of the session, or stops recording them. Afterwards, earlier
+   * pictures stay hidden.
+   */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const change = ++this.#covers;
     if (cover === undefined && this.#cover !== undefined) {
@@ -346,7 +363,7 @@ export class SessionRecording {
     return this.#options.secrets.forms.length > 0;
   }
 
-  /** Types into the marked element of a recorded page. Undefined if no page has it. */
+  /** Types into the marked element of a recorded page. Returns undefined if no page has the element. */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const mask of [...this.#masks.values()]) {
       const outcome = await mask.type(typing);
@@ -367,7 +384,7 @@ export class SessionRecording {
     return [this.#last, ...frames].reduce(newer);
   }
 
-  /** A frame of another site appeared: its fields are masked in the picture of its page. */
+  /** Adds a frame of another site. Its fields are masked in the picture of its page. */
   frame(target: TargetChannel): void {
     let page = target;
     while (page.parent) page = page.parent;
@@ -384,7 +401,7 @@ export class SessionRecording {
     return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_MS;
   }
 
-  /** The first request waits until everything is stored; requests that follow find it stored. */
+  /** The first request waits until everything is stored. Later requests find it stored. */
   async markWatched(): Promise<void> {
     const isFirst = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
@@ -398,7 +415,10 @@ export class SessionRecording {
     if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.stored();
   }
 
-  /** The browser is being ended or released: no more frames come, but how the session ends is not decided yet. */
+  /**
+   * Call when the browser is being ended or released: no more frames come, but it is not decided yet how the session
+   * ends.
+   */
   pause(): void {
     this.#paused = true;
     for (const recording of this.#pages.values()) recording.pause();

@@ -1,18 +1,21 @@
-// Types a text into one field of a page, in an isolated world of its document. The check of the origins and the insertion are one
-// function call in that document, so no navigation comes between them: a document that was replaced has no world to call in.
+// Types a text into one field of a page, in an isolated world of its document. The check of the origins and the
+// insertion are one function call in that document, so no navigation can occur between them: a document that was
+// replaced has no world for the call.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
 import { KEEP } from './watch-fields.ts';
 
 export interface Typing {
-  /** The name of the attribute that marks the field. It is removed. */
+  /** The name of the attribute that marks the field. The attribute is removed. */
   readonly mark: string;
   readonly text: string;
-  /** The document of the field, and every one that contains it, must have one of these. */
+  /** The document of the field, and every document that contains it, must have one of these origins. */
   readonly origins: readonly string[];
 }
 
-/** `refused`: with the origin that is not allowed, as far as it is known. `not_a_field`: nothing can be typed there. */
+/**
+ * `refused`: with the origin that is not allowed, if it is known. `not_a_field`: nothing can be typed into the element.
+ */
 export type TypingOutcome =
   | { readonly is: 'typed' | 'not_a_field' | 'read_only' }
   | { readonly is: 'refused'; readonly origin: string };
@@ -35,9 +38,10 @@ const FIND = `mark => {
 }`;
 
 /**
- * `self.origin` is the origin of the document itself, also with a sandbox, a copied URL or `document.domain`. The page's scripts run
- * when the field gets the focus, so the check is repeated after that; nothing of the page runs between the last check and the insertion
- * by the setter. What they do then in an allowed document is up to that origin.
+ * `self.origin` is the origin of the document itself, even with a sandbox, a copied URL or `document.domain`. The
+ * page's scripts run when the field gets the focus, so the check is repeated after that. No script of the page runs
+ * between the last check and the insertion by the setter. What the scripts do then in an allowed document is the
+ * responsibility of that origin.
  */
 const TYPE = `function (mark, text, origins) {
   const self = globalThis;
@@ -64,7 +68,7 @@ const TYPE = `function (mark, text, origins) {
   return { is: 'typed' };
 }`;
 
-/** Undefined if the mark is not in this document, or if the document is gone. */
+/** Returns undefined if the mark is not in this document, or if the document is gone. */
 export async function typeText(
   channel: TargetChannel,
   contextId: number,

@@ -1,15 +1,18 @@
-// A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password field, each
-// field that the service typed a credential into, and what shows such a text. It returns those that are in the document. Pages
-// can neither see nor change it.
+// A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password
+// field, each field that the service typed a credential into, and each element that shows such a text. It returns those
+// that are in the document. Pages can neither see nor change the script.
 
 /**
- * The script; it evaluates to the list. `all`: every editable field, not only password fields. `secrets`: texts that must not be
- * seen wherever the page shows them.
+ * The script, which evaluates to the list. `all`: every editable field, not only password fields. `secrets`: texts that
+ * must not be seen wherever the page shows them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
   `(${watcher})(${all}, ${JSON.stringify(secrets)})`;
 
-/** Members of the world: adds a field to the list, hides the list, and shows it again. The last two take the secrets. */
+/**
+ * Members of the isolated world: adds a field to the list, hides the list, and shows it again. The last two take the
+ * secrets.
+ */
 export const KEEP = '__keep';
 export const COVER = '__cover';
 export const UNCOVER = '__uncover';
@@ -69,14 +72,15 @@ const watcher = `(all, secrets) => {
       been.set(element, places);
     }
   };
-  // A window that a page opened keeps this world when its first document is replaced by one of the same origin, but not its listeners.
+  // When the first document of a window that a page opened is replaced by one of the same origin, the window keeps this
+  // world but loses its listeners.
   const begin = () => {
     if (roots.has(document)) return;
     addEventListener('scroll', note, { capture: true, passive: true });
     addEventListener('resize', note);
     watch(document);
   };
-  // A page can name an element so that it stands in for a member of its document.
+  // A page can name an element so that it replaces a member of the document.
   const documentElement = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get;
   const holds = (text, secrets) => typeof text === 'string' && secrets.some(secret => text.includes(secret));
   const shows = (root, secrets) => {
@@ -91,7 +95,7 @@ const watcher = `(all, secrets) => {
     for (let node = texts.nextNode(); node; node = texts.nextNode())
       if (holds(node.data, secrets)) found(node.parentElement ?? root.host);
     if (isFound || !holds((root === document ? documentElement.call(document) : root)?.textContent, secrets)) return;
-    // Spread over several nodes: the innermost elements that contain it.
+    // The text is spread over several nodes: takes the innermost elements that contain it.
     for (const element of root.querySelectorAll('*'))
       if (holds(element.textContent, secrets) && ![...element.children].some(child => holds(child.textContent, secrets))) found(element);
   };
@@ -116,7 +120,7 @@ const watcher = `(all, secrets) => {
     const { webkitTextSecurity, visibility } = getComputedStyle(element);
     return isField(element) ? webkitTextSecurity === 'disc' || element.type === 'password' : visibility === 'hidden' || element.getClientRects().length === 0;
   };
-  // A PDF file has the addresses of links and the title of the document.
+  // A PDF file contains the addresses of links and the title of the document.
   const links = new Map();
   let title;
   const coverWords = secrets => {

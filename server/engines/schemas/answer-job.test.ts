@@ -9,7 +9,7 @@ const read = (text: string | Uint8Array, more: Partial<AnswerInput> = {}) =>
   });
 const outputOf = (text: string, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).output;
 
-test('reads JSON, text and nothing', () => {
+test('reads JSON, text and an empty body', () => {
   assert.deepEqual(outputOf('{"a":[1,true,null,"x"]}'), { a: [1, true, null, 'x'] });
   assert.deepEqual(outputOf('[1]'), { value: [1] });
   assert.deepEqual(outputOf('7', { contentType: 'application/vnd.shop+json; charset=utf-8' }), { value: 7 });
@@ -17,7 +17,7 @@ test('reads JSON, text and nothing', () => {
   assert.deepEqual(outputOf('', { contentType: 'image/png' }), {});
 });
 
-test('says why it cannot read what is damaged, too deep, too large or of another type', () => {
+test('says why it cannot read a body that is damaged, too deep, too large or of another type', () => {
   const why = (text: string | Uint8Array, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).why;
   assert.match(String(why('{')), /not valid JSON/);
   assert.match(String(why(Buffer.from([0xff, 0xfe]))), /not UTF-8/);
@@ -27,14 +27,14 @@ test('says why it cannot read what is damaged, too deep, too large or of another
   assert.match(String(why('x', { contentType: 'image/png' })), /neither JSON nor text/);
 });
 
-test('removes secrets from texts and names, and what the database cannot keep', () => {
+test('removes secrets from texts and names, and characters that the database cannot store', () => {
   const secrets = ['s3cret-value'];
   const body = JSON.stringify({ 's3cret-value': 'Bearer s3cret-value', list: [`a\0b\ud800`] });
   assert.deepEqual(outputOf(body, { secrets }), { '***': 'Bearer ***', list: ['a\uFFFDb\uFFFD'] });
   assert.deepEqual(outputOf('{"a":"s3cret\\u002dvalue"}', { secrets }), { a: '***' });
 });
 
-test('compares with the schema', () => {
+test('validates the output against the schema', () => {
   const schema = { type: 'object', properties: { state: { type: 'string' } } };
   assert.equal(Object(read('{"state":"x"}', { schema })).isValid, true);
   assert.equal(Object(read('{"state":1}', { schema })).isValid, false);

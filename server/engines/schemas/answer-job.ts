@@ -14,7 +14,7 @@ export interface AnswerInput {
   readonly schema?: object;
 }
 
-/** `why`: in words, if the body cannot be read as JSON or text. */
+/** `why`: the reason in words, if the body cannot be read as JSON or text. */
 export type AnswerOutput =
   | { readonly output: JsonObject; readonly digest: string; readonly isValid: boolean }
   | { readonly why: string };
@@ -36,7 +36,7 @@ export function work({ body, contentType, secrets, schema }: AnswerInput): Answe
 
 type Clean = (text: string) => string;
 
-/** JSON objects as they are, other JSON as `value`, text as `text`, and nothing as {}. */
+/** Returns JSON objects unchanged, other JSON as `value`, text as `text`, and an empty body as {}. */
 function outputIn(body: Uint8Array, contentType: string, clean: Clean): JsonObject {
   if (body.length === 0) return {};
   const [type = ''] = contentType.toLowerCase().split(';');
@@ -80,5 +80,5 @@ function cleaned(whole: unknown, clean: Clean): Json {
   return walk(whole, 0);
 }
 
-/** PostgreSQL keeps no NUL in texts, and JSON no half of a surrogate pair. */
+/** PostgreSQL stores no NUL in texts, and no unpaired surrogate in JSON. */
 const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();

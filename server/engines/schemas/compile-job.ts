@@ -6,10 +6,10 @@ export interface CompileInput {
   readonly schemas: Readonly<Record<string, object>>;
 }
 
-/** What is wrong, with the path of the schema. */
+/** What is wrong, with the name of the schema in `path`. */
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
 
-/** Patterns that take exponential time need seconds for these repetitions, and others microseconds. */
+/** For these repetitions, patterns that take exponential time need seconds, and others microseconds. */
 const REPEATED = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
 const SAMPLES_OF_PATTERN_MAX = 16;
@@ -26,7 +26,7 @@ export function work({ schemas }: CompileInput): CompileOutput {
   return {};
 }
 
-/** Ends in time for a pattern without nested repetition. The pool ends the thread of another. */
+/** Ends in time for a pattern without nested repetition. For any other pattern, the pool ends the thread. */
 function tryOut(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
   const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);

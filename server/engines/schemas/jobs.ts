@@ -1,4 +1,5 @@
-// The jobs on schemas and on values that are compared with them. Apart from their work, whose libraries only worker threads load.
+// The jobs that compile schemas and validate values against them. The work is in separate modules, because only worker
+// threads load its libraries.
 import type { Job } from '../../kit/worker-pool.ts';
 import type { AnswerInput, AnswerOutput } from './answer-job.ts';
 import type { CompileInput, CompileOutput } from './compile-job.ts';

@@ -45,7 +45,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate;
 }
 
-/** An instance for each schema, so that nothing of one is known to another. */
+/** Uses an instance for each schema, so that schemas cannot refer to one another. */
 function compile(schema: object): ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateSchema: true, logger: false });
   addFormats.default(ajv);

@@ -10,7 +10,7 @@ import { bootId, isAlive } from './process-table.ts';
 import { RunningBox } from './running-box.ts';
 import type { BoxRecord } from './slots.ts';
 
-/** Undefined if the box cannot be adopted; the sweep then removes what is left of it. */
+/** Returns undefined if the box cannot be adopted. The sweep then removes what is left of it. */
 export async function adoptBox(
   host: BoxHost,
   session: SessionId,

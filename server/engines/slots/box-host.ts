@@ -62,7 +62,7 @@ export class BoxHost {
     return this.#firstUid === undefined ? undefined : this.#firstUid + slot;
   }
 
-  /** Throws unless it is the user id of a box of this data folder. */
+  /** Throws unless `uid` is the user id of a box of this data folder. */
   requireOwnUid(uid: number): number {
     const first = this.#firstUid;
     if (first === undefined || uid < first || uid >= first + UIDS_PER_INSTALL)

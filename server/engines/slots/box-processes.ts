@@ -18,7 +18,7 @@ import {
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The command of a child that has ended since the list was read, for example because its program does not exist. */
 const GONE = '';
-/** The programs around the box exit by themselves when its pid 1 is dead, each reaped by its parent. */
+/** The programs around the box exit on their own when its pid 1 is dead, each reaped by its parent. */
 const CHAIN_EXIT_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
 const CHECK_EVERY_MS = 5;
@@ -83,8 +83,8 @@ export class BoxProcesses {
   }
 
   /**
-   * Kills repeatedly until no process is left, because processes may fork meanwhile. `search` also finds processes by the
-   * box's mark: during the start, not all of them are descendants of the leader.
+   * Kills repeatedly until no process is left, because processes may fork in the meantime. `search` also finds
+   * processes by the box's mark: during the start, not all of them are descendants of the leader.
    */
   async end({ search } = { search: false }): Promise<void> {
     await this.#killInit();

@@ -1,4 +1,4 @@
-// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box wants, and a
+// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box needs, and a
 // session that needs a millisecond now and then does not wait for it.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';

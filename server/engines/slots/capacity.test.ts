@@ -1,4 +1,4 @@
-// What a machine holds, by engine.
+// How many sessions a machine can hold, by engine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { capacityInWords, capacityOf } from './capacity.ts';
@@ -11,5 +11,5 @@ test('a machine holds more sessions of headless-shell, and starts more of them',
   assert.deepEqual(capacityOf('headless-shell', machine), { idleSessions: 50, startsPerMinute: 151 });
 });
 
-test('a machine with too little memory holds none', () =>
+test('a machine with too little memory holds no sessions', () =>
   assert.match(capacityInWords('chromium', { memoryBytes: GIB / 2, processors: 1 }), /about 0 idle sessions/));

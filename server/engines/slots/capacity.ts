@@ -16,7 +16,7 @@ const FIGURES: Readonly<Record<Engine, Figures>> = {
   chromium: { idleBytes: 101 * MIB, lifeCpuSeconds: 1.24 },
   'headless-shell': { idleBytes: 61 * MIB, lifeCpuSeconds: 0.79 },
 };
-/** For the system, the server and its database. */
+/** Memory for the system, the server and its database. */
 const RESERVED_BYTES = 1024 * MIB;
 
 export interface Machine {
@@ -31,7 +31,7 @@ export interface Capacity {
   readonly startsPerMinute: number;
 }
 
-/** A memory limit of a container counts, if there is one. */
+/** The memory limit of a container applies, if there is one. */
 export function thisMachine(): Machine {
   const limit = process.constrainedMemory();
   return {

@@ -20,14 +20,17 @@ const IDLE_SHARE = 0.02;
 /** On v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
-/** Milliseconds of processor time; undefined where there is no such file. */
+/** Returns milliseconds of processor time, or undefined if there is no such file. */
 type Counter = () => number | undefined;
 
 export class Cgroup {
   readonly folders: readonly string[];
   #share = 1;
   #isIdle = false;
-  /** The one of this machine. It is read five times a second, and looking for it costs much more than reading it. */
+  /**
+   * The counter that works on this machine. It is read five times a second, and finding it costs much more than reading
+   * it.
+   */
   #counter: Counter | undefined;
 
   constructor(folders: readonly string[]) {
@@ -44,13 +47,13 @@ export class Cgroup {
     return [...pids].map(findProcess).filter(found => found !== undefined);
   }
 
-  /** Its share of processor time under contention, relative to an ordinary group. */
+  /** Sets the group's share of processor time under contention, relative to an ordinary group. */
   setShare(share: number): void {
     this.#share = share;
     if (!this.#isIdle) this.#writeShare(share);
   }
 
-  /** An idle group runs only when no other group of the server's boxes wants the processor, and is preempted at once. */
+  /** An idle group runs only when no other group of the server's boxes needs the processor, and is preempted at once. */
   scheduleAsIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
     const isSupported = this.#writeEach('cpu.idle', isIdle ? '1' : '0');
@@ -58,13 +61,16 @@ export class Cgroup {
     else if (!isSupported) this.#writeShare(IDLE_SHARE);
   }
 
-  /** Processor time used by its processes; undefined if the kernel does not count it for this group. */
+  /** Processor time used by the group's processes; undefined if the kernel does not count it for this group. */
   usedMs(): number | undefined {
     this.#counter ??= this.folders.flatMap(countersIn).find(counter => counter() !== undefined);
     return this.#counter?.();
   }
 
-  /** The most memory that its processes have used at once, including files in the page cache; undefined if not counted. */
+  /**
+   * The most memory that the group's processes have used at once, including files in the page cache; undefined if not
+   * counted.
+   */
   peakMemoryBytes(): number | undefined {
     const peaks = this.folders.flatMap(folder => PEAK_FILES.map(name => read(join(folder, name)).trim()));
     const peak = peaks.find(text => text !== '');

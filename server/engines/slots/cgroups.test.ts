@@ -47,14 +47,14 @@ test('v2: creates the cgroup of a box below our own group and writes its limits'
   assert.equal(written('cpu.max'), '150000 100000');
 });
 
-test('v2: a process that was moved to the leaf finds the group above it', () => {
+test('v2: a process that was moved to the leaf finds the group above the leaf', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
-test('reads the memory peak on v1 and on v2, and none where the kernel has no such file', () => {
+test('reads the memory peak on v1 and on v2, and none if the kernel has no such file', () => {
   const [first, second] = [join(top, 'memory'), join(top, 'unified')];
   for (const folder of [first, second]) mkdirSync(folder);
   const cgroup = new Cgroup([first, second]);
@@ -84,7 +84,7 @@ test('v1: uses the controllers of each hierarchy, below our own group', () => {
   assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
 });
 
-test('creates the parent folder again if it was removed meanwhile', () => {
+test('creates the parent folder again if it was removed in the meantime', () => {
   mkdirSync(join(top, 'own'));
   const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
   cgroups.close();
@@ -102,7 +102,7 @@ test('counts out-of-memory kills on both versions', () => {
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
 });
 
-test('reads the processor time on both versions, undefined if the kernel does not count it', () => {
+test('reads the processor time on both versions, and undefined if the kernel does not count it', () => {
   assert.equal(new Cgroup([top]).usedMs(), undefined);
   writeFileSync(join(top, 'cpuacct.usage'), '2500000\n');
   assert.equal(new Cgroup([top]).usedMs(), 2.5);

@@ -120,7 +120,7 @@ function limit(controller: Controller | Counter, { version }: Location, folder: 
   if (controller === 'memory' && version === 2) {
     write('memory.max', limits.memoryBytes);
     writeIfThere('memory.swap.max', 0);
-    // Off: when one renderer runs out of memory, the rest of the browser must survive.
+    // Off, because the rest of the browser must survive when one renderer runs out of memory.
     writeIfThere('memory.oom.group', 0);
   }
 }

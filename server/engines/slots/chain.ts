@@ -21,7 +21,7 @@ export interface Bounds {
   /** Largest single file; limit-watch.ts measures the sum. */
   readonly fileBytes: number;
   readonly openFiles: number;
-  /** Used where no cgroup limits them: processes of this user (namespace), and memory of each process. */
+  /** Used if no cgroup limits them: processes of this user (namespace), and memory of each process. */
   readonly processes?: number;
   readonly dataBytes?: number;
 }
@@ -88,7 +88,7 @@ function script(options: ChainOptions): string {
     'echo 100 > /proc/self/oom_score_adj',
     ...options.cgroupJoinFiles.map(file => `echo 0 > ${quoted(file)}`),
     `mkfifo ${quoted(`${options.session.notes}/in`)} ${quoted(`${options.session.notes}/out`)}`,
-    // The program holds both ends: it sees no end of file when the server goes, and survives it.
+    // The program holds both ends, so it sees no end of file when the server exits, and survives.
     `exec 3<>${quoted(`${options.session.notes}/in`)} 4<>${quoted(`${options.session.notes}/out`)}`,
     ...(jailed ? network(options) : []),
     ...(options.form === 'root' ? stage(options) : []),

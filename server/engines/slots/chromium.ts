@@ -9,9 +9,9 @@ import { isExecutable, TOOL_PATH } from './tools.ts';
 
 interface Installation {
   readonly places: readonly string[];
-  /** Of Debian. */
+  /** The Debian package. */
   readonly package: string;
-  /** The setting that names another place. */
+  /** The setting that names another path. */
   readonly setting: string;
 }
 
@@ -41,7 +41,7 @@ export const findBrowser = (engine: Engine, explicit?: string): string | undefin
 
 export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
 
-/** Where it is searched, and what the operator can do if it is not there. */
+/** Says where the engine was searched for, and what the operator can do if it is not there. */
 export function absenceOf(engine: Engine, explicit?: string): { readonly why: string; readonly cure: string } {
   const { package: name, setting } = INSTALLATIONS[engine];
   return {

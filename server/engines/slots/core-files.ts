@@ -1,11 +1,15 @@
-// No memory of this process gets into a core file: it holds secrets of applications. Processes that it starts inherit this.
+// Keeps the memory of this process out of core files, because it contains secrets of applications. Processes that it
+// starts inherit this.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import { findTool } from './tools.ts';
 
-/** Which kinds of memory a core file has. A program that the kernel passes the core file to is bound by this, and not by the limit. */
+/**
+ * Which kinds of memory a core file contains. This also applies when the kernel passes the core file to a program, for
+ * which the limit does not apply.
+ */
 const FILTER = '/proc/self/coredump_filter';
 const LIMIT_MS = 5_000;
 

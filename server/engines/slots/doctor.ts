@@ -1,4 +1,4 @@
-// Checks that this machine has what browsers need. One finding a line, with a remedy. Changes nothing.
+// Checks that this machine has what browsers need. Reports one finding a line, with a remedy. Changes nothing.
 import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
@@ -25,7 +25,7 @@ export interface Finding {
 }
 
 const GIB = 1024 ** 3;
-/** With less than these, even a single ordinary session may fail. */
+/** Below these limits, even a single ordinary session may fail. */
 const MIN_MEMORY_BYTES = GIB;
 const MIN_DISK_BYTES = 2 * GIB;
 const MIN_OPEN_FILES = 4096;
@@ -82,7 +82,7 @@ function tools(required: boolean): Finding {
   return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
 }
 
-/** Only the engine of an empty create is required. */
+/** Only the engine that a create with an empty body uses is required. */
 async function engineLine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
   const required = engine === requiredEngine(options);
   const explicit = pathSetFor(options, engine);
@@ -139,7 +139,7 @@ function memory(): Finding {
   );
 }
 
-/** Each engine that is installed. Warm browsers are in `size`, too. */
+/** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
 function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
   const machine = thisMachine();
   const installed = engines.filter(engine => findBrowser(engine, pathSetFor(options, engine)) !== undefined);
@@ -178,7 +178,10 @@ function openFiles(): Finding {
   );
 }
 
-/** One after the other: they use the same user id. An engine that is not installed has a line of its own above. */
+/**
+ * Runs the checks one after the other, because they use the same user id. An engine that is not installed has a line of
+ * its own above.
+ */
 async function browsersInBox(
   options: OpenSlotsOptions,
   jailWanted: boolean,

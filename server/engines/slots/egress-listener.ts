@@ -90,7 +90,7 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Until the egress proxy takes over, connections are closed instead of left waiting. */
+/** Closes connections until the egress proxy takes over, instead of leaving them waiting. */
 function refuseUntilTaken(server: Server): Server {
   const refuse = (socket: Socket): void => void socket.destroy();
   server.on('connection', refuse);

@@ -16,7 +16,7 @@ export interface HelperChainOptions {
   readonly bounds: HelperBounds;
 }
 
-/** Enough for its libraries, the list of segments, and the files that bubblewrap opens. */
+/** Enough for the libraries of the helper, the list of segments, and the files that bubblewrap opens. */
 const OPEN_FILES = 64;
 /** Results go to a pipe. bubblewrap writes its user id map to a file. */
 const FILE_BYTES = 64 * 1024;

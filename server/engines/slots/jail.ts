@@ -21,8 +21,8 @@ export const FOLDER_IN_JAIL = '/session';
 export const UPLOADS_IN_JAIL = '/tmp/.uploads';
 
 /**
- * Unless the program asks for another. The box has no /etc/localtime: without a name, Chromium compares it with every file of
- * /usr/share/zoneinfo at each start, finds none, and takes this one.
+ * Used unless the program asks for another time zone. The box has no /etc/localtime: without a name, Chromium searches
+ * all files of /usr/share/zoneinfo for a match at each start, finds none, and uses UTC.
  */
 const TIME_ZONE = 'UTC';
 
@@ -64,7 +64,7 @@ export function jailArguments(options: JailOptions): readonly string[] {
     ...['--ro-bind', options.uploadsFolder, UPLOADS_IN_JAIL],
     ...['--bind', options.boxFolder, FOLDER_IN_JAIL, '--chdir', FOLDER_IN_JAIL],
     ...options.mounts.flatMap(mount => ['--ro-bind', mount.from, mount.to]),
-    // The root and /dev are tmpfs with the size of half the machine's memory, and writable until here.
+    // The root and /dev are tmpfs with the size of half the machine's memory. They are writable up to this point.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--clearenv', '--setenv', 'HOME', FOLDER_IN_JAIL, '--setenv', 'PATH', '/usr/bin'],
     ...['--setenv', 'LANG', 'C.UTF-8', '--setenv', 'TMPDIR', '/tmp', '--setenv', 'TZ', TIME_ZONE],

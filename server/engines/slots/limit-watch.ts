@@ -1,5 +1,6 @@
-// Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills. The folder of a box that
-// has hardly run since the last look is looked at less often: a walk takes 2 ms for the 240 files of a small profile.
+// Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills. The folder is
+// measured less often if the box has hardly run since the last measurement: a walk takes 2 ms for the 240 files of a
+// small profile.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -9,11 +10,11 @@ import { type Measured, measure } from './measure.ts';
 const CHECK_EVERY_MS = 2000;
 /** Less than it takes to write 100 MB. An idle Chromium uses a few milliseconds in two seconds. */
 const IDLE_CPU_MS_MAX = 50;
-/** Room can also be taken with next to no processor time (fallocate). */
+/** Disk space can also be taken with next to no processor time (fallocate). */
 const MEASURE_AT_LEAST_EVERY_MS = 10_000;
 /**
- * The end of a browser is noticed within this time after its main process was killed, even by a busy server. A check may
- * fall in between.
+ * The end of a browser is noticed within this time after its main process was killed, even by a busy server. A check
+ * may happen in between.
  */
 const EXIT_SEEN_WITHIN_MS = 5000;
 /** A profile has some thousands of files. Walking many more, or deeper folders, would itself be a denial of service. */
@@ -33,7 +34,7 @@ export class LimitWatch {
   readonly #running: Promise<void>;
   #memoryKillsSeen: number;
   #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
-  /** When the folder was measured last, and the processor time of the box then. */
+  /** When the folder was last measured, and the processor time of the box at that time. */
   #measured: { readonly atMs: number; readonly usedMs: number } | undefined;
 
   constructor(options: LimitWatchOptions) {
@@ -42,7 +43,7 @@ export class LimitWatch {
     this.#running = this.#run();
   }
 
-  /** Whether there was an out-of-memory kill just now. Earlier kills hit a renderer, and the box survived. */
+  /** Whether there has just been an out-of-memory kill. Earlier kills hit a renderer, and the box survived. */
   justRanOutOfMemory(): boolean {
     this.#countMemoryKills();
     return this.#options.clock.monotonicMs() - this.#memoryKillSeenMs < EXIT_SEEN_WITHIN_MS;
@@ -74,7 +75,7 @@ export class LimitWatch {
     if (measured.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(measured);
   }
 
-  /** Always true where the kernel does not count the processor time of the box. */
+  /** Always true if the kernel does not count the processor time of the box. */
   #mayHaveGrown(): boolean {
     const before = this.#measured;
     const atMs = this.#options.clock.monotonicMs();

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('adds up the disk space of files, in subfolders too', async () => {
+test('adds up the disk space of files, including files in subfolders', async () => {
   mkdirSync(join(folder, 'deep/er'), { recursive: true });
   writeFileSync(join(folder, 'deep/er/file'), Buffer.alloc(1_000_000, 1));
   const { bytes, entries, over } = await measure(folder, WIDE);

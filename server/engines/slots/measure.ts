@@ -55,7 +55,10 @@ interface Entry {
   readonly isFolder: boolean;
 }
 
-/** Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries that vanish meanwhile are left out. */
+/**
+ * Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries that disappear during the walk
+ * are left out.
+ */
 function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
   const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
   if (folder === 'too deep') yield folder;

@@ -24,7 +24,7 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly size: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly limits: Limits;
-  /** The engine without which the server does not start. Default: chromium. The other one is used if it is there. */
+  /** The engine that the server requires to start. Default: chromium. The other one is used if it is installed. */
   readonly engine?: Engine;
   readonly chromiumPath?: string;
   readonly headlessShellPath?: string;
@@ -36,7 +36,7 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   const browsers = findBrowsers(options);
   const sessions = join(options.dataDir, 'sessions');
   mkdirSync(sessions, { recursive: true, mode: 0o711 });
-  // Starts take longer without it, and that is all.
+  // Without it, starts take longer. Nothing else depends on it.
   await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();

@@ -17,7 +17,10 @@ import { tryStartBox } from './start-box.ts';
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
-/** The last user id of this data folder, so that `berth doctor` beside a running server does not use a session's. */
+/**
+ * The last user id of this data folder, so that `berth doctor` beside a running server does not use the user id of a
+ * session.
+ */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;
 const PAGE_WITHIN_MS = 15_000;
@@ -119,7 +122,7 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
   if (!verdict.includes(SANDBOXED)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
 }
 
-/** Headless shell has no chrome://sandbox: its renderers are looked at from outside. */
+/** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
   const sandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
   await until(PAGE_WITHIN_MS, 'a renderer in a sandbox of its own', sandboxed, 20, signal);

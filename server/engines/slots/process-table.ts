@@ -61,7 +61,7 @@ export function killProcess(victim: Process): void {
 export const childrenOf = (pid: number): readonly number[] =>
   (readProc(`${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 
-/** At most so many levels: a process may fork while this runs. */
+/** The maximum number of levels, because a process may fork while this runs. */
 const DEPTH_MAX = 16;
 
 export function descendantsOf(pid: number, depth = 0): readonly number[] {
@@ -106,7 +106,7 @@ export const processesOfSession = (leader: number): readonly Process[] =>
   });
 
 export interface Marked extends Process {
-  /** The value of `BERTH_BOX` in its environment. */
+  /** The value of `BERTH_BOX` in the environment of the process. */
   readonly mark: string;
 }
 

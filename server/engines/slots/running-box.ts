@@ -161,7 +161,7 @@ export class RunningBox implements Box {
     this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
   }
 
-  /** Runs every step even if one fails: a folder that cannot be removed must not keep the slot. */
+  /** Runs every step even if one fails: a folder that cannot be removed must not block the slot. */
   async #cleanUp(): Promise<void> {
     const { processes, cgroup, folder, child, onLeft } = this.#options;
     const scope = new Scope();

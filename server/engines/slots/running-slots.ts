@@ -59,7 +59,7 @@ export class RunningSlots implements Slots {
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
-    // The box already runs. Two boxes with the same user id are better than ending a session.
+    // The box is already running. Two boxes with the same user id are better than ending a session.
     if ([...this.#taken.values()].includes(record.slot))
       this.#host.log.warn('slot.shared', { session, slot: record.slot });
     this.#take(session, record.slot);
@@ -108,7 +108,7 @@ export class RunningSlots implements Slots {
     return slot;
   }
 
-  /** The slot is freed when the box is gone, or when it could not be opened. */
+  /** Frees the slot when the box is gone, or when it could not be opened. */
   async #keep<B extends RunningBox | undefined>(
     session: SessionId,
     open: (leave: () => void) => Promise<B>,

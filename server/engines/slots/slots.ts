@@ -22,7 +22,9 @@ export interface Program {
   /** Paths in arguments are those inside the box (`/session/...`), see `BoxLayout.folder`. */
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
-  /** In addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read it: no secrets. */
+  /**
+   * In addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read it, so it must not contain secrets.
+   */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -99,7 +101,7 @@ export interface Box extends Closeable {
   readonly egressPort: number;
   /** Resolves when every process of the box has ended, with the reason if it is known. */
   readonly gone: Promise<BoxEnd>;
-  /** Since the box was started, by whichever server. Can be read until `close`. */
+  /** What the box has used since it was started, by whichever server. Can be read until `close`. */
   resources(): BoxResources;
   /** Gives a `background` box its full share of processor time. */
   raisePriority(): void;
@@ -165,7 +167,10 @@ export interface Slots extends Closeable {
   diskRoom(): Promise<DiskRoom>;
   /** Takes a free slot and starts the program in it. */
   start(options: BoxRequest, signal: AbortSignal): Promise<Box>;
-  /** Adopts a box that an earlier server started: takes its slot and opens a new egress listener. Undefined if it is gone. */
+  /**
+   * Adopts a box that an earlier server started: takes its slot and opens a new egress listener. Returns undefined if
+   * the box is gone.
+   */
   adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
   /**
    * Passes a tar of these entries of a folder to `take`. tar runs as the folder's owner, in a jail that holds nothing else.

@@ -1,4 +1,5 @@
-// Spawns the chain of programs of one box, and waits until the program runs and the server has the egress listener.
+// Spawns the chain of programs of one box, and waits until the program is running and the server has the egress
+// listener.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
@@ -12,10 +13,10 @@ import { findChild, type Process } from './process-table.ts';
 import { StderrTail } from './stderr-tail.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** From the spawn until the last program of the chain runs, on a loaded machine. */
+/** From the spawn until the last program of the chain is running, on a loaded machine. */
 const STARTED_WITHIN_MS = 10_000;
 const CHECK_EVERY_MS = 5;
-/** After another failure, how long to wait for the exit of the chain. */
+/** How long to wait for the exit of the chain after another failure. */
 const EXIT_SEEN_WITHIN_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNALLED = 128;
@@ -98,7 +99,7 @@ export async function waitUntilRunning(
   }
 }
 
-/** The exit of the chain is the real reason for other failures, but may be seen a moment later. */
+/** Waits for the exit of the chain, which is the real reason for other failures but may be seen a moment later. */
 const rethrowExit = (exited: Promise<never>): Promise<void> =>
   within(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exited).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;

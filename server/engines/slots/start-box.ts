@@ -35,7 +35,7 @@ export async function startBox(
   });
 }
 
-/** As `startBox`, but throws the original error. */
+/** Like `startBox`, but throws the original error. */
 export async function tryStartBox(
   host: BoxHost,
   slot: number,
@@ -74,7 +74,7 @@ async function start(
   const fill = request.fill;
   // The folder is filled while the chain starts; only the program itself waits for it.
   const filling = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
-  // Observed at once: it may fail before anything waits for it.
+  // The rejection is handled at once, because filling may fail before anything waits for it.
   const filled = filling.catch(() => {});
   undo.defer(() => filled);
   const mark = host.markOf(request.session);

@@ -41,7 +41,7 @@ export function tarChain(options: TarChainOptions): TarCommand {
   return { file, args };
 }
 
-/** The box's user cannot enter the data folder, so the folder is bind-mounted where it can. */
+/** The box's user cannot enter the data folder, so the folder is bind-mounted at a path that the user can enter. */
 const stage = ({ form, folder }: TarChainOptions): readonly string[] =>
   form === 'root' ? [`mount --bind ${quotedAll([folder, STAGED_SESSION])}`] : [];
 

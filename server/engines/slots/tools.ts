@@ -1,5 +1,5 @@
-// The system programs that boxes need, and where they are searched. The PATH of the environment is not used: it may contain
-// folders that others can write to.
+// The system programs that boxes need, and where they are searched for. The PATH of the environment is not used: it may
+// contain folders that others can write to.
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 

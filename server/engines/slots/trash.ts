@@ -1,5 +1,5 @@
-// Removes session folders in the background. A folder is moved to the trash at once, so that the end of a session does not
-// wait for the removal of its files. The next start removes what a killed server left.
+// Removes session folders in the background. A folder is moved to the trash at once, so that the end of a session does
+// not wait for the removal of its files. The next start removes what a killed server left behind.
 import { existsSync, mkdirSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';

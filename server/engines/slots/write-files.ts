@@ -51,7 +51,7 @@ class FolderWriter {
     this.#folders.set('.', Promise.resolve());
   }
 
-  /** Resolves when the body has been read; a small file may still be being written. */
+  /** Resolves when the body has been read. A small file may not be completely written yet. */
   async add(file: NewFile): Promise<void> {
     this.#signal.throwIfAborted();
     this.throwIfFailed();

@@ -1,5 +1,6 @@
-// Notifies all processes that a session or an application has new events. NOTIFY runs after the commit, because in a transaction it makes
-// all commits wait for one lock of the whole server. Readers also poll, so a lost notification only delays them.
+// Notifies all processes that a session or an application has new events. NOTIFY runs after the commit, because inside
+// a transaction it makes all commits wait for one lock of the whole database server. Readers also poll, so a lost
+// notification only delays them.
 import { setTimeout as timer } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { reason } from '../../kit/fault.ts';

@@ -1,6 +1,7 @@
-// A base backup of the embedded PostgreSQL, by its own functions: between pg_backup_start and pg_backup_stop the files of the
-// cluster may be copied while it works. With the write-ahead log of that time, they give the state of the moment of the stop.
-// The package from npm has no pg_dump and no pg_basebackup; this is what pg_basebackup does, too.
+// A base backup of the embedded PostgreSQL, made with PostgreSQL's own functions: between pg_backup_start and
+// pg_backup_stop the files of the cluster may be copied while it is running. Together with the write-ahead log of that
+// time, they give the state at the moment of the stop. The npm package has no pg_dump and no pg_basebackup.
+// pg_basebackup does the same.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -10,10 +11,13 @@ import { connection } from './database.ts';
 import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
 import { openTarget, type StoreOptions } from './open-store.ts';
 
-/** A checkpoint writes what is in memory, on a disk that may be slow. */
+/** A checkpoint writes the changed pages in memory to a disk that may be slow. */
 const STATEMENT_MS = 300_000;
 const SEGMENT = /^[0-9A-F]{24}$/;
-/** Their contents belong to the running process, or are made again at a start. The folders themselves must be there. */
+/**
+ * Folders whose contents belong to the running process, or are created again at a start. The folders themselves must
+ * exist.
+ */
 const EMPTY_FOLDERS = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/./;
 const LEFT_OUT = /(^|\/)(postmaster\.(pid|opts)|pg_internal\.init(\.\d+)?|pgsql_tmp[^/]*|backup_label|tablespace_map)$/;
 
@@ -29,7 +33,7 @@ export interface BaseBackup extends Closeable {
 }
 
 /**
- * Beside a server that may run.
+ * Starts a base backup, even if a server is running.
  *
  * @throws Fault `data_folder_unusable` if there is no cluster yet.
  */
@@ -56,7 +60,7 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
 async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBackup, 'major' | 'close'>> {
   const cluster = clusterFolder(dataDir);
   const name = await client.query('select name from berth_migrations order by name desc limit 1');
-  // Keeps the write-ahead log from now on, and goes with the connection.
+  // Keeps the write-ahead log from now on. The slot is dropped when the connection ends.
   await client.query(`select pg_create_physical_replication_slot('berth_backup_${process.pid}', true, true)`);
   const started = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
   const first = String(started.rows[0]?.segment);
@@ -65,7 +69,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
     migration: String(name.rows[0]?.name ?? ''),
     isCopied: path => !EMPTY_FOLDERS.test(path) && !LEFT_OUT.test(path),
     finish: async () => {
-      // `false`: there is no archive that it could wait for.
+      // `false`: there is no archive to wait for.
       const stopped = await client.query(
         'select labelfile, pg_walfile_name(lsn) as segment from pg_backup_stop(false)',
       );

@@ -6,7 +6,7 @@ import type { Log } from '../../kit/log.ts';
 import { type Db, openDatabase, type Target } from './database.ts';
 
 const ADDED_ONLY = ['audit_entries', 'audit_seals', 'credit_entries'];
-/** Only for the login that runs the migrations. */
+/** Only the login that runs the migrations may access these tables. */
 const WITHOUT_ACCESS = ['berth_migrations', 'berth_migrations_lock'];
 const LOCK = 1_655_271_030;
 
@@ -15,7 +15,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The name of the role. Undefined if this login may not create roles. */
+/** Creates the role if necessary, and returns its name. Returns undefined if this login may not create roles. */
 export async function confine(target: Target, log: Log): Promise<string | undefined> {
   const database = openDatabase(target, log, { poolMax: 1, statementMs: 0 });
   try {

@@ -16,7 +16,7 @@ import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
-/** A server keeps the lock while it runs; a command, with the PostgreSQL that it started, only briefly. */
+/** A server keeps the lock while it is running; a command, with the PostgreSQL that it started, only briefly. */
 export type FolderRole = 'server' | 'command';
 
 export interface FolderOwner {
@@ -62,7 +62,7 @@ export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unkno
   }
 }
 
-/** What the last owner wrote. Only a failed attempt to lock shows that the owner still runs. */
+/** What the last owner wrote. Only a failed attempt to lock shows that the owner is still running. */
 export function readOwner(dataDir: string): FolderOwner | undefined {
   const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
   return match?.[1] ? { pid: Number(match[1]), role: match[2] === 'command' ? 'command' : 'server' } : undefined;
@@ -107,7 +107,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
   });
 }
 
-/** If the folder was removed and created again during the wait, the lock is on the old one. */
+/** Throws if the folder was removed and created again during the wait, because the lock is then on the old file. */
 function assertSameFile(descriptor: number, dataDir: string): void {
   const ours = fstatSync(descriptor);
   const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });

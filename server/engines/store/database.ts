@@ -24,13 +24,13 @@ import type { Tables } from './schema.ts';
 
 export type Db = Kysely<Tables>;
 
-/** In the open transaction, or else in one of its own. */
+/** Runs the work in the open transaction, or in one of its own. */
 export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
   db.isTransaction ? work(db) : db.transaction().execute(work);
 
 /**
- * In the text of a statement: each connection parses it once and keeps its plan. Only for statements with a constant text that name their
- * columns, because a migration of another host may add some.
+ * In the text of a statement, makes each connection parse the statement once and keep its plan. Only for statements
+ * with a constant text that name their columns, because a migration of another host may add columns.
  */
 export const KEPT = '/* kept plan */';
 export const KEPT_PLAN = sql.raw<never>(KEPT);
@@ -41,7 +41,7 @@ export interface Database extends Closeable {
   readonly db: Db;
 }
 
-/** More would only wait inside PostgreSQL, and each connection costs it some megabytes. */
+/** More connections would only wait inside PostgreSQL, and each costs it some megabytes. */
 const POOL_MAX = 8;
 const IDLE_CONNECTION_MS = 10_000;
 const CONNECT_MS = 5_000;
@@ -137,7 +137,7 @@ class PoolDriver implements Driver {
     await on.send(`begin${level}${settings.accessMode ? ` ${settings.accessMode}` : ''}`);
   }
 
-  /** PostgreSQL answers a commit with ROLLBACK when a statement of the transaction had failed. */
+  /** PostgreSQL answers a commit with ROLLBACK if a statement of the transaction has failed. */
   async commitTransaction(on: PoolConnection): Promise<void> {
     const { command } = await on.send('commit');
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed');

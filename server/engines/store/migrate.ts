@@ -9,8 +9,8 @@ import { EMBEDDED_MARK } from './embedded/settings.ts';
 import { migrations } from './migrations/index.ts';
 
 /**
- * On a pool of its own whose statements may take long, because a migration of a large table does, as does waiting for
- * another process that migrates. Kysely holds an advisory lock meanwhile, on a second connection.
+ * Uses a pool of its own without a statement timeout, because migrating a large table takes long, and so does waiting
+ * for another process that is migrating. Kysely holds an advisory lock during the migrations, on a second connection.
  */
 export async function migrate(target: Target, log: Log): Promise<void> {
   const database = openDatabase(target, log, { poolMax: 2, statementMs: 0 });
@@ -21,7 +21,7 @@ export async function migrate(target: Target, log: Log): Promise<void> {
   }
 }
 
-/** Refuses a server that does not support our schema. `isGiven`: by the operator. */
+/** Refuses a server that does not support our schema. `isGiven`: the operator configured the server. */
 export async function assertServer(db: Db, isGiven: boolean): Promise<void> {
   const { rows } = await sql<{ major: number; version: string; encoding: string; embedded: string | null }>`
     select current_setting('server_version_num')::int / 10000 as major,

@@ -78,11 +78,11 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** The URL is from the supervisor of several processes, so it may lead to the embedded PostgreSQL that it runs. */
   readonly isSupervised?: boolean;
   readonly dataDir: string;
-  /** Aborts the opening; without effect afterwards. */
+  /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
-  /** For a command: works beside a running server, and leaves what runs as it was. */
+  /** For a command: works beside a running server, and leaves everything that is running as it was. */
   readonly beside?: boolean;
-  /** Where `postgres` and `initdb` are. Absent: they are searched. */
+  /** The folder of `postgres` and `initdb`. If absent, they are searched for. */
   readonly binariesFolder?: string;
   readonly lockWaitMs?: number;
 }
@@ -182,7 +182,10 @@ async function problemOf(target: Target, isGiven: boolean, log: Log): Promise<un
   }
 }
 
-/** Not reachable yet, or starting. A wrong password or database name is not retried. */
+/**
+ * Whether the problem may be temporary: the database is not reachable yet, or is starting. A wrong password or database
+ * name is not retried.
+ */
 const mayPass = (problem: unknown): boolean =>
   problem instanceof Error &&
   'code' in problem &&

@@ -1,11 +1,12 @@
-// Runs a short program to its end and returns its output. embedded/postmaster.ts runs the long-running ones.
+// Runs a short program to completion and returns its output. Long-running programs are run by embedded/postmaster.ts.
 import { spawn } from 'node:child_process';
 import { Fault } from '../../kit/fault.ts';
 import { within } from '../../kit/wait.ts';
 
 /**
- * The environment of every program of this folder. It contains none of our variables, so that no secret of the server
- * is visible in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what we start.
+ * The environment of every program that this folder starts. It contains none of the server's variables, so no secret of
+ * the server is visible in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what is
+ * started.
  */
 export const PROGRAM_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -23,7 +24,7 @@ export interface ProgramOptions {
 
 export interface ProgramEnd {
   readonly code: number | null;
-  /** The last characters of both streams. */
+  /** The last characters of stdout and stderr. */
   readonly output: string;
 }
 

@@ -219,10 +219,12 @@ export type SessionsTable = Columns<
     attached: Generated<boolean>;
     box: JsonbOrNull;
     createDigest: OrNull<Buffer>;
-    /** When the files, and when the row itself, are due for deletion. Null when done, or while the session runs. */
+    /**
+     * When the files and the row itself are due for deletion. Null once that is done, or while the session is running.
+     */
     filesDueAt: OrNull<Date>;
     forgetDueAt: OrNull<Date>;
-    /** The response to the create is being sent, or was lost. Null: it was delivered, or is not tracked. */
+    /** Whether the response to the create is being sent or was lost. Null if it was delivered or is not tracked. */
     answer: OrNull<'owed' | 'lost'>;
   }
 >;

@@ -1,5 +1,6 @@
-// What the rest of the server may ask of the database. rows/<noun>.ts declares it, tables/<noun>.ts implements it; no
-// SQL is written outside this folder. The application id is the first parameter where there is one.
+// The operations on the database that the rest of the server may use. They are declared in rows/<noun>.ts and
+// implemented in tables/<noun>.ts; no SQL is written outside this folder. The application id, if there is one, is the
+// first parameter.
 import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
 import type { ActionRows } from './rows/actions.ts';
@@ -123,8 +124,8 @@ export interface Store extends Closeable {
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
   /**
-   * Calls `heard` for each NOTIFY on the channel, also after a reconnect. `onGap` is called when some may have been
-   * missed.
+   * Calls `heard` for each NOTIFY on the channel, including after a reconnect. Calls `onGap` when notifications may
+   * have been missed.
    */
   listen(channel: Channel, heard: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }
@@ -161,10 +162,11 @@ export type Atomic = Pick<
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
- * if its open connections stay open. `session_event`: application id, space, session id of committed events; without one for those of the application. A
- * notification may be lost when a process dies, so readers also poll. `device_changed`: the id of a device
- * authorization whose status has changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a
- * host joined or left, or drains. `line_moved`: a create that waits may be admitted.
+ * if its open connections stay open. `session_event`: application id, space, session id of committed events; without
+ * the session id for events of the application. `device_changed`: the id of a device authorization whose status has
+ * changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a host joined, left or is
+ * draining. `line_moved`: a waiting create may be admitted. A notification may be lost when a process dies, so readers
+ * also poll.
  */
 export type Channel =
   | 'credential_revoked'

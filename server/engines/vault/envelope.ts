@@ -6,7 +6,7 @@ import { Secret } from '../../kit/secret.ts';
 export type Key = Secret<Buffer>;
 
 const CIPHER = 'aes-256-gcm';
-/** 1 was the form of context keys before there was a vault. */
+/** Format 1 was used for context keys before there was a vault. */
 const FORMAT = 2;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Secret } from '../../kit/secret.ts';
 import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from './former-seal.ts';
 
-// Values that the version before the vault stored.
+// Values that were stored by the version before the vault.
 const SECRET = new Secret('a secret of the installation, long enough');
 const KEY = '0f6ed10136470e2d60898efcc20fcb2aae49e89f0082a210c76e99416ab99c72';
 const WRAPPED = Buffer.from(
@@ -18,7 +18,7 @@ test('opens a stored context key and stored routes', () => {
   assert.equal(openFormerRoutes(SECRET, 'session 1', ROUTES), '[{"by":"pässword"}]');
 });
 
-test('refuses them at another place, with another secret, and altered', () => {
+test('refuses them in another place, with another secret, and when altered', () => {
   const other = new Secret('another secret of another installation');
   for (const attempt of [
     () => openFormerContextKey(SECRET, 'two', WRAPPED),

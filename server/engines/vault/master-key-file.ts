@@ -1,5 +1,5 @@
-// The master key in the data folder: `master-key`, mode 0600, one key in each line. While one key replaces another, the
-// file has both; the rows say which is in use, so a process may end between any two steps.
+// The master key in the data folder: `master-key`, mode 0600, one key per line. While one key is being replaced by
+// another, the file contains both; the rows say which is in use, so a process may end between any two steps.
 import { link, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';

@@ -16,7 +16,7 @@ export function masterKeySource(origin: MasterKeyOrigin): MasterKeySource {
   return new MasterKeyFile(origin.dataDir);
 }
 
-/** The operator changes it by supplying the new key before the old one. */
+/** The operator changes the master key by supplying the new key before the old one. */
 const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
   name,
   read,
@@ -35,8 +35,8 @@ const OUTPUT_BYTES_MAX = 4096;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Runs without the environment of the server, which contains other secrets. The command's output is not part of any
- * error.
+ * Runs the command without the environment of the server, which contains other secrets. The command's output is not
+ * included in any error.
  */
 async function runCommand(command: string): Promise<readonly MasterKey[]> {
   const run = promisify(execFile);

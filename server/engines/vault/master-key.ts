@@ -12,9 +12,9 @@ export interface MasterKey {
 export interface MasterKeySource {
   /** A description for errors. */
   readonly name: string;
-  /** All available keys, the one to use first. `isFirst`: no data key exists that a key could have wrapped. */
+  /** All available keys; the first is the one to use. `isFirst`: no data key has been wrapped yet. */
   read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
-  /** The key that replaces the one in use. Afterwards `read` returns both. */
+  /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
   next(inUse: string): Promise<MasterKey>;
   /** Removes all other keys. */
   keepOnly(ids: ReadonlySet<string>): Promise<void>;

@@ -18,7 +18,7 @@ export interface DataKeyRows {
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
   /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
-  /** What its key sealed can never be opened again. */
+  /** Removes the data key of an owner. Data sealed with it can never be opened again. */
   remove(owner: string): Promise<void>;
   /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows meanwhile. */
   change(work: (rows: readonly DataKeyRow[]) => Promise<readonly DataKeyRow[]>): Promise<void>;

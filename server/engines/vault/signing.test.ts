@@ -11,7 +11,7 @@ const jws = await sign(key, TYP, Buffer.from('{"a":1}'));
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const [, payload = ''] = jws.split('.');
 
-test('verifies what was signed, also with a retired key among others', async () => {
+test('verifies a signed value, also with a retired key among others', async () => {
   const next = await newSigningKey();
   const both = new Map([[next.kid, next.jwk], ...keys]);
   assert.equal((await verified(jws, TYP, both))?.toString(), '{"a":1}');

@@ -43,11 +43,14 @@ export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Arr
   return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(privateKeyOf(privateKey));
 }
 
-/** A plain Ed25519 signature. The bytes must begin as no JWS does, so that a signature of one is never one of the other. */
+/**
+ * A plain Ed25519 signature. The bytes must not begin like a JWS, so that a signature of one is never valid for the
+ * other.
+ */
 export const signBytes = ({ privateKey }: Signer, bytes: Uint8Array): Buffer =>
   signWith(null, bytes, privateKeyOf(privateKey));
 
-/** The payload. Undefined if none of these keys signed it as this type. `jwks` by kid. */
+/** Returns the payload; undefined if none of these keys signed it with this type. `jwks` is keyed by kid. */
 export async function verified(
   jws: string,
   typ: string,

@@ -57,7 +57,7 @@ const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credent
 const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
 const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
-test('opens only at the place where it was sealed, and prints as stars', async () => {
+test('opens a value only in the place where it was sealed, and prints it as stars', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const vault = await Vault.open(parts);
@@ -79,7 +79,7 @@ test('opens only at the place where it was sealed, and prints as stars', async (
   await assert.rejects(later.seal({ ...A, id: 'one|1' }, Buffer.from('x')));
 });
 
-test('a wrapped data key that is moved to another application does not open', async () => {
+test('does not open a wrapped data key that was moved to another application', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
@@ -88,7 +88,7 @@ test('a wrapped data key that is moved to another application does not open', as
   await assert.rejects((await Vault.open(parts)).open(B, sealed));
 });
 
-test('keeps the master key in a file for its owner alone, and refuses one that others may read', async () => {
+test('keeps the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
   const dataDir = aFolder();
   const parts = partsOf(memoryRows(), { dataDir });
   await Vault.open(parts);
@@ -105,7 +105,7 @@ test('keeps the master key in a file for its owner alone, and refuses one that o
   assert.deepEqual(readdirSync(dataDir), [], 'no other key is made in its place');
 });
 
-test('two processes that start at once have the same master key', async () => {
+test('processes that start at the same time use the same master key', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   const vaults = await Promise.all([0, 1, 2, 3].map(() => Vault.open(partsOf(rows, { dataDir }))));
@@ -115,7 +115,7 @@ test('two processes that start at once have the same master key', async () => {
   assert.deepEqual(readdirSync(dataDir), ['master-key']);
 });
 
-test('a rotation replaces the key in the file and in every row, also under a server that runs', async () => {
+test('a rotation replaces the key in the file and in every row, also while a server is running', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   const running = await Vault.open(partsOf(rows, { dataDir }));
@@ -131,7 +131,7 @@ test('a rotation replaces the key in the file and in every row, also under a ser
   assert.notEqual(now, before);
   assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
   assert.equal(text(await running.open(A, sealed)), 'a secret');
-  // The running server does not know the new key yet, and must not wrap with the old one.
+  // The running server has not read the new key yet, and must not wrap with the old one.
   const another = await running.seal(B, Buffer.from('another'));
   assert.equal(masters().size, 1);
   const next = await Vault.open(partsOf(rows, { dataDir }));
@@ -139,7 +139,7 @@ test('a rotation replaces the key in the file and in every row, also under a ser
   assert.equal(text(await next.open(B, another)), 'another');
 });
 
-test('a rotation that is cut off before or after its commit leaves a key that opens', async () => {
+test('a rotation that is interrupted before or after its commit leaves a usable key', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   const sealed = await (await Vault.open(partsOf(rows, { dataDir }))).seal(A, Buffer.from('a secret'));
@@ -164,7 +164,7 @@ test('a rotation that is cut off before or after its commit leaves a key that op
 const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
 const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
 
-test('a given master key is changed by giving the new one first', async () => {
+test('changes a supplied master key when the new one is supplied first', async () => {
   const rows = memoryRows();
   const sealed = await (await Vault.open(partsOf(rows, given(KEYS[0])))).seal(A, Buffer.from('a secret'));
   await assert.rejects(Vault.open(partsOf(rows, given(KEYS[1]))), error => isFault(error, 'master_key_wrong'));
@@ -175,7 +175,7 @@ test('a given master key is changed by giving the new one first', async () => {
   assert.equal(text(await (await Vault.open(partsOf(rows, given(KEYS[1])))).open(A, sealed)), 'a secret');
 });
 
-test('a command may print the master key; its output and environment are in no error', async () => {
+test('reads the master key from a command, and never shows its output or environment in an error', async () => {
   const rows = memoryRows();
   const open = (command: string) => Vault.open(partsOf(rows, { command }));
   await open(`echo ${KEYS[0]}`);

@@ -18,7 +18,7 @@ export interface Place {
   readonly version: number;
 }
 
-/** Seals and opens what is of one owner. */
+/** Seals and opens the data of one owner. */
 export interface OwnerVault {
   seal(place: Omit<Place, 'owner'>, plain: Uint8Array): Buffer;
   open(place: Omit<Place, 'owner'>, sealed: Buffer): Secret<Buffer>;
@@ -67,7 +67,10 @@ export class Vault {
     return open(await this.#keyOf(place.owner), sealed, besideOf(place));
   }
 
-  /** With the key in hand: a transaction that fetched it would wait for a second connection of the pool, while others wait for it. */
+  /**
+   * Fetches the key in advance. A transaction that fetched it would wait for a second connection of the pool, while
+   * others wait for its own.
+   */
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
     return {
@@ -95,7 +98,7 @@ export class Vault {
     return key;
   }
 
-  /** Wrapped by the master key in use, which another process may have changed meanwhile. */
+  /** Makes a data key, wrapped by the master key in use, which another process may have changed in the meantime. */
   async #make(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
@@ -110,7 +113,7 @@ export class Vault {
     return unwrap(row, await this.#master(row.master));
   }
 
-  /** An unknown key may have been added since the keys were read. */
+  /** Reads the keys again if the id is unknown, because a key may have been added since. */
   async #master(id: string): Promise<MasterKey> {
     const { masterKeys } = this.#parts;
     if (!this.#masters.has(id)) this.#masters = byId(await masterKeys.read({ isFirst: false }));
@@ -127,7 +130,7 @@ export class Vault {
   }
 }
 
-/** Replaces the master key in use. If the process ends at any moment, all data keys can still be opened. */
+/** Replaces the master key in use. Whenever the process ends, all data keys can still be opened. */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
   await rows.change(async standing => {
@@ -143,7 +146,7 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
     });
   });
-  // Only after the rows are durable is the old key no longer needed.
+  // The old key is needed until the rows are durable.
   await forgetUnusedMasterKeys({ rows, masterKeys });
   return { rewrapped };
 }

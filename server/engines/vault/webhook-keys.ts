@@ -1,4 +1,4 @@
-// The keys with which webhook messages are signed, and the signatures, as Standard Webhooks write them (scheme `v1a`).
+// The keys that sign webhook messages, and the signatures in the format of Standard Webhooks (scheme `v1a`).
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 

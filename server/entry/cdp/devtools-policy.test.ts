@@ -98,7 +98,7 @@ test('rewrites setAutoAttach: only parts of the page, without waiting for a debu
   for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
 });
 
-test('answers the clearing of an override that DevTools has not set', async () => {
+test('answers commands that clear an override that DevTools has not set', async () => {
   const judge = policyOf();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
@@ -125,7 +125,7 @@ test('answers the clearing of an override that DevTools has not set', async () =
   assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'restoreOthers');
 });
 
-test('refuses input like that of the agent while a viewer has control', async () => {
+test('refuses input while a viewer has control, as for the agent', async () => {
   const judge = policyOf(true);
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });

@@ -1,11 +1,11 @@
-// What DevTools may send to the page that it was opened on: commands about that page, if clients may send them too. All other
-// commands, including unknown ones, are refused. DevTools never pauses new targets, so that it cannot delay frames of the
-// agent's page.
+// The commands that DevTools may send to the page that it was opened on: commands about that page, if clients may send
+// them too. All other commands, including unknown ones, are refused. DevTools never pauses new targets, so it cannot
+// delay frames of the agent's page.
 import type { Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy, type PolicyParts } from './policy.ts';
 
-/** All commands of these domains concern the page, or what it shares with others in its browser context. */
+/** All commands of these domains concern the page, or data that it shares with other pages in its browser context. */
 const PAGE_DOMAINS: ReadonlySet<string> = new Set([
   'Accessibility',
   'Animation',
@@ -57,7 +57,7 @@ const BROWSER_WIDE: ReadonlySet<string> = new Set([
   'Emulation.updateScreen',
 ]);
 
-/** Commands that the front end always sends at its start, and that can be answered without effect. */
+/** Commands that the front end always sends when it starts, and that can be answered without effect. */
 const ANSWERED_WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'Runtime.runIfWaitingForDebugger',
   'Target.setDiscoverTargets',
@@ -116,7 +116,9 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
   return { ...client, isWatched: () => true, judge };
 }
 
-/** The front end looks for a file on every site that names a workspace folder on this machine. */
+/**
+ * The front end requests a file from every site to find out whether the site names a workspace folder on this machine.
+ */
 const isWorkspaceLookup = ({ method, params }: Command): boolean =>
   method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);
 
@@ -135,7 +137,10 @@ function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
   return { rewrite: { autoAttach: enabled, waitForDebuggerOnStart: false, flatten: true, ...filter } };
 }
 
-/** At its start, the front end clears all overrides, including the agent's. Only DevTools' own are really cleared. */
+/**
+ * When it starts, the front end clears all overrides, including those of the agent. Only overrides that DevTools itself
+ * has set are actually cleared.
+ */
 function override({ method, params }: Command, overridden: Set<string>): Verdict {
   const name = method.replace('.clear', '.set');
   if (name === method && !isNeutral(method, params)) {
@@ -145,7 +150,7 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
   return overridden.has(name) ? { restoreOthers: true } : { answer: CLEARED[method] ?? {} };
 }
 
-/** The answers of commands that return more than {}. */
+/** Answers to commands that return more than {}. */
 const CLEARED: Readonly<Record<string, JsonObject>> = { [BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);

@@ -1,5 +1,5 @@
-// Which commands of the agent wait while a person has control: those that act on pages, and in a masked hand-off all that could
-// read them.
+// Determines which commands of the agent wait while a person has control: those that act on pages and, in a masked
+// hand-off, all commands that could read them.
 import type { Control } from '../../domain/handoffs/control.ts';
 import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -18,19 +18,19 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Commands of the Input domain that configure input. */
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-/** Waits with a user gesture, which lets a script act as a click does. */
+/** Waits if it has a user gesture, which allows a script to act as a click does. */
 const EVALUATE = 'Runtime.evaluate';
 /**
- * Pass in a masked hand-off, because the person's page would hang. Nothing may be changed: a request, or a response that redirects
- * it, would take what was typed elsewhere.
+ * These pass in a masked hand-off, because the person's page would hang otherwise. They may change nothing: a changed
+ * request, or a response with a redirect, could send what was typed elsewhere.
  */
 export const CONTINUES: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
-/** Their answers have the titles of pages. */
+/** The answers to these commands contain the titles of pages. */
 export const TITLED: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
 
 /**
- * What passes in a masked hand-off: it tells nothing of the content of pages, and clients send it by themselves when pages open.
- * All other commands wait, unknown ones too.
+ * Commands that pass in a masked hand-off: they reveal nothing about the content of pages, and clients send them by
+ * themselves when pages open. All other commands wait, including unknown ones.
  */
 const PASSING: ReadonlySet<string> = new Set([
   ...['Berth.handoff', 'Browser.close', 'Browser.getVersion', 'Browser.setDownloadBehavior', 'Schema.getDomains'],
@@ -58,7 +58,7 @@ const PASSING: ReadonlySet<string> = new Set([
   ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
 const PASSING_DOMAIN = 'Emulation.';
-/** Passes if it has no script: clients make their isolated world with it. */
+/** Passes if it has no script, because clients create their isolated world with it. */
 const NEW_DOCUMENT = 'Page.addScriptToEvaluateOnNewDocument';
 
 const isInput = (method: string): boolean =>
@@ -77,7 +77,7 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
   return method !== NEW_DOCUMENT || params.source !== '';
 }
 
-/** Of a request that the agent intercepts: it goes on as the page sent it. */
+/** The parameters that continue an intercepted request as the page sent it. */
 export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({
   requestId,
   ...(interceptResponse === undefined ? {} : { interceptResponse }),

@@ -1,5 +1,6 @@
-// Dialogs of pages in a masked hand-off. A client is not told of one that opens meanwhile, for its text may repeat what a person typed.
-// A page with an open dialog answers nothing, so the client is told of it when the hand-off ends and it is still open, without its text.
+// Dialogs of pages in a masked hand-off. Clients are not told of dialogs that open during the hand-off, because their
+// text may repeat what a person typed. A page with an open dialog does not respond, so a client is told of a dialog
+// that is still open when the hand-off ends, without its text.
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject, textAt } from '../../kit/json.ts';
 import { CLEARED_BYTES_MAX } from './masked-events.ts';
@@ -11,10 +12,13 @@ const URL_CHARS_MAX = 2_000;
 export const isOfDialog = (event: Buffer): boolean => event.toString('latin1', 0, HEAD.length) === HEAD;
 
 export class MaskedDialogs {
-  /** By channel. A page shows one dialog at a time. */
+  /** Dialogs that the client was not told of, by channel. A page shows one dialog at a time. */
   readonly #untold = new Map<string, Buffer>();
 
-  /** What the client gets of an event of a dialog. It learns that one is closed that it knew of. */
+  /**
+   * The part of a dialog event that the client receives. The client is told of the end of a dialog only if it was told
+   * of the dialog.
+   */
   shown(event: Buffer): Buffer | undefined {
     const message = event.length > CLEARED_BYTES_MAX ? undefined : parseJson(event);
     if (!isObject(message) || !isObject(message.params)) return undefined;
@@ -28,7 +32,7 @@ export class MaskedDialogs {
     return encoded(message, { ...params, userInput: '' });
   }
 
-  /** Those that are still open. */
+  /** Removes and returns the events of the dialogs that are still open. */
   take(): readonly Buffer[] {
     const untold = [...this.#untold.values()];
     this.#untold.clear();

@@ -1,19 +1,19 @@
-// What a client gets of the browser's events in a masked hand-off: nothing of what a person types, and nothing of what pages
-// show or say meanwhile.
+// What a client receives of the browser's events in a masked hand-off: nothing that a person types, and nothing that
+// pages show or report during the hand-off.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** The method is the first member of every event. */
 const HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
 const HEAD_BYTES = 128;
-/** A longer event whose request would have to be cleared is not sent. */
+/** A longer event is not sent if its request would have to be cleared. */
 export const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
 
-/** Events of other domains mirror the content of pages, or nobody knows whether they do. */
+/** Events of other domains contain the content of pages, or may contain it. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
   ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);
-/** Of a domain that mostly tells what is sent, these are enough to follow requests. */
+/** In a domain that mostly reports what is sent, these events are enough to follow requests. */
 const SHOWN: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
   ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
@@ -22,7 +22,7 @@ const HIDDEN: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
   'Page.screencastFrame',
 ]);
-/** Events of which a part is cleared. */
+/** Events from which a part is removed. */
 const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Network.requestWillBeSent': withoutContent,
   'Network.responseReceived': withoutContent,
@@ -32,10 +32,10 @@ const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Target.targetInfoChanged': withoutTitle,
   'Target.attachedToTarget': withoutTitle,
 };
-/** The parts of a request or response that carry what was typed: its body, and headers such as that of a password. */
+/** The parts of a request or response that carry what was typed: the body, and headers such as one with a password. */
 const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'requestHeaders', 'requestHeadersText'];
 
-/** Undefined: the client does not get the event. */
+/** Undefined if the client does not receive the event. */
 export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
@@ -61,7 +61,7 @@ function withoutContent(params: JsonObject): JsonObject {
   return { ...rest, ...cleared, ...(responseHeaders === undefined ? {} : { responseHeaders: [] }) };
 }
 
-/** Pages write into their title what they like. */
+/** Removes titles, because pages can write anything into their title. */
 export function withoutTitle(params: JsonObject): JsonObject {
   const { targetInfo, targetInfos } = params;
   return {

@@ -111,7 +111,7 @@ for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected);
   });
 
-test('replaces the download path of the client by the session folder, and keeps eventsEnabled', async () => {
+test('replaces the download path of the client with the session folder, and keeps eventsEnabled', async () => {
   const verdict = await judge('Browser.setDownloadBehavior', {
     behavior: 'allow',
     downloadPath: '/x',
@@ -149,7 +149,7 @@ test('restores the download behavior before a detach is answered', async () => {
   assert.deepEqual(keptAgain, ['kept']);
 });
 
-test('without a jail, maps uploaded files to their folder', async () => {
+test('maps uploaded files to their folder if there is no jail', async () => {
   const folder = '/data/sessions/1/uploads';
   const bare = clientPolicy({
     browser: { ...browser, uploadFolder: folder } as unknown as Browser,
@@ -176,7 +176,7 @@ test('without a jail, maps uploaded files to their folder', async () => {
   assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });
 
-test('in a masked hand-off nothing of a request or a response is changed, and the agent gets no titles', async () => {
+test('does not change requests and responses in a masked hand-off, and removes titles for the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });

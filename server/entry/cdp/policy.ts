@@ -1,6 +1,6 @@
-// Which CDP commands of clients are refused or rewritten, with reasons. All others are forwarded unchanged. The jail, the
-// egress proxy and Chromium's managed policies protect the host without this file. It gives clear errors, keeps files in
-// their session, and adds a second layer of protection.
+// The CDP commands of clients that are refused or rewritten, with reasons. All others are forwarded unchanged. The
+// jail, the egress proxy and Chromium's managed policies protect the host without this file. It gives clear errors,
+// keeps files in their session, and adds a second layer of protection.
 
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
@@ -15,11 +15,11 @@ import { TraceStreams } from './trace-streams.ts';
 const CONTEXTS_MAX = 50;
 const UPLOADS = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
-/** URLs with these schemes contain another URL. On the web at most one level occurs. */
+/** URLs with these schemes contain another URL. On the web, at most one level of nesting occurs. */
 const WRAPPING_SCHEMES = ['blob:', 'filesystem:'];
 const SCHEME_DEPTH_MAX = 4;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
-/** As in Chromium, which does not open longer URLs. */
+/** The same limit as in Chromium, which does not open longer URLs. */
 const URL_CHARS_MAX = 2 * 1024 ** 2;
 /** How much of a value an error message repeats. */
 const QUOTED_CHARS_MAX = 200;
@@ -60,7 +60,7 @@ export interface PolicyParts {
   readonly keepAlive: boolean;
   /** Called on Browser.close. The session ends, or with `keepAlive` only the client is closed. */
   readonly closeAsked: () => void;
-  /** While a viewer has control, input of the agent is queued or refused. */
+  /** While a viewer has control, input from the agent is queued or refused. */
   readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
   /** Requests a hand-off: `Berth.handoff`. */
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
@@ -115,7 +115,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
   return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent, takeKept };
 }
 
-/** Passes in a masked hand-off, but not as it is. */
+/** The verdict on a command that passes in a masked hand-off only after a change. */
 function judgeMasked({ method, params }: Command): Verdict | undefined {
   if (CONTINUES.has(method)) return { rewrite: unchangedRequest(params) };
   if (!TITLED.has(method)) return undefined;
@@ -138,7 +138,7 @@ function afterControl(
   return { defer: input.wait.then(free => (free === 'pass' ? judge() : free)) };
 }
 
-/** A request that a client continues at browser level bypasses the navigation guard, and may change its URL. */
+/** A request that a client continues at browser level bypasses the navigation guard and may have a changed URL. */
 const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdict =>
   toBrowser
     ? {
@@ -147,13 +147,16 @@ const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdi
       }
     : PASS;
 
-/** The path that the client names is on its own machine. The file is saved in the session folder, under a unique name. */
+/**
+ * The path that the client names is on its own machine. The file is saved in the session folder instead, under a unique
+ * name.
+ */
 function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
   if (params.behavior === 'deny') return PASS;
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
 }
 
-/** Detaching a channel resets the download behavior that it has set, so ours must be set again. */
+/** Detaching a channel resets the download behavior that it set, so our own must be set again. */
 const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
   onAnswer: async answer => {
@@ -191,7 +194,7 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
   };
 }
 
-/** A page can read files that are dropped on it like those of a file input. */
+/** A page can read files that are dropped on it, as it can read those of a file input. */
 function draggedFiles(params: JsonObject, browser: Browser): Verdict {
   const verdict = isObject(params.data) ? sessionFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
   return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;
@@ -281,7 +284,10 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
   };
 }
 
-/** Only folders of the session's own extensions: any other folder was made by someone else, or is outside the box. */
+/**
+ * Accepts only folders of the session's own extensions. Any other folder was created by someone else, or is outside the
+ * box.
+ */
 function ownExtension(params: JsonObject, browser: Browser): Verdict {
   const folder = typeof params.path === 'string' ? browser.extensions.folderOf(params.path) : undefined;
   if (folder !== undefined) return { rewrite: { ...params, path: folder } };

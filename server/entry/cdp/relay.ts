@@ -19,7 +19,9 @@ import { clientPolicy } from './policy.ts';
 /** A client with more unread bytes is closed. A single message may be larger. */
 const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
-/** The limit for a client with unread bytes: slices of a read buffer would keep the whole buffer in memory. */
+/**
+ * The copy limit for a client with unread bytes, because slices of a read buffer would keep the whole buffer in memory.
+ */
 const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
@@ -51,7 +53,9 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly counts: boolean;
   readonly lease: Lease | undefined;
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
-  /** For DevTools: the only page it can access. The idle limit does not apply, because users may only look. */
+  /**
+   * For DevTools, the only page that it can access. The idle limit does not apply, because users may only be looking.
+   */
   readonly page?: string;
   readonly waiting: WaitingBytes;
   /** For a client inside of the server: see `ClientListener`. */
@@ -101,7 +105,7 @@ export class Relay implements AttachedClient {
     this.#listen();
   }
 
-  /** Opens the channel. Messages that arrived meanwhile are then forwarded in order. */
+  /** Opens the channel. Messages that arrived in the meantime are then forwarded in order. */
   async open(): Promise<void> {
     const { live, socket, page, readLong, longestAnswer } = this.#parts;
     socket.pause();
@@ -134,7 +138,7 @@ export class Relay implements AttachedClient {
     socket.resume();
   }
 
-  /** Tells the client of hand-offs, and of what was kept from it in a masked one. */
+  /** Notifies the client of hand-offs, and of what was withheld from it during a masked one. */
   #follow(lease: Lease | undefined): void {
     if (!lease) return;
     const following = [
@@ -189,7 +193,7 @@ export class Relay implements AttachedClient {
     void this.#watch();
   }
 
-  /** A message could not be handled because of a bug: only this client is closed. */
+  /** Called when a message could not be handled because of a bug. Only this client is closed. */
   #failed(error: unknown): void {
     const { log, live } = this.#parts;
     if (this.#why !== undefined) return;
@@ -213,7 +217,10 @@ export class Relay implements AttachedClient {
     if (this.#client.isBackpressured(() => this.#parts.socket.resume())) this.#parts.socket.pause();
   }
 
-  /** Frames are written directly to the connection, all of one turn in one write. `ws` handles incoming and control frames. */
+  /**
+   * Frames are written directly to the connection, all frames of one turn in one write. `ws` handles incoming and
+   * control frames.
+   */
   #send(message: Buffer): void {
     this.#unsent.push(message);
     this.#unsentBytes += message.length;
@@ -251,7 +258,7 @@ export class Relay implements AttachedClient {
     return connection.writableLength + this.#arrivingBytes + this.#earlyBytes + (this.#client?.bufferedBytes ?? 0);
   }
 
-  /** Deferred, so that the answer to Browser.close is sent first. */
+  /** Deferred, so that Browser.close is answered first. */
   #closeAsked(): void {
     setImmediate(() => {
       if (this.#parts.live.keepAlive) void this.disconnect(CLIENT_CLOSES.clientClosed);
@@ -277,7 +284,7 @@ export class Relay implements AttachedClient {
       this.#why = `it sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
-    // The agent has nothing to do while a person is asked or has control.
+    // The agent has nothing to do while a person is being asked or has control.
     if (this.#parts.lease?.isAsked) this.#commandMs = now;
     if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
@@ -292,7 +299,7 @@ export class Relay implements AttachedClient {
     live.detach(this, this.#why);
     if (live.isOpen)
       await this.#client?.close().catch(error => {
-        // If the session has ended meanwhile, there is nothing to detach from.
+        // If the session has ended in the meantime, there is nothing to detach from.
         if (live.isOpen) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
       });
     log.info('cdp.disconnected', { sessionId: live.id });

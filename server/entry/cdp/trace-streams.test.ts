@@ -43,7 +43,7 @@ test('refuses stream formats that cannot be cut', () => {
   assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
 });
 
-test('cuts what is read of a trace, but not of other streams, and refuses an offset', async () => {
+test('cuts what is read from a trace, but not from other streams, and refuses an offset', async () => {
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });

@@ -1,10 +1,11 @@
-// Streams in which clients read traces. After the events, Chromium writes its command line and data about the host's memory
-// and kernel; that part is removed. One instance per browser, because all clients may read its streams.
+// Streams from which clients read traces. After the events, Chromium writes its command line and data about the memory
+// and kernel of the host. That part is removed. There is one instance per browser, because all clients may read its
+// streams.
 import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Open traces of one browser. */
+/** The maximum number of open traces of one browser. */
 const STREAMS_MAX = 20;
 const READ_BYTES_MAX = 1024 ** 2;
 /** The text between the last event and the metadata. */
@@ -49,7 +50,10 @@ export class TraceStreams {
     };
   }
 
-  /** Called with every event before it is sent to a client, so that the stream is known before the client can read it. */
+  /**
+   * Called with every event before the event is sent to a client, so that the stream is known before the client can
+   * read it.
+   */
   heard(message: Buffer): void {
     if (!this.#hasBegun || !message.subarray(0, COMPLETE.length).equals(COMPLETE)) return;
     const { params }: { params?: unknown } = Object(parseJson(message));
@@ -80,7 +84,7 @@ export class TraceStreams {
     return { rewrite: { ...params, size: most }, onAnswer };
   }
 
-  /** `IO.close`: after the answer, the stream cannot be read any more. */
+  /** `IO.close`: after the answer, the stream can no longer be read. */
   close({ handle }: JsonObject): Verdict {
     if (typeof handle !== 'string' || !this.#open.has(handle)) return PASS;
     const onAnswer: OnAnswer = answer => {
@@ -93,7 +97,7 @@ export class TraceStreams {
 
 /** The text of one trace, in pieces, up to the end of its events. */
 export class TraceText {
-  /** May be the beginning of END_OF_EVENTS. */
+  /** Text that may be the beginning of END_OF_EVENTS. */
   #held: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 

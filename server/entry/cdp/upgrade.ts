@@ -1,5 +1,5 @@
-// Accepts CDP clients: a WebSocket upgrade is checked first, and refused with a status and the error body, because clients
-// show both to their users.
+// Accepts CDP clients. A WebSocket upgrade is checked first, and refused with a status and an error body, because
+// clients show both to their users.
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -41,10 +41,10 @@ const REVOKED = { code: 1000, words: 'the address was revoked' };
 const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
-/** Every address at which a session accepts WebSockets. */
+/** All addresses at which a session accepts WebSockets. */
 const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 
-/** A connection that was allowed, and its session. */
+/** A connection that was admitted, and its session. */
 interface OpenedConnection extends Opened {
   /** Set if it was opened with a live view address, which expires and can be revoked. */
   readonly direct?: DirectClient;
@@ -57,12 +57,12 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Requests a hand-off for a client of the session. */
   readonly requestHandoff: (live: LiveSession, keyId: KeyId | undefined, params: JsonObject) => Promise<JsonObject>;
-  /** Control of a session that runs on this host. */
+  /** Control of a session that is running on this host. */
   readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
-  /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
+  /** Handles upgrades at other addresses. Undefined if the address is not known there either. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;
@@ -138,7 +138,7 @@ export class CdpEntry {
       socket.once('close', code => span.set({ 'berth.close_code': code }));
       void this.#attach(opened, socket, connection, direct !== undefined || isFromInside(request));
     });
-    // An invalid handshake was answered with 400, and the callback above was not called.
+    // The handshake was invalid and was answered with 400, and the callback above was not called.
     place.giveBack();
   }
 
@@ -179,7 +179,7 @@ export class CdpEntry {
     return sessionId === undefined ? undefined : people.resolveClient(token, sessionId.toLowerCase());
   }
 
-  /** Reserves a place, so that 429 can be answered before the upgrade, also for concurrent connections. */
+  /** Reserves a place, so that 429 can be sent before the upgrade, also for concurrent connections. */
   #reserve(live: LiveSession): { giveBack(): void } {
     const place = { counts: false, disconnect: () => Promise.resolve() };
     try {
@@ -227,7 +227,7 @@ export class CdpEntry {
     }
   }
 
-  /** Closes the connection when its agent key ends. */
+  /** Closes the connection when its agent key becomes invalid. */
   #closeWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
     const use = this.#parts.keyUses.hold(key, () => void relay.disconnect(CLIENT_CLOSES.keyEnded));
     socket.once('close', () => void use.close());

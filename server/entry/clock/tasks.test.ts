@@ -18,7 +18,7 @@ function started(task: Partial<Task>, did = { done: 0 }) {
   tasks.start({ name: 'task', everyMs: SECOND_MS, run, ...task });
   return {
     ...{ clock, tasks, did },
-    /** How often it runs in so many seconds. */
+    /** How often the task runs within this many seconds. */
     runsIn: async (seconds: number): Promise<number> => {
       const before = runs;
       await clock.advance(seconds * SECOND_MS, SECOND_MS);
@@ -27,7 +27,7 @@ function started(task: Partial<Task>, did = { done: 0 }) {
   };
 }
 
-test('runs a task less often after a minute in which it found nothing to do, and as before when it does', async () => {
+test('runs a task less often after a minute without work, and as often as before when there is work again', async () => {
   const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
   assert.equal(await runsIn(59), 59);
   assert.equal(await runsIn(41), 4);
@@ -40,7 +40,7 @@ test('runs a task less often after a minute in which it found nothing to do, and
   await tasks.close();
 });
 
-test('runs a task at rest at once when it is prompted, and ends its rest', async () => {
+test('runs a resting task at once when it is prompted, and ends its rest', async () => {
   const { tasks, runsIn } = started({ restMs: 10 * SECOND_MS });
   await runsIn(105);
   tasks.prompt('task');
@@ -49,7 +49,7 @@ test('runs a task at rest at once when it is prompted, and ends its rest', async
   await tasks.close();
 });
 
-test('rests as a task itself says, and never without an interval for it', async () => {
+test('lets a task decide itself whether it is at rest, and never rests a task that has no interval for it', async () => {
   let isAtRest = true;
   const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
   assert.equal(await own.runsIn(30), 3);

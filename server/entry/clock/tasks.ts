@@ -1,5 +1,5 @@
-// Runs background tasks on the clock. A task takes no arguments and compares the state with what it should be, so that it may
-// be repeated, or killed at any time. Prompts only make it run earlier.
+// Runs background tasks on the clock. A task takes no arguments and compares the actual state with the desired state,
+// so it can be repeated or killed at any time. Prompts only make it run earlier.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -32,7 +32,9 @@ export class Tasks implements Closeable {
     this.#loops.push(this.#loop(task));
   }
 
-  /** Runs the task of this name once more after this time. One that is not started yet runs when it starts. */
+  /**
+   * Runs the task of this name once more after this time. A task that has not been started yet runs when it is started.
+   */
   prompt(name: string, ms = 0): void {
     const run = async (): Promise<void> => {
       const task = this.#tasks.get(name);

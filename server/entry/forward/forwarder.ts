@@ -1,5 +1,5 @@
-// Passes requests on to the host that has what they are about: HTTP over kept connections, WebSockets over one of their own. Bytes
-// are copied as they come; nothing is parsed but the heads.
+// Passes requests on to the host that owns the resource: HTTP over persistent connections, WebSockets over a connection
+// of their own. Bytes are copied as they arrive. Only the heads are parsed.
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -24,15 +24,18 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 const CONNECT_MS = 3_000;
-/** A host that restarts refuses connections for this long at most. Nothing was sent then, so the request can wait. */
+/**
+ * A host that is restarting refuses connections for at most this long. Nothing has been sent then, so the request can
+ * wait.
+ */
 const RESTART_MS = 20_000;
 const RETRY_MS = 250;
-/** How long a host that has left may take to answer what it had begun. */
+/** How long a host that has left the fleet may take to answer requests that it had begun. */
 const GONE_MS = 3_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const IDLE_MAX = 64;
-/** Kept connections are used for less time than the other side keeps them. */
+/** Persistent connections are reused for less time than the other side keeps them open. */
 const KEPT_MS = 30_000;
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
@@ -42,9 +45,9 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly tokens: HostTokens;
   readonly trustedProxies: readonly string[];
-  /** PEM. Undefined: those that Node trusts. */
+  /** PEM. Undefined for the authorities that Node trusts. */
   readonly authorities: () => string | undefined;
-  /** Whether the host still lives, so that it is worth trying again. */
+  /** Whether the host is still alive, so that it is worth trying again. */
   readonly isLiving: (host: Pick<Peer, 'id'>) => boolean;
 }
 
@@ -52,7 +55,7 @@ export class Forwarder implements Closeable {
   readonly #parts: ForwarderParts;
   readonly #http = new HttpAgent(agentOptions);
   readonly #https = new HttpsAgent(agentOptions);
-  /** What waits for an answer or is joined with a caller, by the host that it leads to. */
+  /** Requests that wait for an answer and sockets that are joined with a caller, by the host that they lead to. */
   readonly #underWay = new Map<ClientRequest | Duplex, Peer>();
   readonly #goneSince = new Map<Peer['id'], number>();
 
@@ -131,8 +134,9 @@ export class Forwarder implements Closeable {
   }
 
   /**
-   * Ends what leads to hosts that have not lived for some seconds: a host that is paused or cut off closes no connection itself, and one that
-   * has left still answers what it had begun. Called each time that it is known which hosts live.
+   * Ends the connections to hosts that have not been alive for some seconds. A host that is paused or cut off does not
+   * close connections itself, and one that has left still answers requests that it had begun. Called whenever the list
+   * of living hosts is updated.
    */
   dropLost(): void {
     const { clock, isLiving } = this.#parts;
@@ -171,7 +175,10 @@ export class Forwarder implements Closeable {
     connection.pipe(socket);
   }
 
-  /** A request whose connection stands. A host that restarts is waited for, since nothing has been sent. */
+  /**
+   * Starts a request, and resolves when its connection is established. A host that is restarting is waited for, because
+   * nothing has been sent yet.
+   */
   async #ask(
     to: Peer,
     request: IncomingMessage,
@@ -232,7 +239,7 @@ const agentOptions = {
   scheduling: 'lifo',
 } as const;
 
-/** Undefined when the connection stands. */
+/** Resolves with undefined when the connection is established, or with the error. */
 function connected(asked: ClientRequest): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const late = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
@@ -248,7 +255,7 @@ function connected(asked: ClientRequest): Promise<unknown> {
   });
 }
 
-/** Nothing was sent then, and trying again would not help. */
+/** In this case nothing was sent, and trying again would not help. */
 const showsWrongCertificate = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
@@ -278,7 +285,7 @@ function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Reco
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
   if (body === undefined) {
-    // The body is sent as it comes: with its length, or in chunks.
+    // The body is sent as it arrives: with its length, or in chunks.
     if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
     return passed;
   }

@@ -9,7 +9,7 @@ import { listenForPeers } from './peer-listener.ts';
 
 const NAME = '127.0.0.1';
 
-test('serves over TLS only, and shows a renewed certificate to new connections', async () => {
+test('serves only over TLS, and presents a renewed certificate to new connections', async () => {
   const authority = makeAuthority('Hosts');
   const http = createServer((_, response) => response.end('served'));
   const port = await freePort();

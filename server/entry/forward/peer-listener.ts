@@ -1,5 +1,5 @@
-// Where other hosts reach this one beside its public address: a port with TLS, and for one of several processes of a machine a Unix socket
-// or a port of its own. Connections are handed to the HTTP server.
+// The address at which other hosts reach this one, in addition to its public address: a port with TLS and, for one of
+// several processes of a machine, a Unix socket or a port of its own. Connections are handed to the HTTP server.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
@@ -20,11 +20,11 @@ export interface PeerCertificate {
 }
 
 export interface PeerListener extends Closeable {
-  /** Shows another certificate to hosts that connect from now on. */
+  /** Presents another certificate to hosts that connect from now on. */
   renew(certificate: PeerCertificate): void;
 }
 
-/** `certificate`: connections are TLS. */
+/** If `certificate` is given, connections use TLS. */
 export async function listenForPeers(
   http: Server,
   at: PeerAddress,
@@ -34,13 +34,13 @@ export async function listenForPeers(
   const serve = (socket: Socket): void => void http.emit('connection', socket);
   const secure = certificate && createTlsServer({ ...TLS, ...certificate }, serve);
   const listener: NetServer = secure ?? createServer({ noDelay: true }, serve);
-  // Also those whose handshake is not over.
+  // Includes connections whose handshake is not complete.
   listener.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   if ('socket' in at) await makeWay(at.socket);
-  // Not shared by the processes, as their public address is.
+  // Not shared by the processes, in contrast to their public address.
   const options: ListenOptions = { ...('socket' in at ? { path: at.socket } : at), exclusive: true };
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject);
@@ -55,7 +55,7 @@ export async function listenForPeers(
   return { close, renew: renewed => secure?.setSecureContext({ ...TLS, ...renewed }) };
 }
 
-/** Removes the socket of a process that was killed. The lock of the folder says that none runs. */
+/** Removes the socket of a process that was killed. The lock on the folder ensures that no such process is running. */
 async function makeWay(path: string): Promise<void> {
   if (Buffer.byteLength(path) > SOCKET_PATH_MAX_BYTES)
     throw new Fault('data_folder_unusable', `The path ${path} is too long for a socket.`, {

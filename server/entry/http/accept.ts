@@ -3,7 +3,10 @@
 const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
-/** Undefined if neither is acceptable. JSON if both are equally so, or without a header: bytes must be named. */
+/**
+ * Undefined if neither is acceptable. JSON if both are equally acceptable or there is no header, because bytes must be
+ * requested explicitly.
+ */
 export function formWanted(accept: string | undefined): 'json' | 'bytes' | undefined {
   if (accept === undefined || accept.trim() === '') return 'json';
   const ranges = accept.split(',').map(readRange);

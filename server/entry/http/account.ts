@@ -7,7 +7,7 @@ import { cookieHeader } from './sign-in.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 'sessions'>, cookie: SignInCookie) => {
-  /** The account, and the cookie of the new proof. */
+  /** The account, and the cookie after the new proof. */
   const renewed = async (caller: In<'stepUp'>['caller'], secret: Secret): Promise<Answer> =>
     answer(await account.read(caller), cookieHeader(cookie, secret));
   return {

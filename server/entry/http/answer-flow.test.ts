@@ -15,7 +15,7 @@ const closing: Array<() => Promise<void>> = [];
 after(() => Promise.all(closing.map(close => close())));
 
 interface Opened {
-  /** Sends a request and does not read the answer. */
+  /** Sends a request without reading the answer. */
   unread(path: string): Promise<Socket>;
   url: string;
 }

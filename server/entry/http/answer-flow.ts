@@ -7,7 +7,10 @@ import type { Caller } from '../../domain/identity/caller.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import { type Bounds, Totals } from '../../kit/totals.ts';
 
-/** Files, playlists, archives and event streams being sent at once. Callers without a key are counted by their address. */
+/**
+ * The maximum number of files, playlists, archives and event streams that are being sent at once. Callers without a key
+ * are counted by their address.
+ */
 export const STREAMED_ANSWERS_MAX: Bounds = { session: 200, application: 200, process: 1000 };
 /** Smaller answers fit into the kernel's socket buffers, and are not counted. */
 const COUNTED_BYTES = 64 * 1024;

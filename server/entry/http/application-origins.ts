@@ -1,4 +1,5 @@
-// Which pages may send requests of consumers (CORS): ours, and those of the origins that the application has registered.
+// Determines which pages may send requests of consumers (CORS): our own, and those of the origins that the application
+// has registered.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 
@@ -27,7 +28,7 @@ export class ApplicationOrigins {
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED });
   }
 
-  /** Answers preflights of this path. */
+  /** Answers preflight requests for this path. */
   answerPreflights(app: FastifyInstance, url: string): void {
     app.options(url, async (request, reply) => {
       await this.admit(request, reply);

@@ -20,7 +20,7 @@ async function unpacked(bytes: Buffer): Promise<Record<string, string>> {
 }
 
 describe('archiveOf', () => {
-  it('makes an empty archive of 22 bytes from no files', async () => {
+  it('creates an empty archive of 22 bytes if there are no files', async () => {
     assert.equal((await buffer(archiveOf([]))).length, 22);
   });
 

@@ -1,4 +1,5 @@
-// Sends several files as one zip archive. Written while it is sent: one file is open at a time, and nothing is stored.
+// Sends several files as one zip archive. The archive is written while it is being sent: one file is open at a time,
+// and nothing is stored.
 import { PassThrough, Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { ServedFile } from '../../domain/files/served-file.ts';
@@ -46,7 +47,10 @@ async function addAll(
   zip.end();
 }
 
-/** A file that was deleted meanwhile fails the archive, so that an incomplete one is not taken for complete. */
+/**
+ * If a file has been deleted in the meantime, the archive fails, so that an incomplete archive is not mistaken for a
+ * complete one.
+ */
 async function bytesOf(file: ServedFile): Promise<Readable> {
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open();
@@ -54,7 +58,10 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
   return opened.body;
 }
 
-/** Unique names: `report.pdf`, `report (1).pdf`, … Remembers the last number of each name, because thousands may be equal. */
+/**
+ * Creates unique names: `report.pdf`, `report (1).pdf`, … Remembers the last number for each name, because thousands of
+ * names may be equal.
+ */
 class Names {
   readonly #taken = new Set<string>();
   readonly #last = new Map<string, number>();

@@ -56,7 +56,7 @@ import { readQuery, validatorOf } from './validate.ts';
 
 export type MountName = 'native' | 'compat';
 
-/** Callers of operations that also take credentials of one hand-off have one of these, or none. */
+/** An operation that also accepts credentials of a hand-off has one of these callers, or none. */
 interface CallerBy {
   agentKey: AgentCaller;
   account: AccountCaller;
@@ -87,20 +87,20 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly signal: AbortSignal;
   /** The uploaded file, for operations that have one. */
   readonly file: UploadFor<Id>;
-  /** For operations that create a session. */
+  /** Only for operations that create a session. */
   readonly options: CreateOptions;
   readonly presented: Presented;
   /** The credential in the Authorization header, if it is a bearer. */
   readonly bearer: string | undefined;
-  /** A cookie of ours besides the one of a person who signed in. */
+  /** The value of one of our cookies other than the session cookie of a signed-in person. */
   readonly cookieNamed: (name: string) => string | undefined;
   readonly source: RequestSource;
-  /** The body was a form, not JSON. */
+  /** True if the body was a form, not JSON. */
   readonly isForm: boolean;
-  /** The origin of the page that sent the request, or the public origin. Passkeys belong to one. */
+  /** The origin of the page that sent the request, or the public origin. A passkey belongs to an origin. */
   readonly origin: URL;
   readonly wantsHtml: boolean;
-  /** A HEAD request: the body of the answer is not sent. */
+  /** True for a HEAD request, for which the body of the answer is not sent. */
   readonly isHead: boolean;
   /** The Accept header. */
   readonly accepts: string;
@@ -115,7 +115,7 @@ type AnyHandler = (asked: never) => Promise<Answer>;
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: OperationId;
-    /** The body is a file, which may take long to arrive. */
+    /** True if the body is a file, which may take long to arrive. */
     upload?: boolean;
   }
 }
@@ -134,7 +134,10 @@ export interface BindParts {
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
   readonly toOwner: ToOwnerParts;
-  /** Called before the body of an upload into a session is read: whether it is allowed, and how large it may be. */
+  /**
+   * Called before the body of an upload into a session is read. Returns whether the upload is allowed, and how large it
+   * may be.
+   */
   readonly allowUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
 
@@ -201,15 +204,15 @@ function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller 
 
 type Given = ReturnType<ReturnType<typeof readerOf>>;
 
-/** Runs the handler for a request that was read, and sends its answer. */
+/** Runs the handler for a request that has been read, and sends its answer. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   const handler = parts.handlers[id] as AnyHandler; // The handler of this id takes what this id's schemas validate.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
   return async (request: FastifyRequest, reply: FastifyReply, given: Given, file: UploadedFile | undefined) => {
-    // What a repeated request is compared by: of a file, its name and digest.
+    // What a repeated request is compared by. For a file, these are its name and digest.
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
     const asked = { ...given, file, ...requestDetails(id, request, reply, mount, parts, body) };
-    // Every part was validated by `readerOf`.
+    // Every part has been validated by `readerOf`.
     const handle = (options: CreateOptions): Promise<Answer> =>
       parts.tracker.inSpan(request, () => handler({ ...asked, options } as never));
     const work =
@@ -246,7 +249,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   const caller = await callers.authenticate(presented, accepted);
   tracker.of(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
-  // A request that was passed on was counted there.
+  // A request that another host passed on was already counted there.
   if (isCounted(id) && !forwardedFrom(request.raw)) await rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
@@ -260,7 +263,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (stepUp && (isPerson || caller.kind === 'consumer')) assertSteppedUp(caller, clock.now());
 }
 
-/** The session of another application or provider is no credential here. */
+/** The session of another application or provider is not a valid credential here. */
 function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: string; providerId?: string }): void {
   if (appId?.toLowerCase() !== caller.applicationId || providerId !== caller.providerId)
     throw notFound('Consumer', caller.consumerId);
@@ -280,7 +283,10 @@ function presentedIn(
   };
 }
 
-/** Who can call besides the holders of a hand-off's own credentials, which its handlers check. Undefined: such a one was sent. */
+/**
+ * The callers that are accepted in addition to the holders of a hand-off's own credentials, which the handlers of the
+ * hand-off check. Undefined if such a credential was sent.
+ */
 function acceptedFor(
   credential: Exclude<Credential, 'public' | 'connect' | 'deviceCode'>,
   bearer: string | undefined,
@@ -311,7 +317,7 @@ const cookieIn = ({ cookie = '' }: FastifyRequest['headers'], name: string): str
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
-/** Reads and validates the parts of a request. Throws a fault that names everything that is wrong. */
+/** Reads and validates the parts of a request. Throws a fault that names every problem. */
 function readerOf(id: OperationId, mount: MountName) {
   const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore', protectingFields } = operation(id);
   const checkQuery = query && validatorOf(query);
@@ -439,7 +445,7 @@ function requestDetails(
   };
 }
 
-/** Not for HEAD, which would wait for the end of the stream. */
+/** Not used for HEAD, which would wait for the end of the stream. */
 function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
   if (method !== 'GET' || !(headers.accept ?? '').includes(EVENT_STREAM)) return undefined;
   const id = headers['last-event-id'];

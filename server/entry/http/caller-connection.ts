@@ -1,10 +1,11 @@
-// Whether the caller of a request is still there. One listener for each answer, however often the request is tried.
+// Tracks whether the caller of a request is still connected. There is one listener for each answer, however often the
+// request is tried.
 import type { ServerResponse } from 'node:http';
 
 export interface CallerConnection {
-  /** Aborted if the caller disconnects before it has the answer. */
+  /** Aborted if the caller disconnects before it has received the answer. */
   readonly gone: AbortSignal;
-  /** Whether the answer was written whole. */
+  /** Whether the answer was written completely. */
   readonly arrived: Promise<boolean>;
 }
 

@@ -52,7 +52,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
   },
 });
 
-/** Rebuilds the answer to a repeated start that has an idempotency key. */
+/** Rebuilds the answer to a repeated start with an idempotency key. */
 export const compatAnswerBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,
@@ -60,7 +60,7 @@ export const compatAnswerBuilders = {
   },
 };
 
-/** With `available: false`, the client controls the browser itself. */
+/** `available: false` tells the client to control the browser itself. */
 const started = (sessionId: string): Answer => answer({ success: true, data: { sessionId, available: false } });
 
 function assertOwn({ applicationId }: AgentCaller, id: string): void {

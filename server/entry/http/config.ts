@@ -22,10 +22,10 @@ export const configHandlers = (documents: ServiceDocuments, identities: Pick<Ide
     cached(documents.authorizationServer(), headers['if-none-match']),
 });
 
-/** With an ETag. Pages of any origin may read it. */
+/** An answer with an ETag that pages of any origin may read. */
 export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, FOR_ANYONE);
 
-/** With an ETag of the content; 304 if the caller has it. */
+/** An answer with an ETag of the content, or 304 if the caller already has the content. */
 export function conditional(body: object, known: string | undefined, more: Readonly<Record<string, string>>): Answer {
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
   const headers = { ...more, etag };

@@ -8,13 +8,19 @@ import { notBuilt, type WebFiles } from './web-files.ts';
 export type FramersOf = (appId: string) => Promise<readonly string[]>;
 
 const PREFIX = '/console/';
-/** Pages of the console that people come to from elsewhere. */
+/** Pages of the console that people reach from elsewhere. */
 const HANDOFF = '/handoffs/:id';
-/** Of these, the pages that ask for a passkey. The page of a hand-off does so only after it has asked to sign in. */
+/**
+ * Those of these pages that ask for a passkey. The page of a hand-off does so only after it has asked the person to
+ * sign in.
+ */
 const WITH_PASSKEY = ['/signin', '/device', '/approve/:jobId'];
 const SURFACES = [...WITH_PASSKEY, HANDOFF];
 
-/** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. All are of plain hosts. */
+/**
+ * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. All of them
+ * have plain host names.
+ */
 export function consolePolicy(linkOrigins: readonly string[] = [], framers: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
@@ -32,9 +38,9 @@ export function consolePolicy(linkOrigins: readonly string[] = [], framers: read
 }
 
 /**
- * The page that runs snippets of the playground. Running what somebody types needs `unsafe-eval`, so this page has no origin
- * (`sandbox` without `allow-same-origin`): it has no credential, no storage and no access to the console around it. It loads its
- * own script and opens WebSockets of this service, nothing else.
+ * The page that runs snippets of the playground. Running code that somebody types needs `unsafe-eval`, so this page has
+ * no origin (`sandbox` without `allow-same-origin`). It has no credential, no storage and no access to the console
+ * around it. It loads its own script and opens WebSockets of this service, nothing else.
  */
 const RUNNER_POLICY = [
   "default-src 'none'",
@@ -48,7 +54,7 @@ const RUNNER_POLICY = [
 const RUNNER = 'runner/';
 const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
 
-/** These pages show nothing of a store. */
+/** These pages show no content from an object store. */
 const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
 
 export function serveConsole(
@@ -74,15 +80,18 @@ export function serveConsole(
 }
 
 /**
- * A passkey is bound to a host name, so on a machine of one's own these pages are at localhost, and the cookie with them. Browsers
- * keep the fragment over a redirect.
+ * A passkey is bound to a host name, so on a local machine these pages and their cookie are at localhost. Browsers keep
+ * the fragment across a redirect.
  */
 export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
   return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
 }
 
-/** The page asks for the hand-off under the application in its address, so an application admits framers of its own hand-offs only. */
+/**
+ * The page requests the hand-off under the application in its address, so an application can admit framers only for its
+ * own hand-offs.
+ */
 async function admitFramers(request: FastifyRequest, reply: FastifyReply, framersOf: FramersOf): Promise<void> {
   const { app }: { app?: unknown } = Object(request.query);
   const framers = typeof app === 'string' ? await framersOf(app) : [];

@@ -1,4 +1,5 @@
-// Where OpenID providers send the browsers of consumers back. Not an operation of the API: no program calls it.
+// The route to which OpenID providers send the browsers of consumers back. Not an operation of the API, because no
+// program calls it.
 import type { FastifyInstance } from 'fastify';
 import type { Upstream } from '../../domain/consumers/upstream.ts';
 import { sourceOf } from '../../domain/identity/callers.ts';

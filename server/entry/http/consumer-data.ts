@@ -1,4 +1,4 @@
-// HTTP handlers of commands about what is a consumer's: memory, consents, receipts, sessions, the export.
+// HTTP handlers for commands about the data of a consumer: memory, consents, receipts, sessions, the export.
 import { PassThrough, type Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { ConsumerExport, ExportedFile } from '../../domain/consumers/export.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of commands of consumers about hand-offs.
+// HTTP handlers for the hand-off commands of consumers.
 import type { ConsumerHandoffs } from '../../domain/consumers/consumer-handoffs.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,12 +1,12 @@
-// Serves the pages of consumers: signing in, and what is theirs. No page of others may frame them, and they load nothing from
-// elsewhere.
+// Serves the pages of consumers: sign-in and their own data. No other page may frame them, and they load nothing from
+// other origins.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { atLocalhost } from './console.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
-/** It shows the live view, which this service serves, in a frame. */
+/** This page shows the live view, which this service serves, in a frame. */
 const HANDOFF = '/consumer/:appId/handoffs/:id';
 const policy = (...more: readonly string[]): string =>
   [

@@ -121,7 +121,7 @@ export const consumerHandlers = (
   },
 });
 
-/** The sign-in page belongs to the provider `hosted` only. */
+/** Only the provider `hosted` has a sign-in page. */
 function pageOf({ appId, providerId }: ConsumerParams, { signIn }: { readonly signIn: string }): Page {
   if (providerId !== HOSTED) throw notFound('Sign-in', signIn);
   return { appId, signIn };

@@ -1,5 +1,5 @@
-// Serves DevTools for a page of a session. The address that was issued redirects to the front end's files, which come from
-// Chromium, with the socket of that page as a parameter. The files contain no data of sessions. Their path contains the
+// Serves DevTools for a page of a session. The issued address redirects to the files of the front end, which come from
+// Chromium, with the socket of that page as a parameter. The files contain no session data. Their path contains the
 // version, so that browsers may cache them forever.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';

@@ -12,7 +12,7 @@ const OPENAPI_YAML = new URL('../../../contract/generated/openapi.yaml', import.
 const SITE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** For people whose browser asks for a page that does not exist; programs get the error body. */
+/** For people whose browser requests a page that does not exist. Programs get the error body. */
 const NOT_FOUND = '404.html';
 
 export function serveDocs(app: FastifyInstance, version: string, site: WebFiles | undefined): void {
@@ -24,7 +24,7 @@ export function serveDocs(app: FastifyInstance, version: string, site: WebFiles 
   serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
 }
 
-/** Every page of the site is a file `name/index.html`, requested without its slash. */
+/** Every page of the site is a file `name/index.html`, requested without the trailing slash. */
 function serveSite(app: FastifyInstance, site: WebFiles | undefined): void {
   for (const url of ['/docs', '/docs/*'])
     app.get(url, async (request, reply) => {
@@ -45,7 +45,7 @@ interface Text {
   readonly etag: string;
 }
 
-/** Made at the first request, because most servers are never asked for it. */
+/** Created at the first request, because most servers never receive one. */
 function once(make: () => string): () => Text {
   let made: Text | undefined;
   return () => {

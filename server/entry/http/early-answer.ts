@@ -4,10 +4,12 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** After the answer, how long the rest of the body may take to arrive. */
+/** How long the rest of the body may take to arrive after the answer. */
 const UNWANTED_BODY_MS = 15_000;
 
-/** To be called before such an answer is sent. Node, or whoever has started to read the body, discards the rest. */
+/**
+ * Must be called before such an answer is sent. Node, or whatever code has started to read the body, discards the rest.
+ */
 export function keepReadingBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   const response = reply.raw;
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;

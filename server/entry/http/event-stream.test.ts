@@ -21,7 +21,7 @@ const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(E
 
 const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
-/** A clock that moves only when told. */
+/** A clock that moves only when the test advances it. */
 class StillClock implements Clock {
   #ms = 0;
   readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();

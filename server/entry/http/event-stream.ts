@@ -1,5 +1,5 @@
-// Server-sent events (WHATWG HTML, 9.2). The source is read only as fast as the reader reads. A reader that stops reading is
-// closed, and reconnects with Last-Event-ID.
+// Server-sent events (WHATWG HTML, 9.2). The source is read only as fast as the reader reads. If a reader stops
+// reading, its stream is closed, and it reconnects with Last-Event-ID.
 import { Readable } from 'node:stream';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -8,11 +8,11 @@ import type { Closeable } from '../../kit/scope.ts';
 
 export const EVENT_STREAM = 'text/event-stream';
 
-/** A stream without events sends a comment this often, and its reader's credential is checked again. */
+/** A stream without events sends a comment at this interval, and the credential of its reader is checked again. */
 const HEARTBEAT_MS = 15_000;
-/** A reader that does not read one piece within this time is closed. */
+/** The stream of a reader that does not read one piece within this time is closed. */
 const STALLED_MS = 30_000;
-/** When a closed reader reconnects. */
+/** The delay after which a disconnected reader reconnects. */
 const RETRY_MS = 2_000;
 const WAITING_BYTES_MAX = 64 * 1024;
 

@@ -1,4 +1,4 @@
-// Converts anything that was thrown into an answer: status, headers and the error body. The only place that looks up the status.
+// Converts any thrown value into an answer: status, headers and the error body. The status is looked up only here.
 import type { ErrorBody } from '../../../contract/common.ts';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
@@ -13,7 +13,7 @@ export interface Failure {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
-  /** A bug or an external failure, not a refusal: logged as an error. */
+  /** True for a bug or an external failure, as opposed to a refusal. Logged as an error. */
   readonly isOurs: boolean;
 }
 
@@ -46,13 +46,16 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
   };
 }
 
-/** RFC 9470: what a step-up must give. */
+/** RFC 9470: the requirements of a step-up. */
 const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: number }): string =>
   acrValues === undefined
     ? 'Bearer'
     : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
-/** Fastify's own errors are recognised by their codes. All other errors are answered as `internal`; the log has the details. */
+/**
+ * Fastify's own errors are recognised by their codes. All other errors are answered as `internal`, and the log contains
+ * the details.
+ */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
   if (thrown instanceof PlacesFull) return busy(thrown);

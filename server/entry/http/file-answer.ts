@@ -1,4 +1,4 @@
-// Answers with a file: all of it, a range of it, or 304 if the caller already has it (RFC 9110, 13 and 14).
+// Answers with a file: the whole file, a range of it, or 304 if the caller already has it (RFC 9110, 13 and 14).
 import { Readable } from 'node:stream';
 import { fault } from '../../domain/faults.ts';
 import { contentDisposition } from '../../domain/files/content-disposition.ts';
@@ -7,7 +7,7 @@ import type { Answer } from './answer.ts';
 
 export interface FileRequest {
   readonly headers: { readonly [name in 'range' | 'if-range' | 'if-none-match']?: string };
-  /** Only headers. */
+  /** True if only the headers are sent. */
   readonly isHead: boolean;
   readonly more?: Readonly<Record<string, string>>;
 }
@@ -58,7 +58,7 @@ async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readab
 const matches = (header: string | undefined, tag: string): boolean =>
   header?.split(',').some(one => ['*', tag, `W/${tag}`].includes(one.trim())) ?? false;
 
-/** One range. Several ranges, or an invalid header, give the whole file, as the standard allows. */
+/** Parses one range. For several ranges or an invalid header the whole file is sent, as the standard allows. */
 export function partOf(header: string | undefined, size: number): Part | undefined {
   const [, from = '', to = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(header?.trim() ?? '') ?? [];
   if (from === '' && to === '') return undefined;

@@ -8,7 +8,7 @@ test('reads parameters, and leaves out empty ones', () => {
   assert.deepEqual(readFormBody(''), {});
 });
 
-test('refuses repeated, too many and too large values', () => {
+test('refuses repeated values, too many values and values that are too large', () => {
   for (const text of ['a=1&a=1', '__proto__=x', Array.from({ length: 33 }, (_, index) => `p${index}=1`).join('&')])
     assert.throws(
       () => readFormBody(text),

@@ -46,7 +46,7 @@ export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) =>
     answer(await handoffs.cancel(shown(asked), asked.params.appId, asked.params.id)),
 });
 
-/** The first browser that opens a claim link gets a cookie, without which the link does not work again. */
+/** The first browser that opens a claim link gets a cookie. From then on the link works only with this cookie. */
 async function opened(
   { params: { appId, id } }: AboutOne,
   { value, browser }: Opened<unknown>,
@@ -59,11 +59,14 @@ async function opened(
   return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }
 
-/** In the frame of another site a browser sends only such cookies, each to the site in which it was set. */
+/**
+ * In a frame of another site, a browser sends only cookies with these attributes, each only on the site in which it was
+ * set.
+ */
 const IN_FRAMES = 'SameSite=None; Secure; Partitioned';
 const onlyHere = (publicUrl: string): string => `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
-/** Browsers take a `Secure` cookie from https, and from loopback. */
+/** Browsers accept a `Secure` cookie from https and from loopback addresses. */
 function isSafe(publicUrl: string): boolean {
   const url = URL.parse(publicUrl);
   return url !== null && (url.protocol === 'https:' || isLoopback(url.hostname));

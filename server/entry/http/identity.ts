@@ -1,4 +1,4 @@
-// HTTP handlers of how the consumers of an application sign in.
+// HTTP handlers for the settings with which the consumers of an application sign in.
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';

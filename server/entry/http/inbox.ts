@@ -1,4 +1,4 @@
-// HTTP handlers of what waits for a person.
+// HTTP handlers for the inbox of a person.
 import type { Inbox } from '../../domain/inbox/inbox.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,5 +1,5 @@
 // Limits on uploads in progress: their number and their bytes, for a session, an application and the process. Both are
-// reserved before the body is read, and released however the upload ends.
+// reserved before the body is read, and released when the upload ends, whatever its outcome.
 import type { FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -73,7 +73,7 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
   const end = (): void => ended.abort(new Error('the body has ended'));
   raw.once('end', end);
   raw.once('close', end);
-  // The request does not emit `close` if it was answered before its body arrived.
+  // The request does not emit `close` if it is answered before its body has arrived.
   socket.once('close', end);
   const endMs = clock.monotonicMs() + UPLOAD_MS_MAX;
   while (!ended.signal.aborted) {
@@ -85,7 +85,7 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
   socket.off('close', end);
 }
 
-/** Reserves bytes so that `needed` are reserved in total. */
+/** Reserves more bytes until `needed` bytes are reserved in total. */
 function reserve(share: Share, needed: number, room: Partial<Bounds>): void {
   const missing = needed - share.amount;
   if (missing <= 0) return;

@@ -41,7 +41,7 @@ async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'
   };
 }
 
-/** The first piece is made before the answer starts, so that a failure has its own status. */
+/** The first piece is produced before the answer starts, so that a failure has its own status. */
 async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
   const { pieces, state } = await logs.har(caller, params.id);
   const body = Readable.from(pieces, { objectMode: false });

@@ -1,9 +1,10 @@
-// Which host of a fleet answers an MCP message.
+// Determines which host of a fleet answers an MCP message.
 import { isBrowserTool, RESULT_TOOL } from '../../../contract/browser-tools.ts';
 
 /**
- * What the message is about, whose host answers. `only_session`: the one session that the key has open. `placed`: it may start a
- * browser, so a host with a free slot answers. `here`: any host can.
+ * The resource that the message is about, whose host answers it. `only_session` is the only session that the key has
+ * open. `placed` means that the message may start a browser, so a host with a free slot answers. `here` means that any
+ * host can answer.
  */
 export type McpPlace =
   | { readonly kind: 'session' | 'invocation' | 'action'; readonly id: string }
@@ -11,7 +12,7 @@ export type McpPlace =
   | 'placed'
   | 'here';
 
-/** Of a message that may be wrong in any way. */
+/** The place of a message. The message has not been validated. */
 export function mcpPlace(body: unknown): McpPlace {
   const { method, params } = Object(body);
   if (method !== 'tools/call') return 'here';

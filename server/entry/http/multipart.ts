@@ -27,9 +27,9 @@ export interface UploadBounds {
   /** Where files are stored while they are received. Created if necessary. */
   readonly folder: string;
   readonly maxBytes: number;
-  /** What to do, for the error if a file is larger. */
+  /** What the caller should do, for the error if a file is larger. */
   readonly advice?: string;
-  /** Called with the number of bytes in total before they are read. Throws if they exceed a limit. */
+  /** Called with the total number of bytes before they are read. Throws if they exceed a limit. */
   readonly reserve?: (bytes: number) => void;
 }
 
@@ -89,7 +89,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
   return received;
 }
 
-/** Passes the bytes on, after `reserve` has accepted them. */
+/** Yields the bytes after `reserve` has accepted them. */
 async function* reserved(body: AsyncIterable<Buffer>, { reserve }: UploadBounds): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of body) {

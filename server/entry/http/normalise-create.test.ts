@@ -1,4 +1,4 @@
-// Normalisation of create bodies.
+// Tests the normalisation of create bodies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
@@ -12,7 +12,7 @@ const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
 const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromium' }, forWatchers: {}, warnings: [] };
 
-test('an empty body gives the defaults', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
+test('returns the defaults for an empty body', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
 test('passes given fields on', () =>
   assert.deepEqual(
@@ -45,7 +45,7 @@ for (const [field, body] of UNAVAILABLE)
   test(`refuses ${JSON.stringify(body)} as not available`, () =>
     assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
 
-test('on the compatibility mount, unavailable settings are ignored with a warning', () => {
+test('ignores unavailable settings with a warning on the compatibility mount', () => {
   const request = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
   assert.deepEqual(
     request.warnings.map(({ code, path }) => [code, path]),
@@ -88,7 +88,7 @@ for (const [code, name, browserSettings] of WARNED)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('passes settings that watchers check on once, without empty lists', () => {
+test('passes on settings that watchers check, without empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, forWatchers } = normaliseCreate(
     {
@@ -107,7 +107,7 @@ test('passes settings that watchers check on once, without empty lists', () => {
   });
 });
 
-test('settings that take effect give no warning', () => {
+test('returns no warning for settings that take effect', () => {
   const browserSettings = {
     viewport: { width: 1288, height: 711 },
     locale: 'de-DE',
@@ -130,7 +130,7 @@ for (const [name, browserSettings] of [
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
-test('merges an alias at the top with the same setting in browserSettings', () =>
+test('merges an alias at the top level with the same setting in browserSettings', () =>
   assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
     engine: 'chromium',
     viewport: { width: 360, height: 800 },
@@ -141,7 +141,7 @@ test('accepts regions of official clients with a warning', () => {
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
-test('a configured region with such a name gives no warning', () => {
+test('returns no warning for a configured region with such a name', () => {
   const request = normaliseCreate(
     { region: 'us-east-1' },
     { mount: 'native', regions: ['us-east-1'], engines: ['chromium'] },

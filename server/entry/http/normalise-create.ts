@@ -1,4 +1,5 @@
-// Converts a create body into a SessionRequest: merges aliases, refuses what is not available, warns of what has no effect. Pure.
+// Converts a create body into a SessionRequest: merges aliases, refuses what is not available, and warns about what has
+// no effect. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
@@ -14,7 +15,7 @@ import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
 import { settingsAt, settingsThatEngineLacks, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
 
-/** What creates can choose from on this installation. */
+/** The regions and engines that creates can choose from on this installation. */
 export interface Offered {
   /** The operator's regions; the first is the default. */
   readonly regions: readonly string[];
@@ -100,7 +101,7 @@ function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void
     throw invalidRequest([{ path: 'browserSettings.os', message: 'requires browserSettings.verified; omit it' }]);
 }
 
-/** Chromium would silently use its default instead. */
+/** Refused because Chromium would silently use its default instead. */
 function refuseUnknownLocale({ timezoneId, locale }: BrowserSettings): void {
   if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
     throw invalidRequest([
@@ -143,7 +144,7 @@ const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => (
   message: `There is no region ${asked} here; the session runs in ${local}.`,
 });
 
-/** Refused rather than ignored are settings that protect the caller: running without them would be unsafe. */
+/** Settings that protect the caller are refused instead of ignored, because running without them would be unsafe. */
 function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): void {
   const refused = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
   if (!refused || mount === 'compat') return;
@@ -170,7 +171,7 @@ function chooseEngine(asked: Engine | undefined, engines: Where['engines']): Eng
 
 const ENGINE_FIELD = 'browserSettings.engine';
 
-/** Headless shell does not read the policy that makes a browser trust authorities. */
+/** Headless shell does not read the policy that makes a browser trust certificate authorities. */
 const CERTIFICATES_FIELD = 'proxySettings.caCertificates';
 const WITHOUT_CERTIFICATES: Engine = 'headless-shell';
 
@@ -205,7 +206,7 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
 
 // ---- what the domain gets ------------------------------------------------------------------------------------------
 
-/** What watchers check. An empty list is omitted: it requests nothing. */
+/** The settings that watchers check. An empty list is omitted, because it requests nothing. */
 function watcherSettingsOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): WatcherSettings {
   const caCertificates = [...new Set(proxySettings?.caCertificates)];
   const forWatchers = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };

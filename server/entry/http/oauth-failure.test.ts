@@ -6,7 +6,7 @@ import { oauthFailure } from './oauth-failure.ts';
 const bodyOf = (code: string, message = 'It failed.') =>
   oauthFailure({ statusCode: 400, error: 'Bad Request', message, code, requestId: 'req_1' });
 
-test('converts an OAuth code unchanged, and every other code to one of the standard', () => {
+test('keeps an OAuth code, and converts every other code to one of the standard', () => {
   const words: Readonly<Partial<Record<ErrorCode, string>>> = {
     slow_down: 'slow_down',
     invalid_scope: 'invalid_scope',
@@ -21,7 +21,7 @@ test('converts an OAuth code unchanged, and every other code to one of the stand
   for (const code of Object.keys(ERRORS).filter(isErrorCode)) assert.match(bodyOf(code).error, /^[a-z_]+$/);
 });
 
-test('the description of an OAuth error has only allowed characters, and our fields are unchanged', () => {
+test('limits the description of an OAuth error to the allowed characters, and does not change our own fields', () => {
   const { error_description: description, message } = bodyOf('internal', 'Send "bdc_…"\\ – now.');
   assert.equal(description, "Send 'bdc_...'? ? now.");
   assert.equal(message, 'Send "bdc_…"\\ – now.');

@@ -1,4 +1,4 @@
-// The body of an error of the OAuth routes: that of every error, with the fields of RFC 6749.
+// The error body of the OAuth routes: the usual error body, with the additional fields of RFC 6749.
 import type { ErrorBody } from '../../../contract/common.ts';
 import { type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { type OAuthError, oauthErrorOf } from '../../../contract/oauth.ts';

@@ -18,7 +18,7 @@ async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
   return one.url;
 }
 
-test('readiness says what failed, also if the check throws', async () => {
+test('readiness names the failed check, also if the checks throw', async () => {
   assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
   const url = await listening({ ready: async () => Promise.reject(new Error('no database')) });
   const answer = await fetch(`${url}/readyz`);
@@ -26,7 +26,7 @@ test('readiness says what failed, also if the check throws', async () => {
   assert.deepEqual([answer.status, await answer.json()], [503, { status: 'not_ready', checks }]);
 });
 
-test('metrics are text, and a failure to collect them is an answer', async () => {
+test('metrics are sent as text, and a failure to collect them is answered with 500', async () => {
   const answer = await fetch(`${await listening()}/metrics?x=1`);
   assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(await answer.text(), /^told_total 1$/m);

@@ -1,5 +1,5 @@
-// The operator's listener: /metrics for Prometheus and /readyz for whatever watches the service, apart from the address of callers.
-// It asks for no credential, so who may connect is decided by where it listens.
+// The operator's listener: /metrics for Prometheus and /readyz for whatever monitors the service, separate from the
+// address of callers. It requires no credential, so access is controlled by the address on which it listens.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readiness } from '../../../contract/service.ts';
@@ -25,11 +25,11 @@ export interface OperatorParts {
 }
 
 export interface OperatorListener extends Closeable {
-  /** With the actual port. */
+  /** The address, with the actual port. */
   readonly url: string;
 }
 
-/** @throws Error that names BERTH_OPERATOR_LISTEN if the address cannot be listened on. */
+/** @throws Error that names BERTH_OPERATOR_LISTEN if the server cannot listen on the address. */
 export async function openOperator(parts: OperatorParts): Promise<OperatorListener> {
   const limits = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
   const server = createServer(limits, (request, response) => {

@@ -10,7 +10,7 @@ test('reads both preferences, from one header or several, in any case, quoted or
   assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), { ...both, isAsync: true });
 });
 
-test('tells a wait of nothing from no wait', () => {
+test('distinguishes a wait of 0 from a longer wait', () => {
   assert.equal(readPreferences('wait=0').isWithoutWait, true);
   assert.equal(readPreferences('wait=00').isWithoutWait, true);
   assert.equal(readPreferences('wait=1').isWithoutWait, false);
@@ -23,7 +23,7 @@ test('ignores invalid preferences', () => {
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);
 });
 
-test('limits the wait, and uses the first of several', () => {
+test('limits the wait, and uses the first of several values', () => {
   assert.equal(readPreferences('wait=3600').waitSeconds, 55);
   assert.equal(readPreferences('wait=999999999').waitSeconds, 55);
   assert.equal(readPreferences('wait=1').waitSeconds, 1);

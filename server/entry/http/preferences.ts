@@ -2,11 +2,11 @@
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 
 export interface Preferences {
-  /** `handling=strict`: unknown fields are refused instead of giving a warning. */
+  /** `handling=strict`: unknown fields are refused instead of causing a warning. */
   readonly isStrict: boolean;
-  /** `wait=SECONDS`: wait in the queue instead of being refused; capped here. */
+  /** `wait=SECONDS`: the request waits in the queue instead of being refused. Capped here. */
   readonly waitSeconds?: number;
-  /** `respond-async`: answer before the work has ended. */
+  /** `respond-async`: the request is answered before the work has ended. */
   readonly isAsync: boolean;
   /** `wait=0`. */
   readonly isWithoutWait: boolean;
@@ -22,7 +22,7 @@ export function readPreferences(header: string | readonly string[] | undefined):
   const stated = new Map<string, string>();
   for (const part of [header ?? []].flat().join(',').split(',')) {
     const [, name = '', quoted, plain] = PREFERENCE.exec(part.trim()) ?? [];
-    // The first of several equal preferences counts, as the RFC says.
+    // If a preference is repeated, the first one counts, as the RFC specifies.
     if (!stated.has(name.toLowerCase())) stated.set(name.toLowerCase(), quoted ?? plain ?? '');
   }
   const wait = stated.get('wait') ?? '';

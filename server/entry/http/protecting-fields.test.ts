@@ -12,7 +12,7 @@ test('every protecting field is a field of the create', () => {
   for (const path of Object.keys(protectingFields)) assert.ok(known.includes(path), path);
 });
 
-test('leaves unknown fields alone that are neither near a protecting field nor inside one', () => {
+test('ignores unknown fields that are neither similar to a protecting field nor inside one', () => {
   const unknown = [
     'keepalive',
     'browserSettings.viewPort',
@@ -27,7 +27,7 @@ test('does not compare a name that is too long to be one', () => {
   assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
 });
 
-test('names what a field inside a list may mean', () => {
+test('names the field that an unknown field inside a list may mean', () => {
   assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
     { path: 'proxies[3].sever', meant: 'proxies.server' },
   ]);

@@ -1,5 +1,5 @@
-// Finds unknown fields of a body that are probably misspelt or misplaced restrictions. They are refused, because with only a
-// warning the caller would rely on a restriction that is not applied.
+// Finds unknown fields of a body that are probably misspelt or misplaced restrictions. They are refused, because after
+// a mere warning the caller would rely on a restriction that is not applied.
 import { misspelt } from '../../kit/nearest.ts';
 
 /** Longer names cannot be misspelt fields, and are not compared. */
@@ -7,13 +7,16 @@ const NAME_CHARACTERS_MAX = 64;
 
 export interface RefusedField {
   readonly path: string;
-  /** The field that was probably meant. Absent if it is inside a protecting field, and none there has a similar name. */
+  /**
+   * The field that was probably meant. Absent if the unknown field is inside a protecting field and no field there has
+   * a similar name.
+   */
   readonly meant?: string;
 }
 
 /**
- * `protecting`: the protecting fields by path, each with other names that callers use for it. `known`: the paths of all fields
- * of the body. Both have paths without indexes: `proxies.server`.
+ * `protecting` contains the protecting fields by path, each with other names that callers use for it. `known` contains
+ * the paths of all fields of the body. All paths are without indexes: `proxies.server`.
  */
 export function refusedFields(
   unknown: readonly string[],

@@ -1,5 +1,5 @@
-// `Idempotency-Key`: the first request with a key is run; equal requests get its stored answer. For some operations the
-// answer is rebuilt from the session it names instead.
+// `Idempotency-Key`: the first request with a key is executed, and equal requests get its stored answer. For some
+// operations the answer is rebuilt instead, from the session that it names.
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
@@ -52,7 +52,7 @@ export class Repeats {
     return this.#parts.idempotency.digestOf(id, body);
   }
 
-  /** Runs the work, or returns the answer of the first request; in that case `replayed` is called first. */
+  /** Runs the work, or returns the answer of the first request. In the latter case `replayed` is called first. */
   async answer(
     { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
     asked: Asked,
@@ -123,7 +123,7 @@ interface StoredAnswer {
   readonly status?: number;
 }
 
-/** The request was refused without any effect, so the key may be used again. */
+/** Whether the request was refused without any effect. If so, the key may be used again. */
 const hadNoEffect = (code: ErrorCode): boolean => catalogueEntry(code).status < 500 || code === 'capacity';
 
 function ownerOf(caller: Caller | undefined) {
@@ -136,5 +136,5 @@ function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !secret.has(name)));
 }
 
-/** Normalised by a round trip through JSON, as it will be read from the database. */
+/** Normalises the object by a round trip through JSON, so that it is as it will be read from the database. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

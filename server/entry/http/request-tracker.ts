@@ -18,13 +18,13 @@ export interface TrackedRequest {
   readonly requestId: string;
   readonly operation: OperationId | undefined;
   readonly beganMs: number;
-  /** Attributes blocking of the event loop to the operation. Absent for unknown paths. */
+  /** Attributes time during which the event loop is blocked to the operation. Absent for unknown paths. */
   readonly work?: { readonly what: string; applicationId?: string };
   readonly workOver?: () => void;
   /** Absent for unknown paths and for probes. */
   readonly span?: Span;
   caller?: Caller;
-  /** The code of the error that was answered. */
+  /** The code of the error that was sent. */
   code?: string;
 }
 
@@ -134,7 +134,7 @@ function sessionNamed(id: OperationId, { params }: FastifyRequest): { 'berth.ses
   return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};
 }
 
-/** Only 5xx answers mark the span as failed; refusals are normal answers. */
+/** Only 5xx answers mark the span as failed, because refusals are normal answers. */
 function endSpan({ span, code }: TrackedRequest, status: number): void {
   span?.set({ 'http.response.status_code': status, ...(code ? { 'berth.error_code': code } : {}) });
   span?.end(status >= 500 ? new Error(`answered ${status} ${code ?? ''}`.trim()) : undefined);

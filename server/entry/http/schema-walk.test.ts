@@ -1,4 +1,4 @@
-// Messages about invalid values, tested with the schema of a create.
+// Tests the messages about invalid values, with the schema of a create.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CreateAgentKey } from '../../../contract/agent-keys.ts';

@@ -1,4 +1,4 @@
-// Explains what is wrong with a value, in words, and finds fields that a schema does not define. Supports the part of JSON
+// Describes what is wrong with a value, and finds fields that a schema does not define. Supports the part of JSON
 // Schema that contract/ uses.
 import type { TSchema } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
@@ -13,7 +13,7 @@ interface Shape {
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  /** A secret, which no message shows. */
+  /** True for a secret, which no message shows. */
   readonly writeOnly?: boolean;
   readonly anyOf?: readonly Shape[];
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -42,7 +42,7 @@ export const unknownFields = (schema: TSchema, value: unknown): string[] =>
 /** Paths of all fields of a body, without indexes: `proxies.server`. */
 export const fieldPaths = (schema: TSchema): string[] => [...new Set(pathsIn(shapeOf(schema), ''))];
 
-/** The first `most` items, without computing further ones. */
+/** The first `most` items. Further items are not computed. */
 function firstOf<T>(found: Iterable<T>, most: number): T[] {
   const first: T[] = [];
   for (const one of found) if (first.push(one) >= most) break;
@@ -88,8 +88,8 @@ function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unkno
 }
 
 /**
- * The alternative that the value was intended to match: the only one of its type, the one with the same `type` member, or the only
- * one that knows most of its members.
+ * The alternative that the value was intended to match: the only one of its type, the one with the same `type` member,
+ * or the only one that defines most of its members.
  */
 function intendedChoice(choices: readonly Shape[], value: unknown): Shape | undefined {
   const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
@@ -112,7 +112,7 @@ function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<st
       shape.anyOf.find(choice => isEmpty(problems(choice, value, path))) ?? intendedChoice(shape.anyOf, value);
     if (intended) yield* unknownPaths(intended, value, path);
   } else if (Array.isArray(value) && shape.items) {
-    // A list that is too long is refused anyway.
+    // A list that is too long is refused in any case.
     for (const [index, item] of value.slice(0, shape.maxItems).entries())
       yield* unknownPaths(shape.items, item, `${path}[${index}]`);
   } else if (isObject(value) && shape.properties) {
@@ -176,7 +176,7 @@ const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: str
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 
-/** The expected value in words: `a whole number from 60 to 21600`. */
+/** A description of the expected value: `a whole number from 60 to 21600`. */
 function expectation(shape: TSchema | Shape): string {
   const { type, anyOf, format, pattern, ...rest } = shape as Shape;
   if (anyOf) return [...new Set(anyOf.map(expectation))].join(' or ');

@@ -1,4 +1,4 @@
-// The HTTP rules, tested over a real socket. The domain is replaced by small objects that record how they were called.
+// Tests the HTTP rules over a real socket. The domain is replaced by small objects that record how they were called.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -79,7 +79,7 @@ const account: AccountCaller = {
   source: { ip: '127.0.0.1' },
 };
 
-/** Nothing stands there when a request is over. */
+/** Empty when a request is over. */
 const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 
@@ -215,11 +215,11 @@ interface Reply {
   readonly headers: Headers;
   readonly text: string;
   readonly body: Body;
-  /** The body where it is an array. */
+  /** The body, if it is an array. */
   readonly list: readonly Body[];
 }
 
-/** The fields that these tests look at, of every kind of body. */
+/** The fields that these tests check, for all kinds of bodies. */
 interface Body {
   readonly statusCode: number;
   readonly error: string;
@@ -389,7 +389,7 @@ test('an error has the documented body, with the request id of the header', asyn
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
 });
 
-test('keeps a well-formed request id of the caller, and replaces invalid ones', async () => {
+test('keeps a well-formed request id of the caller, and replaces an invalid one', async () => {
   const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
   assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
   for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
@@ -440,7 +440,7 @@ function rawly(port: number, text: string): Promise<string> {
   return promise;
 }
 
-test('a refusal before the end of the body reaches the client, even if the connection is closed afterwards', async () => {
+test('a refusal that is sent before the end of the body reaches the client, even if the connection is closed afterwards', async () => {
   const port = Number(new URL(ask.url).port);
   const body = 'x'.repeat(10 * 1024 ** 2);
   const close = 'Connection: close\r\n';
@@ -484,7 +484,7 @@ test('refuses a credential of the other kind, and one without the scope', async 
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-test('counts a request of a valid credential as a read or a write, and no other', async () => {
+test('counts a request as a read or a write only if its credential is valid', async () => {
   const counted: Array<readonly [string, boolean]> = [];
   const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void => void counted.push([kind, isWrite]);
   const counting = await serve({ rates: { take } });
@@ -526,7 +526,7 @@ for (const [name, more, status, code] of REFUSED)
     assert.equal(reply.headers.get('x-should-retry'), 'false');
   });
 
-test('reads a body of one byte less than 1 MB', async () => {
+test('accepts a body of one byte less than 1 MB', async () => {
   const raw = `{"a":"${'x'.repeat(999_999 - 8)}"}`;
   assert.equal(raw.length, 999_999);
   assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
@@ -600,7 +600,7 @@ test('a list is a JSON array with the next list page in a header', async () => {
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('a resource with a revision has an ETag, and a change passes If-Match on', async () => {
+test('a resource with a revision has an ETag, and a change passes on If-Match', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
@@ -712,7 +712,7 @@ test('Stagehand can start and end a session, and its other fields are ignored', 
   assert.equal(requests.length, 1);
 });
 
-test('a repeated release is a conflict on the native mount, and succeeds on the compatibility mount', async () => {
+test('refuses a repeated release with a conflict on the native mount, and accepts it on the compatibility mount', async () => {
   const ended = await serve({
     sessions: {
       ...SESSIONS,
@@ -755,7 +755,7 @@ test('the connect address answers 426 to requests without an upgrade', async () 
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('discovery passes the credentials on, with and without a trailing slash', async () => {
+test('discovery passes on the credentials, with and without a trailing slash', async () => {
   const shown: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const found = await serve({
@@ -779,7 +779,7 @@ test('discovery passes the credentials on, with and without a trailing slash', a
 
 // ---- the service itself --------------------------------------------------------------------------------------------
 
-test('answers health and the landing page, and neither readiness nor metrics', async () => {
+test('serves health and the landing page, but neither readiness nor metrics', async () => {
   assert.deepEqual((await ask('GET', '/healthz')).body, { status: 'ok' });
   for (const path of ['/readyz', '/metrics']) assert.equal((await ask('GET', path)).status, 404, path);
   assert.deepEqual((await ask('GET', '/')).body, {
@@ -830,7 +830,7 @@ test('each operation logs a line at its start and its end, without secrets', asy
 
 // ---- the reference -------------------------------------------------------------------------------------------------
 
-test('the OpenAPI document is equal at every address and lists every operation once', async () => {
+test('the OpenAPI document is the same at every address and lists every operation once', async () => {
   const yaml = await ask('GET', '/openapi.yaml');
   assert.equal((await ask('GET', '/docs/openapi.yaml')).text, yaml.text);
   const { body } = await ask('GET', '/v1/browsers/openapi.json');
@@ -843,7 +843,7 @@ test('the OpenAPI document is equal at every address and lists every operation o
   for (const name of references) assert.ok(name in body.components.schemas, name);
 });
 
-test('answers 404 with what to do where the docs site is not built', async () => {
+test('answers 404 with advice if the docs site has not been built', async () => {
   const { status, body } = await ask('GET', '/docs/api');
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   assert.match(body.message, /not built/);

@@ -94,14 +94,14 @@ import { type WebhookVerbs, webhookHandlers } from './webhooks.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
-/** From the headers of a request to the end of its body. Answers and uploads may take longer. */
+/** The time from the headers of a request to the end of its body. Answers and uploads may take longer. */
 const REQUEST_MS = 60_000;
 /** More than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that we are closing. */
 const KEEP_ALIVE_MS = 75_000;
-/** TCP connections at once, including CDP clients and viewers. Further ones are closed. */
+/** The maximum number of TCP connections at once, including CDP clients and viewers. Further ones are closed. */
 const CONNECTIONS_MAX = 5000;
 const LOG_EVERY_MS = 60_000;
-/** How long running requests may take when the server closes. */
+/** How long requests in progress may take when the server is closing. */
 const CLOSE_GRACE_MS = 5000;
 
 const SECURITY_HEADERS = {
@@ -116,7 +116,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 
 export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly listen: { readonly host: string; readonly port: number };
-  /** The origin that callers use, for the examples in the reference. Default: the listening address. */
+  /** The origin that callers use, for the examples in the reference. Defaults to the listening address. */
   readonly publicUrl?: string;
   readonly compat: boolean;
   /** Address ranges of trusted reverse proxies. */
@@ -204,7 +204,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const app = fastify({
-    // Unknown values of Expect are ignored; Node would answer 417 without an explanation.
+    // Unknown values of Expect are ignored, because Node would answer 417 without an explanation.
     serverFactory: handle => server.on('request', handle).on('checkExpectation', handle),
     bodyLimit: BODY_BYTES_MAX,
     genReqId: request => tracker.requestId(request.headers['x-request-id']),
@@ -362,7 +362,7 @@ function readBodies(app: FastifyInstance, tracker: RequestTracker): void {
   app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
     tracker.attribute(request, () => readJsonBody(text)),
   );
-  // Other operations would become reachable from forms of other sites.
+  // If other operations accepted forms, they would become reachable from forms of other sites.
   app.addContentTypeParser(FORM_TYPE, { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     const id = request.routeOptions.config.operation;
     if (id === undefined || !operation(id).oauth) throw onlyJson();
@@ -389,7 +389,7 @@ function trackRequests(
   });
 }
 
-/** Node's requestTimeout is the same for large uploads and for small bodies, so it is not used. */
+/** Node's requestTimeout is not used, because it is the same for large uploads and small bodies. */
 function limitRequestTime(request: FastifyRequest, clock: Clock): void {
   if (request.routeOptions.config.upload) return void enforceMinRate(request, clock);
   const { raw } = request;
@@ -436,7 +436,7 @@ function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, R
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
-/** Malformed requests that reach no route get the error body too. */
+/** Sends the error body also for malformed requests that reach no route. */
 function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const thrown =
@@ -478,7 +478,7 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
   }
 }
 
-/** Waits for running requests, then destroys every socket, including upgraded ones. */
+/** Waits for requests in progress, then destroys every socket, including upgraded ones. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
   const cut = setTimeout(() => {

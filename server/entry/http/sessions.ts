@@ -10,7 +10,7 @@ import { type Answer, answer } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 import { normaliseCreate, type Offered } from './normalise-create.ts';
 
-/** The region shown to official clients if the real one has no name that they know. */
+/** The region shown to official clients if the real region has no name that they recognise. */
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
@@ -52,7 +52,7 @@ export const sessionAnswerBuilders = (sessions: Sessions, offered: Offered) => (
     again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
       const { caller, body, mount, warnings } = asked;
       const session = await sessions.again(caller, id);
-      // A run that was interrupted stored no warnings; the same body gives the same ones.
+      // A run that was interrupted stored no warnings. The same body leads to the same warnings.
       const first = kept.warnings as readonly Warning[] | undefined;
       return createdAnswer(
         session,
@@ -78,7 +78,10 @@ export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSecon
   return { ...numbers, ...(waitSeconds === undefined ? {} : { 'x-berth-waited': String(waitedMs) }) };
 }
 
-/** On the compatibility mount the release of an ended session succeeds: official clients resend it, and throw if it fails. */
+/**
+ * On the compatibility mount, releasing an ended session succeeds, because official clients resend the release and
+ * throw if it fails.
+ */
 export async function releaseAgain(
   sessions: Sessions,
   caller: AgentCaller,
@@ -93,7 +96,7 @@ export async function releaseAgain(
   }
 }
 
-/** The session as the mount shows it. */
+/** The session in the form that the mount uses. */
 export function shown({ regionAsked, ...session }: SessionView, mount: MountName): Session {
   if (mount === 'native' || isOfficialName(session.region)) return session;
   return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };

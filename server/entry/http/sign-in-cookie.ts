@@ -1,5 +1,6 @@
-// The cookie of a person who signed in: its name and attributes, and which requests may use it. Other sites can make a browser
-// send requests with it, so a request that changes something must come from a page of ours (platform contract 5.4).
+// The cookie of a signed-in person: its name and attributes, and which requests may use it. Other sites can make a
+// browser send requests with the cookie, so a request that changes something must come from one of our own pages
+// (platform contract 5.4).
 import type { IncomingHttpHeaders } from 'node:http';
 import { fault } from '../../domain/faults.ts';
 import { isLoopback } from '../../kit/loopback.ts';
@@ -9,13 +10,16 @@ export interface SignInCookie {
   read(headers: IncomingHttpHeaders): string | undefined;
   /** The Set-Cookie header; without a value it removes the cookie. */
   write(value: string | undefined, maxAgeSeconds: number): string;
-  /** @throws Fault `cross_site_request` if a request that changes something was not sent by a page of ours. */
+  /** @throws Fault `cross_site_request` if a request that changes something was not sent by one of our own pages. */
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
-  /** @throws Fault `cross_site_request` if the browser says that another site sent the request, also for one without `Origin`. */
+  /**
+   * @throws Fault `cross_site_request` if the browser reports that another site sent the request, even if there is no
+   * `Origin`.
+   */
   assertNotCrossSite(headers: IncomingHttpHeaders): void;
-  /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, with any credential. */
+  /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, whatever the credential. */
   assertOwnOrigin(headers: IncomingHttpHeaders): void;
-  /** Whether a page of this origin is ours. */
+  /** Whether pages of this origin are ours. */
   isOwnOrigin(origin: string): boolean;
   /** The origin of the page that sent the request, or our public origin. */
   originOf(headers: IncomingHttpHeaders): URL;
@@ -23,7 +27,9 @@ export interface SignInCookie {
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** `__Host-` lets no other host of the domain set it, which browsers offer over https only. */
+/**
+ * The prefix `__Host-` prevents other hosts of the domain from setting the cookie. Browsers support it only over https.
+ */
 export function signInCookie(publicUrl: string): SignInCookie {
   const own = new URL(publicUrl);
   const isSecure = own.protocol === 'https:';

@@ -5,7 +5,7 @@ import type { In } from './bind.ts';
 
 export type SigningKeyVerbs = Pick<SigningKeys, 'jwks'>;
 
-/** Verifiers may keep the keys for so long. */
+/** Verifiers may cache the keys for this long. */
 const CACHED_SECONDS = 300;
 
 export const signingKeyHandlers = (keys: SigningKeyVerbs) => ({

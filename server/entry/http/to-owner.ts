@@ -1,4 +1,4 @@
-// Requests that another host of the fleet answers: those about something that it has, and those that start a browser.
+// Requests that another host of the fleet answers: those about a resource that it owns, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NAMED, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
@@ -12,18 +12,18 @@ import { callerConnection } from './caller-connection.ts';
 import { mcpPlace } from './mcp-place.ts';
 import { readPreferences } from './preferences.ts';
 
-/** Hosts that a create asks for a slot. */
+/** The maximum number of hosts that are asked for a slot for one create. */
 const ATTEMPTS_MAX = 16;
 
 export interface ToOwnerParts {
   readonly forwarding: Forwarding;
   /** `kind:id` of the file that a signed link names. Undefined if the link is not valid. */
   readonly linkedObject: (token: string) => string | undefined;
-  /** The one session that an agent key has open for its MCP tools, which do not have to name it. */
+  /** The only session that an agent key has open for its MCP tools, which do not have to name it. */
   readonly onlySession: (caller: AgentCaller) => Promise<string | undefined>;
 }
 
-/** Passes the request on before its body is read, if another host has what it is about. */
+/** Passes the request on before its body is read, if another host owns the resource that it is about. */
 export async function passToOwner(
   id: OperationId,
   request: FastifyRequest,
@@ -43,7 +43,7 @@ export async function passToOwner(
   if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => taken(reply) });
 }
 
-/** The same for requests that are no operations. */
+/** Like `passToOwner`, for requests that are not operations. */
 export async function passSession(
   session: string,
   request: FastifyRequest,
@@ -57,7 +57,10 @@ export async function passSession(
 
 const downloadOf = (object = ''): readonly ['download', string] => ['download', object.replace(/^download:/, '')];
 
-/** Passes a request on whose body names a session or a hand-off of another host. False if it is to be answered here. */
+/**
+ * Passes on a request whose body names a session or a hand-off of another host. False if the request must be answered
+ * here.
+ */
 async function passToNamed(
   id: OperationId,
   request: FastifyRequest,
@@ -75,13 +78,14 @@ async function passToNamed(
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
   const passed = await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
-  // An operation may start a browser although its input has a field of this name. Then it is placed as any other.
+  // An operation may start a browser although its input has a field of this name. It is then placed like any other.
   return passed === 'answered';
 }
 
 /**
- * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if it is this one; if it
- * does not admit it after all, the next host is asked, and then the caller waits if it wants to. Undefined if another host has answered.
+ * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if this host
+ * is chosen. If this host does not admit the request after all, the next host is asked. If none admits it, the caller
+ * waits if it asked to. Undefined if another host has answered.
  */
 export async function placed<T>(
   id: OperationId,
@@ -123,7 +127,10 @@ interface Asked<T> {
 
 type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusal; readonly error: Error };
 
-/** Asks hosts with room until one admits the create, or a limit of the application is reached, which is the same on all of them. */
+/**
+ * Asks hosts that have room until one admits the create, or until a limit of the application is reached, which is the
+ * same on all hosts.
+ */
 async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
   const { forwarding, request, reply } = asked;
   const tried = new Set<HostId>();
@@ -146,11 +153,11 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
   return last ?? answerHere(asked, ticket);
 }
 
-/** A request without a body has no type of one either, so it is passed on without one. */
+/** A request without a body has no content type either, so it is passed on without a body. */
 const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
-/** Errors that say more than that the create is not admitted are thrown. */
+/** Answers on this host. Throws an error unless it only means that the create is not admitted. */
 async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
@@ -174,8 +181,8 @@ function regionOf({ body }: FastifyRequest): string | undefined {
 }
 
 /**
- * Answers an MCP message: on the host of the session or call that it is about, because references of a snapshot are known only there;
- * where there is room, if it opens a browser; here otherwise.
+ * Answers an MCP message: on the host of the session or call that the message is about, because references of a
+ * snapshot are known only there; on a host with room, if the message opens a browser; otherwise here.
  */
 export async function answerMcpCall<T>(
   request: FastifyRequest,

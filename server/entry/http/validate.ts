@@ -6,8 +6,8 @@ import { invalidRequest } from '../../domain/faults.ts';
 import { explain } from './schema-walk.ts';
 
 /**
- * The returned function lists what is wrong with a value. The schema is compiled at its first use: there are hundreds, which
- * together took a third of the start of a server.
+ * The returned function lists what is wrong with a value. A schema is compiled when it is first used, because there are
+ * hundreds of schemas, and compiling them took a third of the start time of a server.
  */
 export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   let compiled: Validator | undefined;
@@ -21,7 +21,7 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   };
 }
 
-/** Converts query values for their schema: digits to numbers, ids to lower case. A repeated name is refused. */
+/** Converts query values according to their schema: digits to numbers, ids to lower case. A repeated name is refused. */
 export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
   const properties: Record<string, { type?: string; format?: string }> =
     'properties' in schema ? Object(schema.properties) : {};

@@ -1,6 +1,6 @@
-// Serves built web files (console, docs site, live view). Their names are listed once and found by exact path, so that no path
-// can leave the folder. A file is read when it is first asked for, because all of them are 11 MB, and then stays in memory.
-// Sends the compressed variant that the caller accepts.
+// Serves built web files (console, docs site, live view). Their names are listed once and found by exact path, so that
+// no path can leave the folder. A file is read when it is first requested, because all files together are 11 MB, and
+// then stays in memory. Sends the compressed variant that the caller accepts.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
@@ -31,7 +31,7 @@ export class WebFiles {
   readonly #names: ReadonlySet<string>;
   readonly #files = new Map<string, WebFile>();
 
-  /** `folder` contains builds; its file `current` names the one to serve. */
+  /** `folder` contains builds. Its file `current` names the build to serve. */
   static read(folder: string, part: 'console' | 'docs' | 'live-view' | 'consumer'): WebFiles | undefined {
     const current = join(folder, 'current');
     if (!existsSync(current)) return undefined;

@@ -1,4 +1,4 @@
-// The Selenium address. WebDriver is not supported; every request gets an error in WebDriver's format.
+// The Selenium address. WebDriver is not supported. Every request gets an error in the format of WebDriver.
 import type { FastifyInstance } from 'fastify';
 
 const PATH = '/v1/browsers/webdriver';
@@ -15,7 +15,7 @@ const REFUSAL = JSON.stringify({
 export function refuseWebDriver(app: FastifyInstance): void {
   for (const url of [PATH, `${PATH}/*`])
     app.all(url, {
-      // Answered before the body is read, which may have any type and size.
+      // Answered before the body is read, because the body may have any type and size.
       onRequest: async (_, reply) => reply.code(NOT_IMPLEMENTED).type('application/json; charset=utf-8').send(REFUSAL),
       handler: async () => REFUSAL,
     });

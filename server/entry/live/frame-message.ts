@@ -1,4 +1,4 @@
-// Encodes a picture as a binary message of the live view. Encoded once for all viewers.
+// Encodes a picture as a binary message of the live view, once for all viewers.
 import type { FrameHead } from '../../../contract/live-messages.ts';
 
 /** A JPEG of a page. */
@@ -8,7 +8,10 @@ export interface ShownPicture {
   readonly height: number;
 }
 
-/** By the picture's buffer, which identifies one page and moment. Entries are garbage-collected with it. */
+/**
+ * Messages by the buffer of the picture, which identifies one page and moment. Entries are garbage-collected with the
+ * picture.
+ */
 const encoded = new WeakMap<Buffer, Buffer>();
 
 export function frameMessage(page: string, { jpeg, width, height }: ShownPicture): Buffer {

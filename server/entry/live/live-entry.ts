@@ -15,7 +15,7 @@ import { Viewer } from './viewer.ts';
 
 /** The largest message is pasted text. */
 const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
-/** Viewers of one session. */
+/** The maximum number of viewers of one session. */
 const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
 const HOLDER = /^[0-9a-f-]{36}$/;
@@ -42,7 +42,7 @@ export class LiveEntry {
     this.#parts = parts;
   }
 
-  /** Undefined if the address does not belong to the live view. Throws the fault to answer with. */
+  /** Undefined if the address does not belong to the live view. Throws the fault that is sent as the answer. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> | undefined {
     const url = requestUrl(request.url);
     const id = SOCKET_PATH.exec(url.pathname)?.[1];

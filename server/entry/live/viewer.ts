@@ -1,5 +1,5 @@
-// One viewer: the socket, the page being watched, and the input while the viewer has control. At most one picture is in
-// flight to a viewer, and only the newest waits, so that a slow viewer skips pictures and delays nobody else.
+// One viewer: the socket, the watched page, and the input while the viewer has control. At most one picture is in
+// flight to a viewer, and only the newest one waits, so that a slow viewer skips pictures and delays nobody else.
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
@@ -19,18 +19,18 @@ import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
 
 const PING_MS = 10_000;
-/** Without a byte for two pings, the viewer is considered gone. */
+/** A viewer that sends no byte during two pings is considered gone. */
 const SILENCE_MS = 25_000;
 const RENEW_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** Unread text messages of a viewer. With more, it is disconnected. */
+/** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 
 export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly socket: WebSocket;
   readonly claims: LinkClaims;
-  /** The id that a reconnecting viewer had before, so that it keeps control. */
+  /** The id that a reconnecting viewer had before, so that the viewer keeps control. */
   readonly holder: string | undefined;
   readonly viewing: Viewing;
   readonly lease: Lease;
@@ -46,12 +46,12 @@ export class Viewer {
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingPicture: Picture | undefined;
-  /** What was sent last, and whether without masks. */
+  /** The picture that was sent last, and whether it was sent without masks. */
   #sent: { readonly picture: Picture; readonly unmasked: boolean } | undefined;
   #pictureInFlight = false;
   #control: Control | undefined;
   #taking = false;
-  /** By the pages that were followed: the page that opened each. */
+  /** The opener of each page that was followed, by page id. */
   readonly #openers = new Map<string, string>();
   readonly #icons = new Set<string>();
   #lastByteMs: number;
@@ -81,7 +81,7 @@ export class Viewer {
       }),
     );
     const { right, keyId } = claims;
-    // The person of a hand-off has no agent key, and speaks no CDP.
+    // The person of a hand-off has no agent key, and does not use CDP.
     this.#send({ type: 'welcome', right, holder: this.#holder, devtools: right === 'control' && keyId !== undefined });
     this.#sendTabs();
     this.#sendControl();
@@ -102,7 +102,7 @@ export class Viewer {
     this.#send({ type: 'download', name, size, url });
   }
 
-  /** Called when too many bytes wait and this viewer has the most. */
+  /** Called when too many bytes are waiting and this viewer has the most. */
   tooSlow(): void {
     const { socket } = this.#parts;
     socket.close(1013, 'the viewer reads too slowly');
@@ -110,12 +110,12 @@ export class Viewer {
     socket.once('close', () => clearTimeout(late));
   }
 
-  /** Another process continues the session: the page reconnects by itself. */
+  /** Called when another process continues the session. The page reconnects by itself. */
   handOver(): void {
     this.#parts.socket.close(1001, 'the service restarts');
   }
 
-  /** A message could not be handled: the view is closed, and reconnects by itself. */
+  /** Called when a message could not be handled. The view is closed, and reconnects by itself. */
   readonly #failed = (error: unknown): void => {
     const { log, socket } = this.#parts;
     log.error('live.message_failed', { error });
@@ -172,7 +172,7 @@ export class Viewer {
     this.#sent = undefined;
   }
 
-  /** Shows what opens from the page that the viewer controls: a sign-in popup is used at once, and closes by itself. */
+  /** Shows a page that the controlled page opened, because a sign-in popup is used at once and closes by itself. */
   #opened({ page, openerId }: OpenedPage): void {
     const from = this.#watching?.page;
     if (!this.#mayDrive || from === undefined || openerId !== from || this.#parts.claims.page !== undefined) return;
@@ -197,7 +197,7 @@ export class Viewer {
     this.#owned.push(waiting);
   }
 
-  /** The watched page is gone: the nearest page that led to it is shown, otherwise the one in front. */
+  /** Called when the watched page is gone. Shows the nearest page that led to it, or otherwise the page in front. */
   #leaveClosed(gone: string | undefined): void {
     const { viewing, claims } = this.#parts;
     this.#stopWatching();
@@ -236,12 +236,12 @@ export class Viewer {
     this.#parts.waiting.note();
   }
 
-  /** What a person did in a hand-off is not shown to who takes control afterwards. */
+  /** What a person did in a hand-off is not shown to a viewer who takes control afterwards. */
   #seesUnmasked({ isCovered }: Picture): boolean {
     return this.#mayDrive && (!isCovered || this.#control?.isAsked === true);
   }
 
-  /** Control has changed: what is shown is sent again, with masks or without them. */
+  /** Called when control has changed. The last picture is sent again, with or without masks. */
   #showAgain(): void {
     const sent = this.#sent;
     if (!sent || sent.unmasked === this.#seesUnmasked(sent.picture) || sent.picture.jpeg === sent.picture.unmasked)
@@ -252,7 +252,7 @@ export class Viewer {
 
   // ---- control ---------------------------------------------------------------------------------------------------------
 
-  /** Ignored while the viewer has control, or is taking it, so that the fence it was told stays valid. */
+  /** Ignored while the viewer has control or is taking it, so that the fence that the viewer was told remains valid. */
   async #take(): Promise<void> {
     const { lease, viewing, claims } = this.#parts;
     if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
@@ -313,9 +313,9 @@ export class Viewer {
     while (!this.#closing.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
       const control = this.#control;
-      // The page of a hand-off renews its lease itself, so that a page that sleeps loses it.
+      // The page of a hand-off renews its lease itself, so that a page that is asleep loses the lease.
       if (!control || control.isAsked || this.#closing.signal.aborted) continue;
-      // The database may be unavailable for a moment; the lease lasts until another try.
+      // The database may be briefly unavailable. The lease lasts until the next attempt.
       const renewed = await lease.renewTaken(control).catch(() => lease.isFresh(control.fence));
       if (!renewed && this.#control === control) this.#sendControl();
     }
@@ -398,7 +398,7 @@ export class Viewer {
     for (const tab of tabs) this.#sendIcon(tab);
   }
 
-  /** In a masked hand-off, a page may write into its title what the person types. */
+  /** In a masked hand-off, a page may write what the person types into its title. */
   get #seesTitles(): boolean {
     return this.#parts.lease.control?.masks !== true || this.#mayDrive;
   }
@@ -458,7 +458,7 @@ export class Viewer {
     }
   }
 
-  /** Control stays with the viewer until the lease ends, so that it can reconnect. */
+  /** The viewer keeps control until the lease ends, so that the viewer can reconnect. */
   #onClose(): void {
     this.#closing.abort(new Error('the viewer is gone'));
     this.#stopWatching();

@@ -1,5 +1,5 @@
-// A hostile CDP client: every command that the policy judges and many others, each parameter in turn, and invalid messages.
-// Through the connect URL, through the DevTools socket of a page, and through the live view socket.
+// A hostile CDP client: every command that the policy inspects and many others, each parameter in turn, and invalid
+// messages. Connects through the connect URL, the DevTools socket of a page, and the live view socket.
 import type { DebugUrls } from '../../../contract/live.ts';
 import { clientPolicy } from '../../../server/entry/cdp/policy.ts';
 import { CdpClient } from '../../harness/cdp.ts';
@@ -9,7 +9,7 @@ import type { Hostile } from '../hostile.ts';
 import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-/** Sent together; an answer then shows that they were read. */
+/** Number of messages that are sent together. A following answer shows that they were read. */
 const BURST = 20;
 const ANSWER_MS = 15_000;
 
@@ -21,7 +21,7 @@ const WATCHED: ReadonlySet<string> = clientPolicy({
   lease: undefined,
 }).watched;
 const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));
-/** Each judged command with each of its parameters. */
+/** Each inspected command with each of its parameters. */
 const TURNS = JUDGED.flatMap(method =>
   Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
 );
@@ -32,7 +32,7 @@ export async function attackFromClients(world: Fixture, hostile: Hostile, count:
     const first = hostile.int(TURNS.length);
     for (let n = 0; n < count; n += BURST) {
       const socket = hostile.pick(sockets) ?? session.connectUrl;
-      // The session may have ended, which affects nobody else.
+      // The session may have ended, which must not affect anybody else.
       const client = await CdpClient.connect(socket).catch(() => undefined);
       if (!client) return;
       const page = socket === session.connectUrl ? await attached(client) : undefined;

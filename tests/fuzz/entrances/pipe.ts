@@ -1,5 +1,5 @@
-// A hostile browser: its messages on the pipe are changed, and unexpected events and answers are inserted on the channels
-// that it knows.
+// A hostile browser: its messages on the pipe are changed, and unexpected events and answers are inserted on the
+// channels that it has seen.
 import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
@@ -21,7 +21,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
     return hostile.chance(3) ? [message, instead] : [instead];
   };
   const options = { keepAlive: true, ...world.sessionOptions };
-  // Sometimes from the first message on, so that the session may not start.
+  // In some runs the first message is already changed, so that the session may fail to start.
   if (hostile.chance(4)) hostility = 6;
   const { server } = world;
   const create = () =>
@@ -48,7 +48,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
   }
 }
 
-/** A message of the browser with one value changed, or an invalid message. */
+/** Returns a message of the browser with one value changed, or an invalid message. */
 function lie(message: Buffer, hostile: Hostile): Buffer {
   const text = message.toString();
   if (hostile.chance(6)) return withoutNul(hostile.broken(text));
@@ -76,5 +76,5 @@ function event(channels: readonly string[], hostile: Hostile): string {
   return hostile.json({ ...said, ...(channel === undefined ? {} : { sessionId: channel }) });
 }
 
-/** A NUL would end the message. */
+/** Removes NUL bytes, because a NUL would end the message. */
 const withoutNul = (bytes: Buffer): Buffer => Buffer.from(bytes.filter(byte => byte !== 0));

@@ -1,5 +1,5 @@
-// A hostile HTTP caller: every operation, each part of a request in turn, and requests that are not HTTP. None may be
-// answered with 500, which would be a bug.
+// A hostile HTTP caller: every operation, each part of a request in turn, and requests that are not HTTP. An answer
+// with 500 would be a bug.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
@@ -10,7 +10,7 @@ import { plausibleBy, withOneHostile } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const AT_ONCE = 5;
-/** Streams of events and logs do not end. */
+/** A limit on reading, because streams of events and logs do not end. */
 const ANSWER_MS = 3_000;
 const ANSWER_BYTES_MAX = 100_000;
 const HOST = '127.0.0.1';
@@ -80,7 +80,7 @@ function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostil
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
 
-/** Encoded for a URL; sometimes unencoded, without characters that would end the request line. */
+/** Encodes text for a URL. Some texts stay unencoded, without characters that would end the request line. */
 const encoded = (text: string, hostile: Hostile): string => {
   const short = text.slice(0, hostile.chance(5) ? 9_000 : 300);
   return hostile.chance(8) ? short.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(short.toWellFormed());
@@ -144,7 +144,7 @@ const hostileHeaders = (hostile: Hostile): string[] =>
     return `${hostile.pick(HEADERS)}: ${value.slice(0, 5_000).replaceAll(/[\r\n\0]/g, '_')}`;
   });
 
-/** The response, up to a limit of bytes and time. */
+/** Sends the bytes and returns the response, up to a limit of bytes and time. */
 function exchange(port: string, bytes: Buffer): Promise<string> {
   const socket = connect(Number(port), HOST);
   let heard = '';

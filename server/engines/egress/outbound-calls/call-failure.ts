@@ -1,5 +1,5 @@
-// Why a call failed, and whether it can have had an effect. The words are for callers of the API, so they name a rule and
-// never an address, an answer or a system error.
+// Why a call failed, and whether it may have had an effect. The texts are for callers of the API, so they name a rule
+// and never an address, an answer or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
 import { Failed, Refused } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
@@ -39,7 +39,7 @@ export interface CallFailure {
   readonly kind: 'failed';
   readonly phase: CallPhase;
   readonly reason: CallTroubleKind;
-  /** With `address_not_allowed`. */
+  /** Set only if the reason is `address_not_allowed`. */
   readonly rule?: AddressRule;
   /** The status of the answer, if its head was received. */
   readonly status?: number;
@@ -93,7 +93,7 @@ function troubleOf(error: unknown, isSent: boolean): CallTrouble {
   return new CallTrouble(codeOf(error).startsWith('HPE_') ? headTrouble(error) : 'closed_early');
 }
 
-/** Failures of name servers and connections, by their kind in the egress engine. */
+/** The failure kinds of the egress engine for name servers and connections, and the matching kinds here. */
 const BEFORE: Readonly<Record<string, CallTroubleKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',
@@ -103,7 +103,7 @@ const BEFORE: Readonly<Record<string, CallTroubleKind>> = {
 const headTrouble = (error: unknown): CallTroubleKind =>
   codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 'answer_head_too_large' : 'bad_answer';
 
-/** The code of an error of Node. */
+/** The code of a Node error, or an empty string. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 

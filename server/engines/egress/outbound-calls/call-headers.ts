@@ -1,4 +1,4 @@
-// The headers of a call: those that its caller gives are checked, and those that describe the connection are set here.
+// The headers of a call: checks those from its caller, and sets those that describe the connection.
 import { CallTrouble } from './call-failure.ts';
 import type { CallTarget } from './call-target.ts';
 import type { CallLimits } from './limits.ts';
@@ -10,7 +10,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Visible ASCII, spaces and tabs. A line break would begin another header. */
 const VALUE = /^[\t\u0020-\u007e]*$/;
 
-/** Set here, or about the connection. No cookies are sent. */
+/** Headers that are set here or that describe the connection. Cookies are never sent. */
 const RESERVED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

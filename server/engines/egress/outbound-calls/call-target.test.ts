@@ -1,4 +1,4 @@
-// URLs of calls: what they become, and which are refused.
+// How URLs of calls are parsed, and which are refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CallTrouble } from './call-failure.ts';
@@ -14,7 +14,7 @@ const troubleOf = (url: string): string => {
   }
 };
 
-test('reads names in other scripts, final dots and default ports as one host', () => {
+test('normalizes names in other scripts, trailing dots and default ports', () => {
   assert.deepEqual(callTarget('https://BÜCHER.example.:443/a%20b?c=d#e', MAX), {
     ...{ hostname: 'xn--bcher-kva.example', port: 443, isEncrypted: true },
     ...{ host: 'xn--bcher-kva.example', path: '/a%20b?c=d' },
@@ -23,12 +23,12 @@ test('reads names in other scripts, final dots and default ports as one host', (
   assert.equal(callTarget('http://a.test:443/', MAX).host, 'a.test:443');
 });
 
-test('reads decimal, octal and hexadecimal hosts as the address that they mean', () => {
+test('reads decimal, octal and hexadecimal hosts as the address that they stand for', () => {
   for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '127.1'])
     assert.equal(callTarget(`https://${host}/`, MAX).address?.text, '127.0.0.1', host);
 });
 
-test('refuses what is no plain https or http URL', () => {
+test('refuses anything that is not a plain https or http URL', () => {
   assert.equal(troubleOf('https://a@b.test/'), 'user_info');
   assert.equal(troubleOf('https:///@b.test/'), 'user_info');
   assert.equal(troubleOf('https://b.test/@a'), 'b.test');

@@ -34,5 +34,5 @@ export function callTarget(text: string, charactersMax: number): CallTarget {
   };
 }
 
-/** An empty user name too, which parsing drops: `https://@host/`. */
+/** Also true for an empty user name, which parsing drops: `https://@host/`. */
 const hasUserInfo = (text: string): boolean => /^[a-z]+:\/*[^/?#]*@/i.test(text);

@@ -12,6 +12,6 @@ test('keeps parts in order up to the limit, and nothing of the part that exceeds
   assert.deepEqual([...collected.bytes], [...Array.from({ length: 9_999 }, (_, at) => at % 251), 7]);
 });
 
-test('is empty where nothing came', () => {
+test('is empty if no part was added', () => {
   assert.equal(new CollectedBytes(0).bytes.length, 0);
 });

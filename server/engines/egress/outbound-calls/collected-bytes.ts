@@ -1,4 +1,5 @@
-// Bytes that arrive in parts, in one buffer: a part of one byte costs one byte, where a list of parts would cost a hundred.
+// Collects bytes that arrive in parts in one buffer. A part of one byte costs one byte; in a list of parts it would
+// cost a hundred.
 
 const FIRST_BYTES = 4096;
 

@@ -1,4 +1,5 @@
-// One request and its answer on a connection that stands. Follows no redirect, decodes nothing and keeps nothing.
+// Sends one request over an open connection and receives its answer. Follows no redirect, decodes nothing and stores
+// nothing.
 import { type IncomingMessage, request as requestOver } from 'node:http';
 import type { Socket } from 'node:net';
 import { guarded } from '../../../kit/guard.ts';
@@ -9,7 +10,7 @@ import type { CallLimits } from './limits.ts';
 export interface Message {
   readonly method: string;
   readonly path: string;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly headers: readonly string[];
   readonly body: Uint8Array | undefined;
   readonly answerBytesMax: number;
@@ -22,16 +23,16 @@ export interface Received {
   readonly body: Buffer;
 }
 
-/** Rejects with CallTrouble, or with an error of Node. Destroying the socket ends it. */
+/** Rejects with CallTrouble, or with a Node error. Destroying the socket ends the exchange. */
 export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<Received> {
   const { promise, resolve, reject } = Promise.withResolvers<Received>();
   const { method, path, headers, body } = message;
   const request = requestOver({
     ...{ method, path, headers, setHost: false, maxHeaderSize: limits.answerHeadBytesMax },
-    // Node reads the environment for proxies in its agents; this request has none.
+    // Node's agents read proxies from the environment. This request has no agent.
     createConnection: () => socket,
   });
-  // Node would drop headers over a maximum of its own without a word.
+  // Node would silently drop headers over its own maximum.
   request.maxHeadersCount = 0;
   let interims = 0;
   let hasAnswer = false;
@@ -49,12 +50,13 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
       resolve(await received(response, message, limits));
     }),
   );
-  // Once there is an answer, its own stream says how it ends: a host may answer before it has read the whole request.
+  // Once an answer has begun, its own stream reports how it ends: a host may answer before it has read the whole
+  // request.
   const onEnd = (error: unknown): void => {
     if (!hasAnswer) reject(error);
   };
   request.on('error', onEnd);
-  // Without an error, for example after 101, which asks for another protocol.
+  // A request may close without an error, for example after 101, which switches to another protocol.
   request.once('close', () => onEnd(new CallTrouble('bad_answer')));
   request.end(body);
   return promise;

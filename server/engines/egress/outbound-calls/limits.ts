@@ -1,4 +1,4 @@
-// The limits of requests that the server sends to addresses that somebody gave. Only tests override them.
+// The limits of requests that the server sends to user-supplied addresses. Only tests override them.
 
 export interface CallLimits {
   readonly urlCharactersMax: number;
@@ -14,7 +14,7 @@ export interface CallLimits {
   readonly answerHeadersMax: number;
   /** Interim answers (1xx) before the answer. */
   readonly interimAnswersMax: number;
-  /** The largest body of an answer, whatever the caller of a call asks for. */
+  /** The largest body of an answer, whatever the caller asks for. */
   readonly answerBodyBytesMax: number;
 }
 

@@ -1,5 +1,5 @@
-// Requests that the server sends to addresses that somebody gave: targets of webhooks and of operations. It checks every
-// address of the name, connects to one that it checked, and follows no redirect.
+// Requests that the server sends to user-supplied addresses: the targets of webhooks and of operations. It checks every
+// address of a host name, connects to one of the checked addresses, and follows no redirect.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { WaitExpired, withDeadline, within } from '../../../kit/wait.ts';
@@ -30,7 +30,7 @@ export interface OutboundCall {
 export interface CallAnswer extends Received {
   readonly kind: 'answered';
   readonly connected: {
-    /** The checked address that it was sent to. For the log of the server, not for callers of the API. */
+    /** The checked address that the call was sent to. For the log of the server, not for callers of the API. */
     readonly address: string;
     readonly port: number;
     readonly isEncrypted: boolean;
@@ -41,9 +41,9 @@ export type CallResult = CallAnswer | CallFailure;
 
 export interface OutboundOptions {
   readonly rules: AddressRules;
-  /** A resolver for one call. Nothing is kept between calls, so each sees the answer of the name servers. */
+  /** A resolver for one call. Nothing is cached between calls, so each call asks the name servers. */
   readonly resolver: () => Resolve;
-  /** More certificate authorities (PEM), beside those that Node trusts. */
+  /** More certificate authorities (PEM), in addition to those that Node trusts. */
   readonly authorities?: string | undefined;
   readonly limits?: Partial<CallLimits>;
 }
@@ -51,7 +51,7 @@ export interface OutboundOptions {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 interface Connected {
-  /** For HTTP: the TLS socket for https, otherwise `raw`. */
+  /** Carries HTTP: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
   readonly raw: Socket;
   readonly address: Address;
@@ -69,7 +69,10 @@ export class OutboundCalls {
     if (options.authorities !== undefined) this.#secureContext();
   }
 
-  /** Why this URL would be refused now, or its name not be resolved; undefined if it could be called. Connects to nothing. */
+  /**
+   * Returns why this URL would be refused now or its name would not be resolved, or undefined if it could be called.
+   * Opens no connection to it.
+   */
   async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
     try {
       const target = callTarget(url, this.#limits.urlCharactersMax);
@@ -81,7 +84,7 @@ export class OutboundCalls {
     }
   }
 
-  /** Sends one request. Never rejects: what goes wrong is a CallFailure, with the phase in which it did. */
+  /** Sends one request. Never rejects: a failure is returned as a CallFailure, with the phase in which it occurred. */
   async send(call: OutboundCall, signal?: AbortSignal): Promise<CallResult> {
     let isSent = false;
     const sending = (): void => {
@@ -146,7 +149,7 @@ export class OutboundCalls {
     const limits = { ...EGRESS_LIMITS, connectMs: this.#limits.connectMs };
     const { socket: raw, address } = await dial(addresses, target.port, () => new Socket(), limits, signal);
     try {
-      // The local address may show that the address is this machine's own.
+      // The local address may show that the remote address is this machine's own.
       this.#check(target, address, raw.localAddress);
       const socket = target.isEncrypted ? await this.#encrypted(raw, target, signal) : raw;
       return { socket, raw, address };
@@ -206,5 +209,5 @@ export class OutboundCalls {
   }
 }
 
-/** Codes of OpenSSL and of Node about a certificate. */
+/** Codes of OpenSSL and Node for errors of a certificate. */
 const CERTIFICATE = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

@@ -7,7 +7,7 @@ const MAGIC = 0xdb4775248b80fb57n;
 const TRAILER_BYTES = 5;
 
 export interface TableEntry {
-  /** Followed by its sequence number and kind. */
+  /** The key, followed by its sequence number and kind. */
   readonly key: Buffer;
   readonly value: Buffer;
 }

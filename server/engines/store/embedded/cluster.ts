@@ -48,7 +48,7 @@ function otherMajor(dataDir: string, major: number, present: string): Fault {
   );
 }
 
-/** Created under another name and renamed, so that a crash leaves no incomplete cluster. */
+/** Creates the cluster under another name and renames it, so that a crash leaves no incomplete cluster. */
 export async function makeCluster(
   dataDir: string,
   binaries: Binaries,

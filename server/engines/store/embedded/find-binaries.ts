@@ -12,19 +12,22 @@ export interface Binaries {
   /** The folder with `postgres` and `initdb`. */
   readonly folder: string;
   readonly major: number;
-  /** The whole version, for people: `18.4`. */
+  /** The full version, for people: `18.4`. */
   readonly version: string;
 }
 
-/** The oldest major version whose SQL is sufficient for us. */
+/** The oldest major version that supports our SQL. */
 export const MAJOR_MIN = 15;
 
 const VERSION_MS = 10_000;
 const SYSTEM_ROOT = '/usr/lib/postgresql';
-/** Where distributions other than Debian install it. Alpine has no npm binaries, because they need glibc. */
+/** Where distributions other than Debian install PostgreSQL. Alpine has no npm binaries, because they need glibc. */
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
 
-/** The first that runs; with `major`, the first of that version. Undefined if only other versions are installed. */
+/**
+ * Returns the first binaries that run; with `major`, the first of that version. Undefined if only other versions are
+ * installed.
+ */
 export async function findBinaries(wanted: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
   let others = 0;

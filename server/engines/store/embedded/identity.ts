@@ -10,7 +10,10 @@ export interface Identity {
   readonly gid: number;
   /** The command that runs `command` as this identity. */
   as(command: readonly string[]): string[];
-  /** As `as`, and the kernel sends the program SIGINT when the thread that started it ends: a fast, clean shutdown. */
+  /**
+   * Like `as`, but the kernel also sends the program SIGINT when the thread that started it ends: a fast, clean
+   * shutdown.
+   */
   tied(command: readonly string[]): string[];
 }
 

@@ -12,8 +12,8 @@ interface Link {
 }
 
 /**
- * Safe beside another process that does the same, because each link is created by a rename. Returns the number of links
- * created.
+ * Safe to run beside another process that does the same, because each link is created by a rename. Returns the number
+ * of links created.
  */
 export async function linkLibraries(packageRoot: string): Promise<number> {
   let made = 0;

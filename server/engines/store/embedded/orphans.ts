@@ -1,11 +1,12 @@
-// Ends processes of a PostgreSQL whose postmaster is dead. They usually exit by themselves, but one that waits for a lock of a
-// killed process waits forever, and while one is left no PostgreSQL starts on the cluster.
+// Ends processes of a PostgreSQL whose postmaster is dead. They usually exit on their own, but a process that is
+// waiting for a lock of a killed process waits forever, and no PostgreSQL starts on the cluster while one of them is
+// left.
 import { readdirSync } from 'node:fs';
 import { livesIn } from './postmaster-file.ts';
 
 /**
- * Ends the processes of the cluster. To be called only by the process that may start a postmaster there, and when no
- * postmaster runs. Nothing committed is lost: the next postmaster recovers from the log.
+ * Ends the processes of the cluster. Call only in the process that may start a postmaster there, and only when no
+ * postmaster is running. Nothing committed is lost: the next postmaster recovers from the log.
  */
 export function endOrphans(cluster: string): number[] {
   const orphans = readdirSync('/proc')

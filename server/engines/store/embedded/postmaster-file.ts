@@ -1,5 +1,5 @@
-// postmaster.pid, which PostgreSQL keeps in its cluster folder: the process that runs there, its socket, and whether it
-// is ready.
+// postmaster.pid, which PostgreSQL keeps in its cluster folder: the process that is running there, its socket, and
+// whether it is ready.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -25,7 +25,7 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
 
 /**
  * Whether the process is a PostgreSQL of this cluster. All of its processes have the cluster as their working folder;
- * an unrelated process that got the same pid after a restart of the machine or container has not.
+ * an unrelated process that got the same pid after a restart of the machine or container does not.
  */
 export function livesIn(cluster: string, pid: number): boolean {
   try {
@@ -39,8 +39,8 @@ export function livesIn(cluster: string, pid: number): boolean {
 
 /**
  * Replaces the pid in a file left by a dead postmaster, because PostgreSQL refuses to start while any process has that
- * pid. The file itself is kept: from its last line PostgreSQL determines whether children of the dead postmaster still
- * write.
+ * pid. The file itself is kept: from its last line PostgreSQL determines whether children of the dead postmaster are
+ * still writing.
  */
 export function disown(cluster: string): void {
   const [, ...rest] = readLines(cluster);

@@ -52,7 +52,7 @@ export class StartFailed extends Error {
     this.lastLines = lastLines;
   }
 
-  /** After a crash, children of the dead postmaster may need a moment to end. */
+  /** Whether the failure may be temporary: after a crash, children of the dead postmaster may need a moment to end. */
   get passes(): boolean {
     return /pre-existing shared memory block|lock file ".*" already exists|could not bind Unix address/.test(
       this.lastLines,
@@ -60,7 +60,7 @@ export class StartFailed extends Error {
   }
 }
 
-/** Starts one and resolves when it answers. */
+/** Starts a postmaster, and resolves when it answers. */
 export async function launch(options: Launch, signal: AbortSignal): Promise<Postmaster> {
   const cluster = clusterFolder(options.dataDir);
   const logged = await serverLogSize(options.dataDir);
@@ -103,7 +103,7 @@ function exit(child: ChildProcess): Promise<void> {
   return promise;
 }
 
-/** Every program before `postgres` replaces itself by the next, so the child's pid is the postmaster's. */
+/** Every program before `postgres` replaces itself with the next, so the child's pid is the postmaster's. */
 async function ready(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
   for (;;) {
     signal.throwIfAborted();
@@ -114,7 +114,7 @@ async function ready(cluster: string, child: ChildProcess, signal: AbortSignal):
   }
 }
 
-/** The postmaster that runs in the cluster although this process did not start it, if any. */
+/** The postmaster that is running in the cluster but was not started by this process, if any. */
 export function find(dataDir: string): Postmaster | undefined {
   const cluster = clusterFolder(dataDir);
   const file = readPostmasterFile(cluster);
@@ -128,7 +128,7 @@ async function goneFrom(cluster: string, pid: number): Promise<void> {
   while (livesIn(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
 }
 
-/** Stops it with increasing force, within the time of the steps. */
+/** Stops the postmaster with increasing force, within the time of the steps. */
 export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone' | 'alive'>): Promise<void> {
   for (const step of STOP_STEPS) {
     // Checked each time: the pid of a dead process may have been reused.

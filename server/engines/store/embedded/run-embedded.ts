@@ -17,9 +17,9 @@ import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
-  /** Where `postgres` is. Absent: it is searched. */
+  /** The folder of `postgres`. If absent, it is searched for. */
   readonly binariesFolder?: string | undefined;
-  /** Whether close ends a postmaster that was found running. A server does so; a command leaves it running. */
+  /** Whether `close` ends a postmaster that was found running. A server ends it; a command leaves it running. */
   readonly endsAdopted: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -100,7 +100,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   }
 }
 
-/** Tries twice: its owner may just have died, and then it is about to be stopped. */
+/** Requires two answers in a row: its owner may just have died, and then the postmaster is about to be stopped. */
 async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let answered = 0; found.alive(); ) {
     answered = (await answers(found)) ? answered + 1 : 0;
@@ -164,7 +164,7 @@ async function keepUp(running: Running, options: EmbeddedOptions, closing: Abort
   }
 }
 
-/** Retries until a postmaster runs or `close` is called. The first attempt after a healthy run is immediate. */
+/** Retries until a postmaster is running or `close` is called. The first attempt after a healthy run is immediate. */
 async function startAgain(
   plan: Launch,
   options: EmbeddedOptions,

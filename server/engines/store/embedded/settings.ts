@@ -11,7 +11,7 @@ export function serverArguments(cluster: string, socketFolder: string, binaries:
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Tells the embedded PostgreSQL from one that an operator runs. */
+/** Distinguishes the embedded PostgreSQL from one that an operator runs. */
 export const EMBEDDED_MARK = 'berth.embedded';
 
 const SETTINGS = {

@@ -32,7 +32,7 @@ export interface Accounts {
   /** Whether any account has a way to sign in. */
   hasPeople(): Promise<boolean>;
   change(id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'>;
-  /** Accepts the code of this time step. False if it, or a later one, was accepted before. */
+  /** Accepts the code of this time step. Returns false if this code or a later one was accepted before. */
   spendTotpStep(id: AccountId, step: number): Promise<boolean>;
   /** Replaces all recovery codes of the account. Stores their hashes only. */
   replaceRecoveryCodes(id: AccountId, hashes: readonly Buffer[]): Promise<void>;
@@ -56,9 +56,9 @@ export interface ApplicationRow {
 export interface Applications {
   /**
    * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has
-   * the slug. `limit`: the most applications that the account may have. `onlyFor`: the token that asks. A token without
-   * restriction is restricted to the new application; for a token that is restricted already nothing is inserted
-   * (`token_used`).
+   * the slug. `limit`: the most applications that the account may have. `onlyFor`: the token of the request. A token
+   * without restriction is restricted to the new application. For a token that is already restricted, nothing is
+   * inserted (`token_used`).
    */
   insert(
     row: ApplicationRow,

@@ -37,18 +37,18 @@ export interface ActionRow {
   /** What is approved, sealed. Removed at the end, or at `contentUntil`. */
   readonly sealedContent?: Buffer;
   readonly contentUntil?: Date;
-  /** What the agent says. Not part of the content. */
+  /** The reason that the agent gives. Not part of the content. */
   readonly reason?: string;
   readonly metadata?: JsonObject;
-  /** The session that its input names, if there is one: the host of the session executes it. */
+  /** The session that its input names, if there is one. The host of that session executes the Action. */
   readonly sessionId?: SessionId;
   readonly idempotencyKey: string;
   readonly requestDigest: Buffer;
   readonly executesOnApproval: boolean;
   readonly notBefore?: Date;
-  /** When the task executes it next. */
+  /** When the task tries to execute it next. */
   readonly executeAt?: Date;
-  /** The code of the fault for which it was not executed at the last attempt of the task. */
+  /** The code of the fault that prevented the execution at the last attempt of the task. */
   readonly heldBack?: string;
   readonly decision?: JsonObject;
   /** Why it was cancelled. */
@@ -96,17 +96,17 @@ export type ActionDecision =
 export interface ActionRows {
   insert(row: ActionRow, limits: ActionLimits): Promise<ActionInserted>;
   get(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
-  /** One of an application in which the account is a member. */
+  /** An Action of an application in which the account is a member. */
   forAccount(account: AccountId, id: ActionId): Promise<ActionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: ActionFilter): Promise<ActionRow[]>;
-  /** awaiting_approval -> approved or refused. Undefined if it was decided, or is not open any more. */
+  /** awaiting_approval -> approved or refused. Undefined if it was already decided, or is no longer open. */
   decide(application: ApplicationId, id: ActionId, decision: ActionDecision, now: Date): Promise<ActionRow | undefined>;
   /** Open -> cancelled. Undefined if it is not open. */
   cancel(application: ApplicationId, id: ActionId, why: string, now: Date): Promise<ActionRow | undefined>;
-  /** Cancels what is open of an operation. */
+  /** Cancels the open Actions of an operation. */
   cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
-  /** Cancels what is open and is for an end user. */
+  /** Cancels the open Actions for an end user. */
   cancelAllFor(application: ApplicationId, endUser: EndUserNamed, why: string, now: Date): Promise<ActionRow[]>;
   /** Locks the row until the end of the transaction. */
   lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
@@ -117,11 +117,13 @@ export interface ActionRows {
     invocation: InvocationId,
     now: Date,
   ): Promise<ActionRow | undefined>;
-  /** Open -> expired, of those whose time is over. */
+  /** Open -> expired, for Actions whose time is over. */
   expire(now: Date, batch: number): Promise<ActionRow[]>;
-  /** Approved Actions that the task of this host executes now: not those that name a session which runs on another host. */
+  /**
+   * Approved Actions that the task of this host should execute now, without those that name a session on another host.
+   */
   due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
-  /** The task tries again then. */
+  /** Makes the task try again at `executeAt`. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
   /** Removes content that is due. Returns the number of rows. */
   forgetContent(now: Date, batch: number): Promise<number>;

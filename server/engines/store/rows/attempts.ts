@@ -1,9 +1,9 @@
 // Attempts of addresses, accounts and applications, counted over all hosts.
 
 export interface CountedName {
-  /** Of the limit: `sign_in.address`. */
+  /** The name of the limit: `sign_in.address`. */
   readonly tally: string;
-  /** Digest of who attempts. */
+  /** Digest of whoever makes the attempt. */
   readonly digest: Buffer;
 }
 
@@ -12,7 +12,7 @@ export interface AttemptLimit {
   readonly withinMs: number;
 }
 
-/** `at`: names the attempt that was counted. `waitMs`: how long until one is admitted. */
+/** `at`: identifies the attempt that was counted. `waitMs`: how long until an attempt is admitted. */
 export type CountedAttempt = { readonly at: string } | { readonly waitMs: number };
 
 export interface AttemptRows {

@@ -18,7 +18,7 @@ export interface CheckoutRow {
   /** In the smallest unit of the currency. */
   readonly price: number;
   readonly currency: string;
-  /** What the payment names. */
+  /** The reference that the payment names. */
   readonly reference: string;
   readonly status: CheckoutStatus;
   readonly createdAt: Date;
@@ -27,9 +27,9 @@ export interface CheckoutRow {
 }
 
 export interface CheckoutRows {
-  /** `limit_reached`: the application has this many open ones. */
+  /** `limit_reached`: the application already has `openMax` open checkouts. */
   insert(row: CheckoutRow, openMax: number): Promise<'inserted' | 'limit_reached'>;
-  /** The caller checks that its application is accessible. */
+  /** The caller checks that the application of the checkout is accessible. */
   get(id: CheckoutId): Promise<CheckoutRow | undefined>;
   /** Newest first, older than `before`. */
   list(
@@ -38,6 +38,6 @@ export interface CheckoutRows {
   ): Promise<CheckoutRow[]>;
   /** open -> status, unless it has expired. Undefined: it was not open. */
   end(id: CheckoutId, status: 'credited' | 'cancelled', at: Date): Promise<CheckoutRow | undefined>;
-  /** Ends open ones that have expired. Returns their number. */
+  /** Ends open checkouts that have expired. Returns their number. */
   expire(now: Date, batch: number): Promise<number>;
 }

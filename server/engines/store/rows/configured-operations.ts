@@ -47,8 +47,9 @@ export interface ConfiguredOperationRows {
   /** A revision of an operation in any state, for an invocation that names it. */
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
   /**
-   * Inserts an operation, or revives a deleted one with its next revision. Undefined if one of this id exists.
-   * `limit_reached`: there are already `most`. `name_taken`: another operation has the same name as a tool.
+   * Inserts an operation, or revives a deleted one with its next revision. Undefined if an operation with this id
+   * exists. `limit_reached`: there are already `most` operations. `name_taken`: another operation has the same name as
+   * a tool.
    */
   insert(
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
@@ -58,8 +59,8 @@ export interface ConfiguredOperationRows {
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
   /**
-   * Adds a revision, if `revision` is the newest one, and forgets those that are not among the last `kept`, published or named by a running
-   * invocation. `publish`: it is published at once.
+   * Adds a revision, if `revision` is the newest one. Deletes revisions that are not among the last `kept`, not
+   * published and not named by a running invocation. `publish`: the new revision is published at once.
    */
   change(
     application: ApplicationId,

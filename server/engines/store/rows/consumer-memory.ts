@@ -39,26 +39,29 @@ export interface ConsumerMemory {
     ask: { readonly prefix: string; readonly after?: string; readonly limit: number },
   ): Promise<MemoryRow[]>;
   /**
-   * The version of the next write, under a lock on the consumer until the end of the transaction. Undefined for a
+   * Returns the version of the next write, and locks the consumer until the end of the transaction. Undefined for a
    * consumer who is deleted or linked.
    */
   nextVersion(consumer: ConsumerId): Promise<number | undefined>;
-  /** Under the lock of `nextVersion`. `ifVersion`: the version that stands; 0: there is none. */
+  /**
+   * Call under the lock of `nextVersion`. `ifVersion`: the version that the entry must have; 0 if there must be no
+   * entry.
+   */
   put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
   /** Returns the keys that were removed. */
   remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
   /**
-   * For an agent key, in one statement with its consent: nothing is read that is not allowed at that moment. `denied`: nothing
-   * allows it.
+   * Reads for an agent key, in one statement with the check of the consent, so nothing is read that is not allowed at
+   * that moment. `denied`: no consent allows it.
    */
   getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
   /** Under the lock of `nextVersion` the answer holds until the end of the transaction. */
   isConsented(consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date): Promise<boolean>;
   /** `gone`: the consumer is deleted or linked. */
   insertConsent(row: ConsentRow, limit: number, now: Date): Promise<'inserted' | 'limit_reached' | 'gone'>;
-  /** Those that hold, newest first. */
+  /** Consents in effect, newest first. */
   consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
-  /** When this returns, no write that it allowed is under way. */
+  /** When this returns, no write that the consent allowed is in progress. */
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 

@@ -14,7 +14,7 @@ export interface ConsumerProviderRow {
   readonly authMethod: ClientAuthMethod;
   readonly secretSealed?: Buffer;
   readonly scopes: readonly string[];
-  /** What its discovery document said, checked. */
+  /** Values of the provider's discovery document, after they were checked. */
   readonly metadata: JsonObject;
   readonly revision: number;
   readonly createdAt: Date;
@@ -23,9 +23,9 @@ export interface ConsumerProviderRow {
 
 export interface ConsumerProviders {
   get(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined>;
-  /** All of an application, by id. */
+  /** All providers of an application, ordered by id. */
   list(application: ApplicationId): Promise<ConsumerProviderRow[]>;
-  /** Inserts with `before` 0, else replaces the revision `before`. */
+  /** Inserts the row if `before` is 0, otherwise replaces the revision `before`. */
   write(row: ConsumerProviderRow, before: number, limit: number): Promise<'written' | 'limit_reached' | 'changed'>;
   remove(application: ApplicationId, id: string, revision: number): Promise<boolean>;
 }

@@ -26,7 +26,7 @@ export interface IdentityRow {
 
 export interface Identities {
   get(application: ApplicationId): Promise<IdentityRow | undefined>;
-  /** Replaces the row if its revision is `before`; 0: if there is none. */
+  /** Replaces the row if its revision is `before`. With 0, inserts the row if there is none. */
   replace(row: IdentityRow, before: number): Promise<boolean>;
 }
 
@@ -44,7 +44,7 @@ export interface ConsumerRow {
   readonly createdAt: Date;
   readonly lastSignedInAt?: Date;
   readonly deletedAt?: Date;
-  /** Who signs in as this consumer is that one. */
+  /** Whoever signs in as this consumer acts as that one. */
   readonly linkedTo?: ConsumerId;
 }
 
@@ -54,26 +54,33 @@ export type ConsumerChange = Partial<
   Pick<ConsumerRow, 'passwordHash' | 'displayName' | 'locale' | 'timezone' | 'metadata' | 'lastSignedInAt'>
 >;
 
-/** Reads return consumers that are not deleted. By a name that is linked, they return the consumer that it is linked to. */
+/**
+ * Reads return consumers that are not deleted. For a name of a linked consumer, they return the consumer that it is
+ * linked to.
+ */
 export interface Consumers {
-  /** The row with the same subject or e-mail address, where there is one already; undefined if that one is deleted. */
+  /**
+   * Inserts the row, or finds an existing one with the same subject or e-mail address. Undefined if the existing
+   * consumer is deleted.
+   */
   insertOrFind(row: ConsumerRow): Promise<{ readonly row: ConsumerRow; readonly isNew: boolean } | undefined>;
   get(application: ApplicationId, id: ConsumerId): Promise<ConsumerRow | undefined>;
-  /** The row with the address, and with its password, even if it is linked. */
+  /** The row with the address, including its password, even if the consumer is linked. */
   byEmail(application: ApplicationId, provider: string, email: string): Promise<ConsumerRow | undefined>;
   bySubject(application: ApplicationId, provider: string, subject: string): Promise<ConsumerRow | undefined>;
-  /** What the consumer is named by: the own provider and subject, and those of the consumers that are linked to it. */
+  /** The names of the consumer: its own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on who signs in as `from` is `to`, who gets the passkeys and receipts. Consents of `from` end, and its data
-   * key is destroyed; memory and sessions are the caller's. False if one of the two is deleted or linked already.
+   * From now on, whoever signs in as `from` acts as `to`, which gets the passkeys and receipts. Consents of `from` end,
+   * and its data key is destroyed. The caller handles memory and sessions. False if one of the two is already deleted
+   * or linked.
    */
   link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
-   * Removes all personal data, passkeys, memory and its data key, also of linked consumers, and frees the names, which it returns: none if the
-   * consumer is deleted already. Sessions are revoked separately.
+   * Removes all personal data, passkeys, memory and its data key, including those of linked consumers. Frees the names
+   * and returns them, or returns none if the consumer is already deleted. Sessions are revoked separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
 }
@@ -93,10 +100,10 @@ export interface ConsumerPasskeyRow {
 export interface ConsumerPasskeys {
   insert(row: ConsumerPasskeyRow, limit: number): Promise<'inserted' | 'limit_reached' | 'exists'>;
   list(consumer: ConsumerId): Promise<ConsumerPasskeyRow[]>;
-  /** Of a consumer of this application. */
+  /** The passkey of a consumer of this application. */
   byCredential(application: ApplicationId, credentialId: Buffer): Promise<ConsumerPasskeyRow | undefined>;
   remove(consumer: ConsumerId, id: ConsumerPasskeyId): Promise<boolean>;
-  /** False if the counter did not increase, which indicates a copied authenticator. */
+  /** Records a use. False if the counter did not increase, which indicates a copied authenticator. */
   used(id: ConsumerPasskeyId, counter: number, at: Date): Promise<boolean>;
 }
 
@@ -136,7 +143,7 @@ export interface SignInProof {
 
 export interface ConsumerSignIns {
   insert(row: ConsumerSignInRow): Promise<void>;
-  /** One that is neither complete nor expired. */
+  /** A sign-in that is neither complete nor expired. */
   open(
     application: ApplicationId,
     provider: string,
@@ -161,7 +168,7 @@ export interface ConsumerTicketRow {
   readonly signInId?: ConsumerSignInId;
   readonly consumerId?: ConsumerId;
   readonly email?: string;
-  /** The password that the consumer has once the code is given. */
+  /** The password that the consumer gets once the code has been given. */
   readonly passwordHash?: string;
   readonly displayName?: string;
   readonly hash?: Buffer;
@@ -173,7 +180,7 @@ export interface ConsumerTicketRow {
 
 export interface ConsumerTickets {
   insert(row: ConsumerTicketRow): Promise<void>;
-  /** A usable ticket. Counts the attempt before it is made. */
+  /** Returns a usable ticket. Counts the attempt before it is made. */
   attempt(
     application: ApplicationId,
     id: ConsumerTicketId,
@@ -216,13 +223,13 @@ export interface ConsumerSessions {
   /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted or linked. */
   byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
-  /** Those that have not ended, newest first. */
+  /** Sessions that have not ended, newest first. */
   living(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /** The session whose present or earlier refresh token this is. */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /** Replaces the tokens if `hash` is still the present refresh token, and announces the old ones. */
   refresh(id: ConsumerSessionId, hash: Buffer, tokens: NewTokens, now: Date): Promise<boolean>;
-  /** A new access token after a stronger proof. Announces the old one. */
+  /** Sets a new access token after a stronger proof, and announces the old one. */
   prove(
     id: ConsumerSessionId,
     proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,

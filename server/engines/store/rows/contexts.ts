@@ -94,7 +94,7 @@ export interface ContextRows {
     request: KeepVersion,
     session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly SessionNews[] },
   ): Promise<Kept | undefined>;
-  /** The version will not be kept. Marks its objects for removal. */
+  /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
   /** Versions due for removal, with the objects that no other version shares. */
   removable(now: Date, batch: number): Promise<RemovableVersion[]>;
@@ -120,7 +120,7 @@ export interface ContextUse {
   /** The version that the session started from. Absent until it has started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** Set while the save runs. */
+  /** Set while the save is running. */
   readonly savingSince?: Date;
   readonly tries: number;
 }
@@ -140,7 +140,7 @@ export interface ContextUses {
   savingOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
-  /** The session has ended and its save is due. Idempotent. */
+  /** Marks the save as due, because the session has ended. Idempotent. */
   toSave(session: SessionId, now: Date): Promise<void>;
   /** Ends the use without a save. */
   close(session: SessionId): Promise<void>;

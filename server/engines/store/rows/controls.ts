@@ -1,4 +1,4 @@
-// The fence of each session, and which of its links are valid. Who has control is in its hand-offs.
+// The fence of each session, and which of its links are valid. Its hand-offs record who has control.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {
@@ -12,7 +12,7 @@ export interface ControlRow {
 
 export interface LockedFence {
   readonly fence: number;
-  /** Whether the session is running, and no end is decided. */
+  /** Whether the session is running and its end has not been decided. */
   readonly runs: boolean;
 }
 

@@ -39,7 +39,7 @@ export interface ReservationRow {
   readonly amount: number;
   readonly captured: number;
   readonly status: ReservationStatus;
-  /** The rates at the hold. A change of the settings does not change what a session costs that runs. */
+  /** The rates when the hold was made. A change of the settings does not change the cost of a running session. */
   readonly rateBrowserSecond: number;
   readonly rateEgressMegabyte: number;
   /** What was metered at `meteredAt`. */
@@ -108,7 +108,7 @@ export interface Metering {
   readonly dueAt: Date;
 }
 
-/** What a session used, as the database knows it. */
+/** What a session has used, according to the database. */
 export interface MeteredSession {
   readonly startedAt?: Date;
   readonly expiresAt: Date;
@@ -120,8 +120,8 @@ export interface CreditRows {
   /** Held reservations of this host's sessions whose use is due to be metered. */
   due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
   /**
-   * Meters one session in a transaction, by the plan that is made from its locked reservation. Writes
-   * `session.credit_low` when the hold cannot be extended for the first time. Undefined: the reservation was settled.
+   * Meters one session in a transaction, according to the plan made from its locked reservation. Writes
+   * `session.credit_low` when the hold cannot be extended for the first time. Undefined if the reservation was settled.
    */
   meter(
     reservation: Pick<ReservationRow, 'purposeId'>,
@@ -131,7 +131,7 @@ export interface CreditRows {
   exhausted(session: SessionId, at: Date): Promise<void>;
   /**
    * Writes `credit.low` once to a running session of each account of this host whose available credit is below the
-   * threshold, and remembers it until there is more. Returns the number of accounts.
+   * threshold, and remembers that until there is more credit. Returns the number of accounts.
    */
   tellLow(host: HostId, threshold: number, at: Date): Promise<number>;
 }
@@ -145,26 +145,26 @@ export interface EntryFilter {
   readonly limit: number;
 }
 
-/** What was called and captured in a period, by what it was for. */
+/** What was called and captured in a period, by day, operation or agent key. */
 export interface CostRow {
   readonly of: string;
-  /** Of an agent key that exists. */
+  /** The name of an agent key that still exists. */
   readonly name?: string;
   readonly calls: number;
   readonly cost: number;
-  /** Of invocations. */
+  /** For invocations only. */
   readonly browserSeconds: number;
   readonly egressBytes: number;
 }
 
 export interface CreditReads {
-  /** Held reservations whose outcome stayed unknown until now. */
+  /** Held reservations whose outcome has remained unknown until now. */
   unknown(now: Date, batch: number): Promise<ReservationRow[]>;
   /** All zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
-  /** Held for an application, newest first. */
+  /** What is held for an application, newest first. */
   held(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
-  /** What is held for an application, and what was captured for it since then. */
+  /** What is held for an application, and what was captured for it since this time. */
   sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
   /** Newest first. */
   entries(application: ApplicationId, filter: EntryFilter): Promise<EntryRow[]>;
@@ -179,7 +179,7 @@ export interface CreditReads {
 
 /** What may be changed in one transaction with its audit entry. */
 export interface CreditGrants {
-  /** Adds credit, and a bonus from promo. Throws a RangeError for an amount that is no positive safe integer. */
+  /** Adds credit, and a bonus from promo. Throws a RangeError for an amount that is not a positive safe integer. */
   add(
     account: AccountId,
     type: 'fund' | 'grant',
@@ -187,6 +187,6 @@ export interface CreditGrants {
     entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
     bonus?: number,
   ): Promise<BalanceRow>;
-  /** Gives back what is held for this purpose since its outcome stayed unknown. Undefined: it was settled. */
+  /** Gives back what is held for this purpose, because its outcome has remained unknown. Undefined if it was settled. */
   expire(purposeId: string, at: Date): Promise<ReservationRow | undefined>;
 }

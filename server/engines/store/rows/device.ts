@@ -58,7 +58,7 @@ export interface DeviceRows {
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
   claimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
-  /** False if the account has no claim, or the authorization was decided or has expired. */
+  /** False if the account has no claim, or the authorization was already decided or has expired. */
   decide(id: DeviceAuthorizationId, account: AccountId, now: Date, decision: DeviceDecision): Promise<boolean>;
   /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;

@@ -126,13 +126,16 @@ export interface EventRows {
   /** The current value of `through`. */
   newest(application: ApplicationId): Promise<number>;
   /**
-   * Deletes the events of sessions that ended before this time, of at most `batch` sessions, and as many earlier events without
-   * one. Returns the greater number.
+   * Deletes the events of sessions that ended before this time, for at most `batch` sessions, and at most as many
+   * earlier events without a session. Returns the greater number.
    */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }
 
 export interface ApplicationEvents {
-  /** Appends an event that belongs to no session. In a transaction it is the last statement: readers wait for its lock. */
+  /**
+   * Appends an event that belongs to no session. In a transaction it must be the last statement, because readers wait
+   * for its lock.
+   */
   append(application: ApplicationId, event: NamedEvent): Promise<void>;
 }

@@ -18,19 +18,19 @@ export interface ExtensionRow {
 }
 
 export interface ExtensionRows {
-  /** Call before the file is stored or used again: it is then not removed before its time. */
+  /** Call before the file is stored or used again, so that it is not removed too early. */
   expectFile(application: ApplicationId, checksum: string, now: Date): Promise<void>;
   /** `limit`: the most extensions that the application may have. */
   insert(row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'>;
   get(application: ApplicationId, id: ExtensionId): Promise<ExtensionRow | undefined>;
-  /** Those that exist. Marks them and their files as used now. */
+  /** Returns the extensions that exist. Marks them and their files as used now. */
   use(application: ApplicationId, ids: readonly ExtensionId[], now: Date): Promise<ExtensionRow[]>;
   remove(application: ApplicationId, id: ExtensionId): Promise<boolean>;
-  /** Deletes at most `batch` extensions that were not used since. Returns their number. */
+  /** Deletes at most `batch` extensions that have not been used since this time. Returns their number. */
   forget(usedBefore: Date, batch: number): Promise<number>;
   /**
-   * Removes one file that no extension needs and that was not used since. False if there is none. May be interrupted at
-   * any point.
+   * Removes one file that no extension needs and that has not been used since this time. False if there is none. May be
+   * interrupted at any point.
    */
   dropFile(usedBefore: Date, remove: (application: ApplicationId, checksum: string) => Promise<void>): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// Hand-offs: who has control of a session, or is asked to take it. At most one of a session is open.
+// Hand-offs: who has control of a session, or is asked to take it. At most one hand-off of a session is open.
 import type { ApplicationId, ConsumerId, ConsumerSessionId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
@@ -23,7 +23,7 @@ export interface HandoffRow {
   readonly instructions: string;
   readonly reason: 'login' | 'otp' | 'captcha' | 'payment' | 'consent' | 'review' | 'other';
   readonly claimableBy: 'members' | 'link' | 'end_user' | 'viewer';
-  /** Whom it names, if it is claimable by an end user. */
+  /** The consumer that it names, if it is claimable by an end user. */
   readonly consumerId?: ConsumerId;
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
@@ -31,22 +31,22 @@ export interface HandoffRow {
   /** A name that the requester chose, for the events. */
   readonly callbackEvent?: string;
   readonly leaseSeconds: number;
-  /** The fence of the session when this last changed. */
+  /** The fence of the session when the hand-off last changed. */
   readonly fence: number;
   readonly requesterKind: 'agent_key' | 'account' | 'client' | 'viewer';
   readonly requesterId?: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** Of the secret of the claim link. Absent once too many wrong ones were tried. */
+  /** Hash of the secret of the claim link. Absent once too many wrong secrets were tried. */
   readonly claimHash?: Buffer;
   readonly claimTries: number;
-  /** Of the cookie of the browser that opened the link. */
+  /** Hash of the cookie of the browser that opened the link. */
   readonly claimBrowser?: Buffer;
   /** Identifies the live view of the person in control. */
   readonly holder?: string;
   readonly holderKind?: 'account' | 'link' | 'consumer' | 'viewer';
   readonly holderId?: string;
-  /** Of a consumer in control: the session under which it was claimed. */
+  /** For a consumer in control: the session under which the hand-off was claimed. */
   readonly holderSession?: ConsumerSessionId;
   readonly leaseHash?: Buffer;
   readonly leaseExpiresAt?: Date;
@@ -57,7 +57,7 @@ export interface HandoffRow {
   readonly url?: string;
 }
 
-/** `pageUrl`: the address that its session has shown last, as far as that is kept. */
+/** `pageUrl`: the last URL that the session showed, if it is still stored. */
 export type ListedHandoff = HandoffRow & { readonly pageUrl?: string };
 
 /** Null removes a value. */
@@ -84,27 +84,32 @@ export interface HandoffRows {
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: HandoffFilter): Promise<ListedHandoff[]>;
-  /** Those that name the consumer. Newest first. */
+  /** Hand-offs that name the consumer, newest first. */
   ofConsumer(
     consumer: ConsumerId,
     filter: Pick<HandoffFilter, 'limit' | 'before' | 'status'>,
   ): Promise<ListedHandoff[]>;
   countOpenOf(consumer: ConsumerId): Promise<number>;
-  /** Open ones whose consumer is deleted, and claimed ones whose consumer has ended the session under which they were claimed. */
+  /**
+   * Open hand-offs whose consumer is deleted, and claimed hand-offs whose consumer has ended the session under which
+   * they were claimed.
+   */
   withoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
-  /** Of those in which somebody had control during this time. Oldest first, at most a hundred. */
+  /** Hand-offs in which somebody had control during this time. Oldest first, at most a hundred. */
   ofSessionBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
   countOpen(application: ApplicationId): Promise<number>;
-  /** Counts a wrong secret of a claim link. From the limit on, no secret is right. */
+  /** Counts a wrong secret of a claim link. Once the limit is reached, no secret is accepted. */
   triedWrong(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
-  /** The first browser that opens the link, by the hash of its cookie. False if another was first. */
+  /**
+   * Binds the link to the first browser that opens it, by the hash of its cookie. False if another browser was first.
+   */
   bindBrowser(application: ApplicationId, id: HandoffId, browser: Buffer): Promise<boolean>;
   insert(row: HandoffRow): Promise<void>;
   change(id: HandoffId, change: HandoffChange): Promise<HandoffRow | undefined>;
   /** Ends open hand-offs whose session has ended. Returns their number. */
   endOfEndedSessions(now: Date): Promise<number>;
-  /** Deletes those that ended before. */
+  /** Deletes hand-offs that ended before this time. */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

@@ -3,8 +3,8 @@ import type { ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 
 export const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;
 /**
- * `alone`: without a lease. `up`: renews its lease. `away`: restarts, and keeps its sessions until its lease runs out. `left`:
- * stopped without sessions. `lost`: its lease ran out. `removed`: the operator removed it from the list.
+ * `alone`: without a lease. `up`: renews its lease. `away`: is restarting, and keeps its sessions until its lease runs
+ * out. `left`: stopped without sessions. `lost`: its lease ran out. `removed`: the operator removed it from the list.
  */
 export type HostState = (typeof HOST_STATES)[number];
 
@@ -17,9 +17,9 @@ export interface HostRow {
 
 /** What a host says about itself when it joins. */
 export interface JoiningHost extends HostRow {
-  /** Of this process: the next one, or this one after it lost its lease, has another. */
+  /** Identifies this process. The next process has another value, and so does this one after it has lost its lease. */
   readonly incarnation: string;
-  /** Where other hosts reach it. */
+  /** The address at which other hosts reach it. */
   readonly url: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
@@ -68,8 +68,9 @@ export interface Hosts {
   now(): Promise<Date>;
   /**
    * Inserts or replaces the row of a host with a lease. `judge` gets the other living hosts under a lock that all joins
-   * take, and returns the mark of this host's file storage; if it throws, nothing is changed. `isStart`: of a process, which
-   * ends the draining of one before it that is over. Resolves to whether the lease of the row before had been taken as lost.
+   * take, and returns the mark of this host's file storage; if it throws, nothing is changed. `isStart`: the process
+   * has just started, which ends the draining of an earlier process that has ended. Resolves to whether the lease of
+   * the earlier row was marked as lost.
    */
   join(
     row: JoiningHost,
@@ -77,7 +78,7 @@ export interface Hosts {
     judge: (others: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
     isStart: boolean,
   ): Promise<{ readonly wasLost: boolean }>;
-  /** Extends the lease. Undefined: another host has taken it as lost, or another process has the row. */
+  /** Extends the lease. Undefined if another host has marked it as lost, or another process has the row. */
   renew(
     host: Pick<JoiningHost, 'id' | 'incarnation'>,
     leaseMs: number,
@@ -87,32 +88,40 @@ export interface Hosts {
   living(): Promise<LivingHost[]>;
   /** Ends the lease, or leaves it for the next process of this host. */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
-  /** Leaves the lease of a host whose process has ended to the next one. Said by who starts it. */
+  /**
+   * Leaves the lease of a host whose process has ended to the next process. Called when the supervisor reports a
+   * restart.
+   */
   restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**
-   * Takes hosts as lost whose lease has run out. None while the database has been up for less than a lease, because
-   * nobody could renew before.
+   * Marks hosts whose lease has run out as lost. Marks none while the database has been up for less than the length of
+   * a lease, because no host could renew before.
    */
   lose(leaseMs: number): Promise<HostId[]>;
-  /** Sessions that have not ended, of lost hosts. */
+  /** Sessions of lost hosts that have not ended. */
   orphans(batch: number): Promise<SessionId[]>;
   /** Lost hosts that still lock contexts. */
   lostWithContexts(): Promise<HostId[]>;
-  /** Gives the work that lost hosts have left to this one: calls of operations, and films that were asked for. */
+  /**
+   * Assigns the work that lost hosts left behind to this host: calls of operations, and MP4 files that were requested.
+   */
   inherit(to: HostId): Promise<number>;
   hostOfSession(id: string): Promise<Owner | undefined>;
   hostOfDownload(id: string): Promise<Owner | undefined>;
   hostOfInvocation(id: string): Promise<Owner | undefined>;
-  /** Of its session. */
+  /** The owner of the hand-off's session. */
   hostOfHandoff(id: string): Promise<Owner | undefined>;
-  /** Undefined: it names no session. */
+  /** Undefined if the Action names no session. */
   hostOfAction(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
   /** Newest first. */
   sessionsOn(id: HostId, limit: number): Promise<SessionOnHost[]>;
   /** False if there is no such host. */
   drain(id: HostId, draining: boolean): Promise<boolean>;
-  /** Removes a host that does not live from the list. False if it lives, or is not there. */
+  /**
+   * Removes a host that is not living from the list. False if it is living, has sessions that have not ended, or does
+   * not exist.
+   */
   remove(id: HostId): Promise<boolean>;
 }
 

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 export interface IdempotencyRun {
   readonly owner: AccountId | ApplicationId;
   readonly keyDigest: Buffer;
-  /** Tells this execution from an earlier one with the same key. */
+  /** Distinguishes this execution from an earlier one with the same key. */
   readonly run: string;
 }
 
@@ -17,7 +17,7 @@ export interface IdempotencyRow extends IdempotencyRun {
   readonly hostId: HostId;
   /** The session that it created, written in the same transaction as the session. */
   readonly sessionId?: SessionId;
-  /** The answer to repeat. Absent while the request runs. */
+  /** The answer to repeat. Absent while the request is running. */
   readonly kept?: JsonObject;
   readonly createdAt: Date;
   readonly expiresAt: Date;

@@ -1,4 +1,5 @@
-// What waits for members: Actions that they may decide and hand-offs that they may claim; and which mails told them.
+// What waits for members: Actions that they may decide and hand-offs that they may claim. Also which e-mails told them
+// of these.
 import type { AccountId, ActionId, ApplicationId, HandoffId, MailId } from '../../../kit/ids.ts';
 import type { Role } from './accounts.ts';
 import type { HandoffRow } from './handoffs.ts';
@@ -15,7 +16,7 @@ export interface InboxCount {
   readonly applicationName: string;
   readonly approvals: number;
   readonly handoffs: number;
-  /** Differs if something else waits. */
+  /** Differs if something else is waiting. */
   readonly mark: string;
 }
 
@@ -41,25 +42,28 @@ export interface NotificationSettings {
 
 export interface TellWhen {
   readonly now: Date;
-  /** Only what waits since then: other things may be decided at once, or more may come. */
+  /** Only things that have been waiting since then: newer things may be decided at once, or more may come. */
   readonly waitsSince: Date;
-  /** Only accounts that were not told later. */
+  /** Only accounts that were last told before this time. */
   readonly toldBefore: Date;
 }
 
 export interface InboxRows {
-  /** By name of the application. Only applications in which something waits. */
+  /** Ordered by name of the application. Only applications in which something is waiting. */
   counts(account: AccountId, roles: InboxRoles, now: Date): Promise<readonly InboxCount[]>;
   applicationsOf(account: AccountId): Promise<readonly ApplicationId[]>;
   settings(account: AccountId): Promise<NotificationSettings>;
   changeSettings(account: AccountId, settings: Partial<NotificationSettings>): Promise<NotificationSettings>;
-  /** Accounts that want mails, have a verified address, and were not told of something that waits for them. */
+  /**
+   * Accounts that want e-mails, have a verified address, and have not been told of something that is waiting for them.
+   */
   untold(roles: InboxRoles, when: TellWhen, limit: number): Promise<readonly AccountId[]>;
-  /** The account is told no sooner than the pause after this time. */
+  /** Records this time as the last one at which the account was told, so that the pause begins again. */
   pause(account: AccountId, now: Date): Promise<void>;
   /**
-   * Notes that this mail tells the account of what waits for it, oldest first. Nothing of it can be decided before the transaction
-   * ends. Undefined if another process tells the account, or it does not want mails any more.
+   * Records that this e-mail tells the account of the things that wait for it, oldest first. None of them can be
+   * decided before the transaction ends. Undefined if another process is telling the account, or the account no longer
+   * wants e-mails.
    */
   tell(
     account: AccountId,

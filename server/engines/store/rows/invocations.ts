@@ -46,13 +46,13 @@ export interface InvocationRow {
   readonly attempts: number;
   /** The most micro-credits that the caller allows. */
   readonly maxCost?: number;
-  /** Micro-credits of a success besides its meters, as they were at the admission. */
+  /** Micro-credits that a success costs in addition to its metered use, as they were at admission. */
   readonly price: number;
   /** Micro-credits that were held at the start, and that were captured at the end. */
   readonly reserved: number;
   readonly captured: number;
   readonly sessionId?: SessionId;
-  /** The Action that it executes. At most one invocation has it. */
+  /** The Action that the invocation executes. At most one invocation executes an Action. */
   readonly jobId?: ActionId;
   /** The end user whom it is for, or whose memory it reads or writes. */
   readonly consumerId?: ConsumerId;
@@ -76,7 +76,7 @@ export interface InvocationEnd {
   readonly captured?: number;
   /** When the input is removed. Absent: now. */
   readonly inputUntil?: Date;
-  /** When what stays held is given back. */
+  /** When the credit that is still held is given back. */
   readonly heldUntil?: Date;
   readonly receiptId: ReceiptId;
   readonly receipt: string;
@@ -84,7 +84,7 @@ export interface InvocationEnd {
 }
 
 export interface InvocationFilter {
-  /** Absent: of every key of the application. */
+  /** Absent: every key of the application. */
   readonly keyId?: KeyId;
   readonly operationId?: string;
   readonly states?: readonly InvocationState[];
@@ -103,7 +103,10 @@ export interface CallLimits {
   readonly costMax?: number;
 }
 
-/** Calls of one operation by one key, and what they cost in micro-credits: what is held for those that have not been settled. */
+/**
+ * Calls of one operation by one key, and their cost in micro-credits. For calls that have not been settled, the cost is
+ * what is held.
+ */
 export interface CallsMade {
   readonly calls: number;
   readonly cost: number;
@@ -112,7 +115,7 @@ export interface CallsMade {
 export type Inserted =
   | 'inserted'
   | 'calls_used_up'
-  /** It holds more than the calls before it leave of `costMax`. */
+  /** The invocation holds more than the earlier calls leave of `costMax`. */
   | { readonly spent: number }
   /** The account lacks what the invocation holds. */
   | { readonly short: Shortage }
@@ -121,18 +124,18 @@ export type Inserted =
 
 export interface InvocationRows {
   /**
-   * Inserts an accepted invocation. With `limits` the key is locked, so that concurrent inserts count each other. `rates`: what
-   * the credit costs that `reserved` holds, in the same transaction.
+   * Inserts an accepted invocation. With `limits` the key is locked, so that concurrent inserts count each other.
+   * `rates`: the rates of the credit in `reserved`, which is held in the same transaction.
    */
   insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<Inserted>;
   /**
-   * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again. What it held
-   * is given back.
+   * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again.
+   * The credit that it held is given back.
    */
   withdraw(id: InvocationId, at: Date): Promise<void>;
   get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
   list(application: ApplicationId, filter: InvocationFilter): Promise<InvocationRow[]>;
-  /** Those that have a receipt and name the consumer, newest first. */
+  /** Invocations that have a receipt and name the consumer, newest first. */
   ofConsumer(
     consumer: ConsumerId,
     ask: { readonly before?: InvocationId; readonly limit: number },

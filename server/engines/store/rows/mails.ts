@@ -1,4 +1,4 @@
-// Mails to be sent, and mails sent recently.
+// E-mails to be sent, and e-mails sent recently.
 import type { MailId } from '../../../kit/ids.ts';
 
 export interface MailRow {
@@ -7,33 +7,33 @@ export interface MailRow {
   readonly subject: string;
   readonly body: string;
   readonly createdAt: Date;
-  /** When to send the mail or try again. Absent: it was sent or given up, or there is no mail server. */
+  /** When to send the e-mail or try again. Absent: it was sent or given up, or there is no mail server. */
   readonly dueAt?: Date;
   readonly attempts: number;
   readonly sentAt?: Date;
   /** Why the last attempt failed. */
   readonly failure?: string;
-  /** Not sent once nothing of what it tells of waits any more (rows/inbox.ts). */
+  /** The e-mail tells of waiting things. It is not sent once none of them is waiting any more (rows/inbox.ts). */
   readonly tellsOfWaiting?: boolean;
 }
 
 export interface Mails {
   insert(row: MailRow): Promise<void>;
-  /** The number of mails to the recipient since this time. */
+  /** The number of e-mails to the recipient since this time. */
   count(recipient: string, since: Date): Promise<number>;
   due(now: Date, batch: number): Promise<MailRow[]>;
   /**
-   * Reserves the mail for sending until `until` and counts the attempt. False if another process has reserved it, or it
-   * was sent.
+   * Reserves the e-mail for sending until `until` and counts the attempt. False if another process has reserved it, or
+   * it was sent.
    */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
   /** Deletes the text, which may contain a code or a link with a secret. */
   sent(id: MailId, now: Date): Promise<void>;
-  /** Without `dueAt` the mail is given up. */
+  /** Without `dueAt` the e-mail is given up. */
   failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
-  /** Deletes mails that were not sent and tell of nothing that still waits. Returns their number. */
+  /** Deletes e-mails that were not sent and tell of nothing that is still waiting. Returns their number. */
   withdraw(): Promise<number>;
 }

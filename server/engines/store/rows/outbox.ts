@@ -18,9 +18,9 @@ export interface OutboxRow {
 export interface OutboxRows {
   add(row: OutboxRow): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
-  /** Storing failed: counts the attempt and sets the time of the next. */
+  /** Call when storing failed. Counts the attempt and sets the time of the next one. */
   putOff(id: string, dueAt: Date): Promise<void>;
-  /** False if the row was removed meanwhile. */
+  /** False if the row has already been removed. */
   remove(id: string): Promise<boolean>;
   /** The newest row of the key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;

@@ -36,7 +36,7 @@ export interface PlaceOptions {
   readonly terms: (configured: JsonObject) => Terms;
   /** Undefined: nothing is held, and no credit row is locked. */
   readonly hold?: (expiresAt: Date) => Hold | undefined;
-  /** In a fleet: its place in the line of those that wait, or `{}` for a create that has none and comes after all of them. */
+  /** In a fleet: the create's place in the line, or `{}` for a create that has no place and comes after all others. */
   readonly line?: Partial<Place>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;

@@ -1,14 +1,14 @@
 // The token buckets of credentials, over all hosts. Hosts take several tokens at once.
 
 export interface Bucket {
-  /** Of the credential. */
+  /** The id of the credential. */
   readonly id: string;
   readonly what: 'reads' | 'writes';
   readonly perMinute: number;
 }
 
 export interface RequestRateRows {
-  /** Takes up to `tokens` of a bucket. `waitMs`: how long until it has one, if none were left. */
+  /** Takes up to `tokens` from a bucket. `waitMs`: how long until it has a token, if none was left. */
   take(bucket: Bucket, tokens: number): Promise<{ readonly granted: number; readonly waitMs: number }>;
   /** Removes the rows of buckets that are full. */
   sweep(): Promise<void>;

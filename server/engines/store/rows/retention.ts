@@ -19,7 +19,7 @@ export interface ExpiredSession {
 }
 
 export interface RetentionRows {
-  /** The application of a session whose files are not due for deletion. Undefined also if the session was deleted. */
+  /** The application of a session whose files are not due for deletion. Also undefined if the session was deleted. */
   applicationKeeping(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;

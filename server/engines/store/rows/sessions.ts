@@ -77,7 +77,7 @@ export interface SessionFilter {
   readonly words?: readonly string[];
   readonly endReasons?: readonly string[];
   readonly keyId?: KeyId;
-  /** How long it has run until now, or did run until its end. */
+  /** How long the session has been running, or was running before it ended. */
   readonly atLeastSeconds?: number;
   readonly atMostSeconds?: number;
   /** At this time or later. */
@@ -93,9 +93,10 @@ export interface SessionFilter {
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
 /**
- * `use`: counted before the session, if limits were checked. `over`: the use is not below what the limits allow. `full`: they allow the
- * session, but the host has no free slot, or those are for creates that wait. `behind`: the refusal of a create of the application
- * that waits and comes first. `short`: its account lacks credit.
+ * `use`: the use before the session was placed, if limits were checked. `over`: the use is not below the limits.
+ * `full`: the limits allow the session, but the host has no free slot, or the free slots are for waiting creates.
+ * `behind`: the refusal of a create of the application that is waiting and comes first. `short`: the account lacks
+ * credit.
  */
 export type Placed =
   | { readonly placed: SessionRow; readonly use?: ApplicationUse }
@@ -132,9 +133,9 @@ export interface SessionRows {
   searchedTo(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
   /** Called before anything is sent to the browser, so that a later process can find it. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
-  /** PENDING -> RUNNING. Undefined if the end was decided meanwhile. `box`: that of a warm browser. */
+  /** PENDING -> RUNNING. Undefined if the end has been decided in the meantime. `box`: the box of a warm browser. */
   run(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
-  /** Only while RUNNING and before an end is decided. */
+  /** Only while RUNNING and before an end has been decided. */
   change(
     application: ApplicationId,
     id: SessionId,
@@ -158,13 +159,13 @@ export interface SessionRows {
   ): Promise<SessionRow | undefined>;
   /** Sets the bytes so far. Never decreases; no effect after the end. */
   countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
-  /** Changes nothing else of the row; no effect after the end. */
+  /** Sets the last page of each session. Changes nothing else in the row. Has no effect after the end. */
   setLastPages(pages: readonly LastPageRow[]): Promise<void>;
-  /** A client connected: clears connectBy and releaseAt. `clients`: the number of clients now. */
+  /** Call when a client has connected. Clears connectBy and releaseAt. `clients`: the current number of clients. */
   clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
-  /** A client disconnected while others remain. */
+  /** Call when a client has disconnected while others remain. */
   clientLeft(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
-  /** The last client disconnected. */
+  /** Call when the last client has disconnected. */
   clientsGone(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
   /** Non-terminal sessions of this host whose earliest timer has expired, or whose end is decided. */
   due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;

@@ -56,9 +56,12 @@ export interface StoredCredentialRows {
   get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion | undefined>;
   /** Ordered by id. */
   list(application: ApplicationId): Promise<StoredCredentialWithVersion[]>;
-  /** The version that a credential of this id gets next: one that was never used. */
+  /** The next version of a credential with this id, which has never been used. */
   nextVersion(application: ApplicationId, id: string): Promise<number>;
-  /** Inserts a credential, or revives a deleted one. Undefined if one exists, or if `version` was used meanwhile. */
+  /**
+   * Inserts a credential, or revives a deleted one. Undefined if one exists, or if `version` has been used in the
+   * meantime.
+   */
   insert(
     application: ApplicationId,
     id: string,
@@ -67,7 +70,7 @@ export interface StoredCredentialRows {
     most: number,
     now: Date,
   ): Promise<'inserted' | 'limit_reached' | undefined>;
-  /** Replaces the version in use, if `revision` is still current. The former one is destroyed at `destroyAt`. */
+  /** Replaces the version in use, if `revision` is still current. The previous version is destroyed at `destroyAt`. */
   rotate(
     application: ApplicationId,
     id: string,

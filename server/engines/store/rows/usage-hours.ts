@@ -6,9 +6,9 @@ export interface UsageSums {
   readonly ended: number;
   /** Of `ended`: those with the status ERROR. */
   readonly failed: number;
-  /** Time during which sessions ran in this hour. */
+  /** The time that sessions were running in this hour, in total. */
   readonly browserMs: number;
-  /** Of sessions that ended in this hour, for their whole life; so are the bytes. */
+  /** For sessions that ended in this hour, over their whole life. The same applies to the bytes. */
   readonly cpuMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
@@ -19,7 +19,7 @@ export interface UsageHour extends UsageSums {
   readonly endReasons: Readonly<Record<string, number>>;
   /** How many sessions started within each of `startBoundsMs`, and one more number for those that took longer. */
   readonly starts: readonly number[];
-  /** The most sessions that ran at once. */
+  /** The most sessions that were running at once. */
   readonly peak: number;
 }
 
@@ -40,7 +40,7 @@ export interface UsageHours {
   readonly startBoundsMs: readonly number[];
   /** Hours without any session are left out. */
   ofApplication(application: ApplicationId, period: UsagePeriod): Promise<UsageHour[]>;
-  /** Those with most browser time first. */
+  /** Keys with the most browser time first. */
   byKey(application: ApplicationId, period: UsagePeriod, limit: number): Promise<KeyUsage[]>;
   /** Sums and stores the hours before this one, at most `batch` of them. Returns their number. */
   sum(before: Date, batch: number): Promise<number>;

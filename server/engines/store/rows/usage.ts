@@ -13,6 +13,6 @@ export interface SessionUsageRow {
 export interface UsageRows {
   /** The caller has read the session's row under its application. */
   ofSession(session: SessionId): Promise<SessionUsageRow | undefined>;
-  /** No value decreases. Sessions that were deleted meanwhile are left out. */
+  /** No value decreases. Sessions that have been deleted in the meantime are left out. */
   save(rows: readonly SessionUsageRow[]): Promise<void>;
 }

@@ -19,9 +19,9 @@ export interface DataKeyRows {
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
   /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
-  /** What its key sealed can never be opened again. Not for the installation. */
+  /** Removes a data key. What it sealed can never be opened again. Must not be used for the installation. */
   remove(owner: string): Promise<void>;
-  /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows meanwhile. */
+  /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows during this time. */
   change(work: (rows: readonly DataKeyRow[]) => Promise<readonly DataKeyRow[]>): Promise<void>;
 }
 

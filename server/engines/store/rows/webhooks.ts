@@ -15,7 +15,7 @@ export interface WebhookRow {
   readonly disabledAt?: Date;
   /** Since when every attempt has failed. */
   readonly failingSince?: Date;
-  /** Deliveries were written of the events up to this one. */
+  /** Deliveries have been written for the events up to this one. */
   readonly readThrough: number;
   /** Increases with each rotation. */
   readonly keyVersion: number;
@@ -58,7 +58,10 @@ export interface DeliveryRow {
   readonly status: DeliveryStatus;
   readonly attempts: number;
   readonly createdAt: Date;
-  /** When to send it. While it is sent: when another process may. Present exactly while it waits. */
+  /**
+   * When to send the delivery. While it is being sent: when another process may send it. Present only, and always,
+   * while the delivery is waiting.
+   */
   readonly dueAt?: Date;
   readonly attemptedAt?: Date;
   readonly deliveredAt?: Date;
@@ -84,7 +87,7 @@ export interface WebhookRows {
   /** Newest first. */
   list(application: ApplicationId, page: { limit: number; before?: WebhookId }): Promise<WebhookRow[]>;
   get(application: ApplicationId, id: WebhookId): Promise<WebhookRow | undefined>;
-  /** Undefined if the revision is another one. `status` also ends what waits, or clears the failures. */
+  /** Undefined if the current revision is another one. `status` also ends waiting deliveries, or clears the failures. */
   change(
     row: Pick<WebhookRow, 'id' | 'applicationId'>,
     revision: number,
@@ -103,36 +106,36 @@ export interface WebhookRows {
     delivery: DeliveryId,
     now: Date,
   ): Promise<DeliveryRow | undefined>;
-  /** How many deliveries of the webhook wait. */
+  /** The number of waiting deliveries of the webhook. */
   waiting(id: WebhookId): Promise<number>;
 
-  /** Without an application, for background work: the webhook, in whatever state. */
+  /** The webhook in any state, without its application, for background work. */
   byId(id: WebhookId): Promise<WebhookRow | undefined>;
-  /** Enabled webhooks with events that no delivery was written of, in any order. */
+  /** Enabled webhooks with events for which no delivery has been written, in any order. */
   behind(batch: number): Promise<WebhookRow[]>;
   /**
-   * Writes deliveries and moves the webhook's place in the feed, in one transaction. False if another process did, or the
-   * webhook is disabled.
+   * Writes deliveries and moves the webhook's place in the feed, in one transaction. False if another process has done
+   * so, or the webhook is disabled.
    */
   write(
     row: Pick<WebhookRow, 'id' | 'readThrough'>,
     through: number,
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
-  /** Webhooks with a delivery that is due, those that wait the longest first. */
+  /** Webhooks with a delivery that is due, the longest waiting first. */
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
-   * Reserves the delivery of the webhook that is due first until `until`, and counts the attempt. Undefined if none is due, or
-   * the webhook is disabled.
+   * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if none
+   * is due, or the webhook is disabled.
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
-  /** The endpoint accepted it. The webhook does not fail any more. */
+  /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */
   delivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
-  /** Returns since when every attempt has failed. Undefined if the webhook is gone. */
+  /** Returns the time since which every attempt has failed. Undefined if the webhook was deleted. */
   failed(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, attempt: FailedAttempt): Promise<Date | undefined>;
-  /** Makes a delivery due at once whose attempt was broken off by the end of this process. */
+  /** Makes a delivery due at once whose attempt was interrupted by the end of this process. */
   release(delivery: DeliveryId, now: Date): Promise<void>;
   disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;
-  /** Deletes deliveries that were created before this time and do not wait. Returns their number. */
+  /** Deletes deliveries that were created before this time and are not waiting. Returns their number. */
   forget(before: Date, batch: number): Promise<number>;
 }

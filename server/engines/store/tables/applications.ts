@@ -7,7 +7,10 @@ import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
-/** Names need not be unique. If several applications have a name, the caller needs the id. */
+/**
+ * The most applications that a lookup by name returns. Names need not be unique; if several match, the caller needs the
+ * id.
+ */
 const FOUND_MAX = 20;
 
 const COLUMNS = [
@@ -77,13 +80,16 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   return 'inserted';
 }
 
-/** The account is locked, so two concurrent creates with one token run one after the other. */
+/**
+ * Whether the token has no application yet. The account is already locked, so two concurrent creates with one token run
+ * one after the other.
+ */
 async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
   const unused = trx.selectFrom('tokens').select('id').where('id', '=', token);
   return (await unused.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;
 }
 
-/** By id or slug, which are unique; otherwise by name, which may match several. */
+/** Finds by id or slug, which are unique; otherwise by name, which may match several applications. */
 async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
   if (idOrName.includes('\0')) return [];
   const rows = await db

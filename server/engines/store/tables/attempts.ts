@@ -1,4 +1,5 @@
-// Attempts within a period: a row has the times of those of one name, in microseconds of the clock of the database.
+// Attempts within a period. A row holds the times of the attempts under one name, in microseconds of the database
+// clock.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { AttemptRows } from '../rows/attempts.ts';

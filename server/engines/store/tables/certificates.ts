@@ -1,4 +1,4 @@
-// Certificate authorities of applications. Small enough to be kept whole in their rows.
+// Certificate authorities of applications. They are small enough to be stored whole in their rows.
 import { sql } from 'kysely';
 import type { CertificateId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

@@ -1,4 +1,4 @@
-// Checkouts. A status changes from open once; the balance is locked before the checkout, as everywhere.
+// Checkouts. The status leaves `open` only once. The balance is locked before the checkout, as everywhere.
 import type { Selectable } from 'kysely';
 import { type Db, inTransaction } from '../database.ts';
 import type { CheckoutRow, CheckoutRows } from '../rows/checkouts.ts';

@@ -1,4 +1,5 @@
-// Operations that applications configure. Each change is one conditional statement, and its revision another in the same transaction.
+// Operations that applications configure. Each change is one conditional statement; another one in the same transaction
+// inserts its revision.
 import { type Selectable, sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -161,7 +162,10 @@ async function addRevision(
     .execute();
 }
 
-/** Up to this revision, except the published one and those that running invocations or open Actions name. */
+/**
+ * Deletes revisions up to this one, except the published revision and those that running invocations or open Actions
+ * refer to.
+ */
 async function forgetRevisions(
   trx: Db,
   { applicationId, id, publishedRevision = 0 }: OperationRow,

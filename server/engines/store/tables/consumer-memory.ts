@@ -98,7 +98,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     ).map(withoutNulls),
 
   revokeConsent: async (consumer, id, now) => {
-    // Waits for writes that the consent allows.
+    // Waits for writes in progress that the consent allows.
     await db.selectFrom('consumers').select('id').where('id', '=', consumer).forNoKeyUpdate().execute();
     const revoked = db
       .updateTable('consumerConsents')
@@ -122,7 +122,7 @@ async function isConsented(
   return (await asked.executeTakeFirstOrThrow()).isConsented;
 }
 
-/** Whether a consent holds that allows it. One to write allows to read too. */
+/** Whether a valid consent allows this access. Consent to write also allows reading. */
 const consented = (consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date) =>
   sql<boolean>`exists (
     select from consumer_consents

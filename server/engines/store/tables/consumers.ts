@@ -41,7 +41,7 @@ export const consumers = (db: Db): Consumers => {
   const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
   const first = async (rows: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
     (await rows.execute()).map(withoutNulls)[0];
-  /** The consumer that it is linked to, or the same. */
+  /** The consumer that this one is linked to, or this one itself. */
   const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {
@@ -134,12 +134,12 @@ export const consumers = (db: Db): Consumers => {
         .where('applicationId', '=', application)
         .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]))
         .where('deletedAt', 'is', null);
-      // Waits for a link to it, so that the linked consumer is erased as well.
+      // Waits for a concurrent link to this consumer, so that the linked consumer is erased as well.
       await db.selectFrom('consumers').select('id').where('id', '=', id).forNoKeyUpdate().execute();
       const names = await namesOf(application, id);
       if (names.length === 0) return [];
       await erased.execute();
-      // What the consumer wrote to agents. Open ones are cancelled by who has their sessions.
+      // Deletes what the consumer wrote to agents. Open hand-offs are cancelled by the hosts of their sessions.
       await db.updateTable('handoffs').set({ note: null, evidence: null }).where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();

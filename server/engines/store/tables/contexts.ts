@@ -174,7 +174,8 @@ async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session
 }
 
 /**
- * Makes the newest version an earlier one, and marks surplus versions for removal. Returns the former newest version.
+ * Turns the newest version into an earlier one, and marks surplus versions for removal. Returns the former newest
+ * version.
  */
 async function retire(
   trx: Db,
@@ -190,7 +191,7 @@ async function retire(
   return previous && versionRow(previous);
 }
 
-/** Returns the version that the session started from; 0 if there was none. */
+/** Ends the session's use of its context. Returns the version that the session started from; 0 if there was none. */
 async function endUse(trx: Db, session: string): Promise<number | undefined> {
   const ended = await sql<{ from: number }>`
     delete from context_uses where session_id = ${session} returning coalesce(from_version, 0) as "from"`.execute(trx);

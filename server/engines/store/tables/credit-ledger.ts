@@ -13,7 +13,9 @@ export function assertAmount(amount: number, least = 1): void {
     throw new RangeError(`an amount of credit is an integer from ${least} to 2^53 - 1, not ${amount}`);
 }
 
-/** Locks the balance of the account until the end of the transaction. An account without one gets an empty one. */
+/**
+ * Locks the balance of the account until the end of the transaction. Creates an empty balance if the account has none.
+ */
 export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceRow> {
   const locked = (): Promise<BalanceRow | undefined> =>
     trx.selectFrom('creditBalances').selectAll().where('accountId', '=', account).forUpdate().executeTakeFirst();
@@ -30,8 +32,8 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
 }
 
 /**
- * Holds credit of the account that the application bills: one statement, which locks the balance until the end of the
- * transaction. Returns what is short, and then changes nothing.
+ * Holds credit of the account that the application bills, in one statement that locks the balance until the end of the
+ * transaction. If there is not enough credit, returns the shortage and changes nothing.
  */
 export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> {
   const { rows } = await sql<{ available: number | null }>`select ${holding(asked)} as available`.execute(trx);
@@ -39,7 +41,10 @@ export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> 
   return available === undefined ? 'held' : { required: asked.amount, available };
 }
 
-/** The same as a part of another statement. Null: it is held. Otherwise what is available. Throws as `assertAmount`. */
+/**
+ * `hold` as part of another statement. Null if the credit is held, otherwise the available amount. Throws like
+ * `assertAmount`.
+ */
 export function holding(asked: NewHold): RawBuilder<number | null> {
   assertAmount(asked.amount);
   const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = asked;
@@ -49,7 +54,7 @@ export function holding(asked: NewHold): RawBuilder<number | null> {
     ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${asked.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
 }
 
-/** What the account has available that the application bills. */
+/** The credit available to the account that the application bills. */
 export async function availableTo(trx: Db, application: ApplicationId): Promise<number> {
   const account = trx.selectFrom('applications').select('billingAccountId').where('id', '=', application);
   const balance = trx.selectFrom('creditBalances').select('available').where('accountId', '=', account);
@@ -64,14 +69,14 @@ export async function lockHeld(
   const held = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
   const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', held.select('accountId'));
   const balance = await ofAccount.forUpdate().executeTakeFirst();
-  // In a statement of its own, which sees what was committed while the first one waited.
+  // A separate statement, because it sees what was committed while the first one waited.
   const row = balance && (await held.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }
 
 /**
- * Captures what was used so far, and extends the hold to `target`. `short`: the extension is not available; then only the
- * use was captured, as far as it was held.
+ * Captures what has been used so far, and extends the hold to `target`. Returns `short` if there is not enough credit
+ * for the extension; then only the use was captured, up to the amount held.
  */
 export async function meter(
   trx: Db,
@@ -93,8 +98,9 @@ export async function meter(
 }
 
 /**
- * Ends the reservation for this purpose: captures `cost` and gives the rest back. `mayExceed`: a cost above the hold takes what
- * else is available; otherwise it is captured up to the hold. Returns what was captured in all; undefined if nothing is held.
+ * Ends the reservation for this purpose: captures `cost` and releases the rest. With `mayExceed`, a cost above the hold
+ * also takes other available credit; without it, the cost is captured up to the hold. Returns the total captured;
+ * undefined if nothing is held.
  */
 export async function settle(trx: Db, purposeId: string, options: SettleOptions): Promise<number | undefined> {
   const { rows } = await sql<{ captured: number | null }>`select ${settling(purposeId, options)} as captured`.execute(
@@ -103,7 +109,7 @@ export async function settle(trx: Db, purposeId: string, options: SettleOptions)
   return rows[0]?.captured ?? undefined;
 }
 
-/** The same as a part of another statement. Null: nothing is held. Throws as `assertAmount`. */
+/** `settle` as part of another statement. Null if nothing is held. Throws like `assertAmount`. */
 export function settling(
   purposeId: string,
   { cost, at, mayExceed = false, metered, as }: SettleOptions,
@@ -122,7 +128,7 @@ export interface SettleOptions {
   readonly as?: 'expired';
 }
 
-/** Adds credit: `fund` was paid for, with a bonus as a gift; `grant` is a gift of the operator. */
+/** Adds credit. A `fund` was paid for, and its bonus is a gift; a `grant` is a gift from the operator. */
 export async function addCredit(
   trx: Db,
   account: AccountId,

@@ -1,4 +1,4 @@
-// What is read of the credit of accounts and applications.
+// Queries about the credit of accounts and applications.
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { CostRow, CreditReads, EntryRow } from '../rows/credits.ts';

@@ -1,5 +1,5 @@
-// Credit of accounts: metering of what runs. Changes of the ledger are in credit-ledger.ts; each transaction begins here, in
-// place.ts, in sessions.ts or in invocations.ts.
+// Credit of accounts: metering of what is running. The ledger is changed in credit-ledger.ts; each transaction begins
+// here, in place.ts, in sessions.ts or in invocations.ts.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -78,7 +78,7 @@ export const creditGrants = (db: Db): CreditGrants => ({
     }),
 });
 
-/** The time of a session and its bytes, as last written. */
+/** The times and byte count of a session, as last written. */
 export async function usedBy(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;
@@ -99,7 +99,7 @@ export async function usedBy(trx: Db, session: string): Promise<MeteredSession |
   };
 }
 
-/** Must be the last statement of a transaction, like every event. */
+/** Appends an event. It must be the last statement of a transaction, as for every event. */
 async function append(
   trx: Db,
   session: string,

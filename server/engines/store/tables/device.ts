@@ -1,4 +1,4 @@
-// Device authorizations. Every change of a status sends a notification.
+// Device authorizations. Every change of status sends a notification.
 import { sql } from 'kysely';
 import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

@@ -55,7 +55,8 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await left.execute()).map(withoutNulls);
   },
 
-  // One statement, so that a download that completes meanwhile is either counted and listed, or neither.
+  // Both queries use one snapshot, so that a download that completes during the request is either counted and listed,
+  // or neither.
   list: async (application, session, filter) =>
     db
       .transaction()

@@ -21,10 +21,10 @@ import type {
 } from '../rows/events.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
-/** A client that connects and disconnects in a loop must not fill the disk. The end is always written. */
+/** A client that connects and disconnects in a loop must not fill the disk. The end event is always written. */
 const EVENTS_PER_SESSION_MAX = 1000;
 export const DETAIL_BYTES_MAX = 2048;
-/** The advisory locks have two numbers: this one, and a hash of the application. */
+/** The advisory locks are identified by two numbers: this one, and a hash of the application id. */
 export const LOCK_SPACE = 1_655_271_028;
 
 export const SERVICE: Actor = { kind: 'service' };
@@ -33,11 +33,11 @@ export interface Recording {
   readonly type: SessionEventType;
   readonly at: Date;
   readonly actor: Actor | RawBuilder<unknown>;
-  /** Given as SQL, it may name columns of the changed row. */
+  /** If it is SQL, it may refer to columns of the changed row. */
   readonly detail: JsonObject | RawBuilder<unknown>;
 }
 
-/** As a column of a statement over rows of sessions named `changed`. */
+/** Records an event, as a column of a statement over session rows named `changed`. */
 export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
   const [kind, name] =
     'kind' in actor
@@ -49,7 +49,7 @@ export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<num
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
 
-/** As a column of a statement over rows that have changed. */
+/** Records an application event, as a column of a statement over changed rows. */
 export const recordedOf = (application: RawBuilder<unknown>, { type, at, actor, detail }: ApplicationRecording) =>
   sql<number>`record_application_event(${application}, ${at}, ${type}, ${actor.kind}::text, ${actor.id}::text, ${detail},
     ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
@@ -134,7 +134,7 @@ async function lastGiven(db: Db): Promise<number> {
   return rows[0]?.last ?? 0;
 }
 
-/** In a statement of its own: the next one sees what was committed while this one waited. */
+/** Waits for the other writers, in a separate statement: the next one sees what was committed while this one waited. */
 async function othersAreDone(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }

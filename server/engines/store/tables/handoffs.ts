@@ -1,4 +1,4 @@
-// Hand-offs of sessions. Whoever changes one in a transaction has locked the fence of its session first (controls.ts).
+// Hand-offs of sessions. A transaction that changes a hand-off locks the fence of its session first (controls.ts).
 import { sql } from 'kysely';
 import type { ApplicationId, ConsumerId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

@@ -1,4 +1,5 @@
-// Hosts: the server processes that own browsers. Leases are counted by the clock of the database, which all hosts share.
+// Hosts: the server processes that own browsers. Leases are measured by the clock of the database, which all hosts
+// share.
 import { sql } from 'kysely';
 import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -158,7 +159,7 @@ async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
   return (await changed.returning('id').execute()).length > 0;
 }
 
-/** Other hosts read the rows again at once. They also do so every few seconds. */
+/** Makes other hosts read the rows again at once. They also do so every few seconds. */
 const tell = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
 
 async function livingHosts(db: Db): Promise<LivingHost[]> {

@@ -1,4 +1,4 @@
-// Sessions of people, and the strongest proof that their accounts can give.
+// Human sessions, and the strongest proof that their accounts can give.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { Acr, HumanSessions } from '../rows/human-sessions.ts';
@@ -71,7 +71,7 @@ export const humanSessions = (db: Db): HumanSessions => ({
   },
 });
 
-/** More than a person needs. Sessions beyond this are valid too and can be ended all at once. */
+/** More than a person needs. Sessions beyond this number are also valid, and can be ended all at once. */
 const LISTED_MAX = 200;
 
 const isValid = (now: Date) => sql<boolean>`revoked_at is null and least(expires_at, idle_expires_at) > ${now}`;

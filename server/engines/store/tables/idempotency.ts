@@ -43,7 +43,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
   },
 });
 
-/** One statement, so that of concurrent requests exactly one begins. */
+/** One statement, so that exactly one of several concurrent requests begins. */
 async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
   const { owner, keyDigest, run, requestDigest, operation, hostId, createdAt, expiresAt } = row;
   const values = { run, requestDigest, operation, hostId, createdAt, expiresAt };

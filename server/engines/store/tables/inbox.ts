@@ -1,5 +1,5 @@
-// What waits for members. Rows of `told_items` are deleted by triggers as soon as a thing does not wait any more (0048-inbox.ts), so a
-// mail without any tells of nothing.
+// Items that are waiting for members. Triggers delete the rows of `told_items` as soon as an item is no longer waiting
+// (0048-inbox.ts), so an e-mail without such rows has nothing left to report.
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -79,13 +79,13 @@ export const inbox = (db: Db): InboxRows => ({
     }),
 });
 
-/** Actions as `a`, with the members as `m` who may decide each. */
+/** Actions as `a`, joined with the members who may decide them as `m`. */
 const decidable = ({ member, owner }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
   actions a join members m on m.application_id = a.application_id and m.role = any(
       case a.approver when 'member' then ${[...member]}::text[] when 'owner' then ${[...owner]}::text[] else '{}' end)
     where a.state = 'awaiting_approval' and a.expires_at > ${now}`;
 
-/** Hand-offs as `h`, with the members as `m` who may claim each. */
+/** Hand-offs as `h`, joined with the members who may claim them as `m`. */
 const claimable = ({ handoff }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
   handoffs h join members m on m.application_id = h.application_id and m.role = any(${[...handoff]}::text[])
     where h.status = 'requested' and h.claimable_by = 'members' and h.expires_at > ${now}`;
@@ -98,7 +98,7 @@ const isWanted = (application: RawBuilder<unknown>, { toldBefore }: TellWhen): R
   coalesce(settings.mails, true) and not ${application} = any(coalesce(settings.muted_applications, '{}'))
     and (settings.told_at is null or settings.told_at <= ${toldBefore})`;
 
-/** Locks the settings, so that one process tells the account. */
+/** Locks the settings, so that only one process notifies the account. */
 async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWhen): Promise<string | undefined> {
   await trx
     .insertInto('notificationSettings')
@@ -113,7 +113,7 @@ async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWh
   return rows[0]?.email ?? undefined;
 }
 
-/** What is being decided or claimed at this moment is locked, and left out. */
+/** Items that are being decided or claimed at this moment are locked, and left out. */
 async function waitingOf(
   trx: Db,
   account: AccountId,

@@ -23,7 +23,7 @@ import { withoutNulls } from './without-nulls.ts';
 const OPEN = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
-  // Without a limit and a price it is one statement, which commits itself.
+  // With neither a limit nor a price, this is one statement, which commits on its own.
   insert: (row, rates, limits) =>
     limits || row.reserved > 0
       ? inTransaction(db, trx => insert(trx, row, rates, limits))
@@ -52,7 +52,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     if (keyId !== undefined) listed = listed.where('keyId', '=', keyId);
     if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
     if (states !== undefined) listed = listed.where('state', 'in', states);
-    // The bounds of the id keep the walk of the index within the time.
+    // The bounds on the id limit the index scan to this period.
     if (createdAfter !== undefined)
       listed = listed.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
     if (createdBefore !== undefined)
@@ -152,7 +152,7 @@ async function insert(
   return refusal;
 }
 
-/** The row is inserted, so it is among the calls that are counted. */
+/** The row is already inserted, so it is one of the calls that are counted. */
 async function beyond(
   trx: Db,
   { keyId, operationId, reserved }: InvocationRow,
@@ -165,7 +165,7 @@ async function beyond(
   return cost > costMax ? { spent: cost - reserved } : undefined;
 }
 
-/** An invocation that costs nothing locks no credit. */
+/** Holds the price of an invocation. If the price is 0, no credit is locked. */
 async function heldFor(
   trx: Db,
   row: InvocationRow,
@@ -202,7 +202,7 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
   return (await ended.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
 
-/** The event of the end. It has no input and no output. */
+/** The event that reports the end. It contains neither input nor output. */
 const ENDED = recordedOf(sql`application_id`, {
   type: sql`'invocation.' || state`,
   at: sql`ended_at`,
@@ -212,8 +212,9 @@ const ENDED = recordedOf(sql`application_id`, {
 });
 
 /**
- * A condition that settles or keeps what the invocation holds before its row is locked, and only if this statement sees that
- * the row is open. A concurrent end has settled it already; then this one finds nothing to settle, and no open row.
+ * A condition that settles or keeps the credit that the invocation holds. It does so before the row is locked, and only
+ * if this statement sees that the row is open. If a concurrent end has already settled the credit, this one finds
+ * nothing to settle and no open row.
  */
 function creditDone(
   id: InvocationRow['id'],
@@ -242,7 +243,7 @@ async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: strin
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  // What an ambiguous call holds has not been settled.
+  // The credit held by an ambiguous call has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
   return made.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();

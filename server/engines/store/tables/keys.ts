@@ -101,7 +101,7 @@ async function rotate(
   throw new LimitReached();
 }
 
-/** Undoes the transaction. */
+/** Thrown to roll back the transaction. */
 class LimitReached extends Error {}
 
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {

@@ -1,10 +1,10 @@
-// The line of creates that wait, over all hosts.
+// The queue of waiting creates, across all hosts.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 
-/** Hosts keep the rows of their callers every second. */
+/** Hosts refresh the rows of their callers every second. */
 export const STALE_SECONDS = 5;
 const FORGOTTEN_SECONDS = 60;
 

@@ -1,4 +1,4 @@
-// Mails that are to be sent or were sent recently.
+// E-mails that are to be sent or were sent recently.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { Mails } from '../rows/mails.ts';
@@ -51,7 +51,10 @@ export const mails = (db: Db): Mails => ({
   },
 });
 
-/** Of something that still waits, and that the account still wants mails about. Any other mail does. */
+/**
+ * Whether an e-mail is about an item that is still waiting and that the account still wants e-mails about. Always true
+ * for other e-mails.
+ */
 const tellsOfSomething = sql<boolean>`(not mails.tells_of_waiting or exists (
   select from told_items told join notification_settings settings using (account_id)
     where told.mail_id = mails.id and settings.mails and not told.application_id = any(settings.muted_applications)))`;

@@ -9,7 +9,10 @@ export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   return sql<boolean>`user_metadata @> ${JSON.stringify(nested(term))}::jsonb`;
 }
 
-/** The word in the id, in a name or a value of the metadata, in the last page, or at the beginning of the end reason. */
+/**
+ * Matches the word in the id, in a name or a value of the metadata, in the last page, or at the beginning of the end
+ * reason.
+ */
 export function hasWord(word: string): RawBuilder<boolean> {
   if (!isStorable(word)) return sql<boolean>`false`;
   const pattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');

@@ -1,5 +1,5 @@
-// Events about something other than the session's own row, written in the transaction of that change, also after the
-// session has ended.
+// Events about changes to something other than the session's own row. They are written in the transaction of that
+// change, also after the session has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { SessionNews } from '../rows/contexts.ts';

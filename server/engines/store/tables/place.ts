@@ -1,7 +1,8 @@
-// Places a session by one statement, the function `place_session` of migration 0053: it locks the application's limits, then the host,
-// counts, holds credit of the account, and inserts the row with its event. The locks are held until the commit, so that concurrent
-// creates are counted one after the other. What limits mean is the domain's: they are read first, it says what each count must be
-// below, and the function changes nothing if they were replaced meanwhile.
+// Places a session with one statement, the function `place_session` of migration 0053: it locks the application's
+// limits, then the host, counts, holds credit of the account, and inserts the row with its event. The locks are held
+// until the commit, so that concurrent creates are counted one after the other. The domain interprets the limits: they
+// are read first, the domain says what each count must be below, and the function changes nothing if the limits have
+// been replaced since.
 import { CompiledQuery, sql } from 'kysely';
 import { type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -13,7 +14,7 @@ import { DETAIL_BYTES_MAX, LOCK_SPACE } from './events.ts';
 import { STALE_SECONDS } from './line.ts';
 import { created } from './session-events.ts';
 
-/** Attempts: the limits may be replaced each time between the two statements. */
+/** The most attempts. The limits may be replaced between the two statements each time. */
 const TRIES_MAX = 5;
 
 export async function place(db: Db, asked: NewSession, options?: PlaceOptions): Promise<Placed> {
@@ -39,7 +40,10 @@ async function limitsOf(db: Db, application: ApplicationId): Promise<Limits> {
   return limits.where('applicationId', '=', application).executeTakeFirstOrThrow();
 }
 
-/** By the names of the function. Without a revision no limits are checked, and without seconds no line. */
+/**
+ * The arguments under their names in the function. Without a revision no limits are checked, and without seconds the
+ * queue is not checked.
+ */
 const argumentsOf = (row: NewSession, options?: PlaceOptions & Terms & Limits, hold?: Hold) => ({
   new_session: row.id,
   application: row.applicationId,
@@ -83,7 +87,7 @@ function holdOf({ createdAt }: NewSession, hold?: Hold) {
   };
 }
 
-/** What has no meaning for the outcome is null. */
+/** Members that do not apply to the outcome are null. */
 interface Answer {
   readonly outcome: 'placed' | 'changed' | 'over' | 'behind' | 'full' | 'short';
   readonly living: number;
@@ -121,7 +125,7 @@ const countedIn = ({ living, made, oldest, moved }: Answer): Omit<ApplicationUse
   ...(oldest ? { oldest } : {}),
 });
 
-/** As it is read from the table. */
+/** The row as it would be read from the table. */
 const asStored = ({ createDigest: _, ...row }: NewSession): SessionRow => ({
   ...row,
   status: 'PENDING',
@@ -131,7 +135,7 @@ const asStored = ({ createDigest: _, ...row }: NewSession): SessionRow => ({
   attached: false,
 });
 
-/** Sessions that have not ended, sessions that were created after a time, and the bytes of the day. */
+/** Counts the sessions that have not ended, the sessions created after a time, and the bytes of the day. */
 export async function countOf(db: Db, application: ApplicationId, since: Date, now: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select

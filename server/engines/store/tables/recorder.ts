@@ -8,7 +8,7 @@ import { type Recording, recorded } from './events.ts';
 import { sessionRow } from './session-row.ts';
 
 type Changed = Selectable<SessionsTable>;
-/** Returns whole rows. */
+/** A statement that returns whole rows. */
 export type Change =
   | UpdateQueryBuilder<Tables, 'sessions', 'sessions', Changed>
   | InsertQueryBuilder<Tables, 'sessions', Changed>;

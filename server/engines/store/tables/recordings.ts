@@ -42,7 +42,7 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   addSegment: async ({ samples, ...row }) => {
-    // After a SIGKILL a segment may be stored again with other bytes. The row describes the last ones.
+    // After a SIGKILL a segment may be stored again with different bytes. The row describes the latest ones.
     const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')

@@ -1,4 +1,4 @@
-// Token buckets of credentials: a row says when the bucket is full again, by the clock of the database.
+// Token buckets of credentials: a row stores when the bucket will be full again, by the clock of the database.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { RequestRateRows } from '../rows/request-rates.ts';
@@ -11,7 +11,7 @@ export const requestRates = (db: Db): RequestRateRows => ({
     const first = Math.min(tokens, perMinute);
     const after = (ms: unknown) => sql`make_interval(secs => ${ms} / 1000.0)`;
     const standing = sql`greatest(request_rates.full_at, now())`;
-    // A token costs as long as it takes to refill. The epsilon is for sums of fractions.
+    // The cost of a token is the time it takes to refill. The epsilon allows for rounding in sums of fractions.
     const room = sql`floor((${MINUTE_MS}::float8 - extract(epoch from ${standing} - now()) * 1000) / ${costMs}::float8 + 0.001)`;
     const granted = sql`greatest(0, least(${first}::int, ${room}))::int`;
     const { rows } = await sql<{ granted: number; debtMs: number }>`

@@ -46,7 +46,7 @@ export const updated = (change: Parameters<SessionRows['change']>[2], at: Date):
   },
 });
 
-/** `clients`: their number now. */
+/** `clients` is their current number. */
 export const connected = (clients: number, at: Date): Recording => ({
   type: 'client.connected',
   at,

@@ -286,8 +286,9 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
 }
 
 /**
- * A condition that settles what the session holds of credit before its row is locked, and only if this statement sees that the
- * row is to be ended. A concurrent end has settled it already; then this one finds nothing to settle, and no living row.
+ * A condition that settles the credit that the session holds. It does so before the row is locked, and only if this
+ * statement sees that the row is to be ended. If a concurrent end has already settled the credit, this one finds
+ * nothing to settle and no living row.
  */
 const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
   case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null

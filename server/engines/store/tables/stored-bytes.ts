@@ -12,7 +12,7 @@ export const storedBytes = (db: Db): StoredBytes => ({
     // Versions may share an archive, which is stored once.
     const contexts = sql`select sum(size_bytes) from context_versions
       where application_id = ${application} and state = 'kept' and archive_of = id`;
-    // The output of an HTTP operation is what a service answered, and no file of ours.
+    // The output of an HTTP operation is the response of a service, not one of our files.
     const files = sql`select sum(coalesce((output #>> '{artifact,size}')::bigint, 0)
         + coalesce((select sum((file ->> 'size')::bigint) from jsonb_array_elements(output -> 'artifacts') as file), 0)) from invocations
       where application_id = ${application} and output_until is not null and kind <> 'http'`;

@@ -50,7 +50,7 @@ export const tokens = (db: Db): Tokens => ({
   },
 });
 
-/** In the caller's transaction. */
+/** Runs in the caller's transaction. */
 export async function insertToken(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockAccount(trx, row.accountId);
   const all = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));

@@ -1,4 +1,5 @@
-// Sums sessions by hour. One statement counts the sessions of some hours; it fills the table, and answers for later hours.
+// Sums sessions by hour. One statement counts the sessions of given hours. It is used to fill the table, and to answer
+// for hours that are not in the table yet.
 import { type RawBuilder, sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -6,7 +7,7 @@ import type { KeyUsage, UsageHour, UsageHours, UsagePeriod } from '../rows/usage
 import { withoutNulls } from './without-nulls.ts';
 
 const HOUR_MS = 3_600_000;
-/** What is stored depends on these: they never change. */
+/** The stored values depend on these bounds, so they never change. */
 const START_BOUNDS_MS = [
   ...[5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500],
   ...[750, 1000, 1500, 2000, 3000, 5000, 10_000, 30_000],
@@ -57,7 +58,7 @@ export const usageHours = (db: Db): UsageHours => ({
 
 const SUMS = sql.raw('created, ended, failed, browser_ms, cpu_ms, bytes_received, bytes_sent');
 
-/** The next hour to be summed; the hour of the first session if none was. Undefined without any session. */
+/** The next hour to be summed, or the hour of the first session if none has been. Undefined if there are no sessions. */
 async function lockedUntil(trx: Db): Promise<Date | undefined> {
   await sql`
     insert into usage_summed (until)
@@ -66,7 +67,7 @@ async function lockedUntil(trx: Db): Promise<Date | undefined> {
   return (await trx.selectFrom('usageSummed').select('until').forUpdate().executeTakeFirst())?.until;
 }
 
-/** The rows of the table, and those of the hours that are not in it yet. */
+/** The rows of the table, and computed rows for the hours that are not in it yet. */
 async function inAll(db: Db, application: ApplicationId, { from, to, now }: UsagePeriod): Promise<RawBuilder<unknown>> {
   const { until = from } = (await db.selectFrom('usageSummed').select('until').executeTakeFirst()) ?? {};
   const later = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));
@@ -76,7 +77,7 @@ async function inAll(db: Db, application: ApplicationId, { from, to, now }: Usag
     union all (${counted({ from: later, to, now }, application)})`;
 }
 
-/** One row for each application and hour with sessions, without a key, and one for each of its keys. */
+/** For each application and hour with sessions: one row without a key, and one for each of its keys. */
 function counted({ from, to, now }: UsagePeriod, application?: ApplicationId): RawBuilder<unknown> {
   const one = application === undefined ? sql`true` : sql`application_id = ${application}`;
   const within = START_BOUNDS_MS.map((_, at) => at).concat(START_BOUNDS_MS.length);

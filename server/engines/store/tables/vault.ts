@@ -36,7 +36,7 @@ export const vault = (db: Db): DataKeyRows => ({
     db.transaction().execute(async trx => {
       const all = trx.selectFrom('vaultKeys').selectAll();
       await all.where('owner', '=', INSTALLATION).forUpdate().execute();
-      // In a statement of its own, to see what was committed while this one waited for the lock.
+      // A separate statement, because it sees what was committed while the previous one waited for the lock.
       for (const { owner, master, wrapped } of await work(await all.forUpdate().execute()))
         await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
     }),

@@ -86,7 +86,7 @@ export const webhooks = (db: Db): WebhookRows => ({
   behind: async batch => {
     const hasMore = sql<boolean>`exists (select from session_events
       where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
-    // In no order, so that those that cannot go on do not keep others from their turn.
+    // In random order, so that webhooks that make no progress do not block the others.
     const behind = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
     return (await behind.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
   },
@@ -169,7 +169,7 @@ export const webhooks = (db: Db): WebhookRows => ({
           ...(dueAt ? { dueAt } : { status: 'dead', dueAt: null }),
         })
         .where('id', '=', id)
-        // One that was given up meanwhile, because the webhook was disabled, stays so.
+        // A delivery that has been given up because the webhook was disabled stays that way.
         .where('status', '=', 'waiting')
         .execute();
       return row?.failingSince ?? undefined;
