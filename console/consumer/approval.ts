@@ -31,7 +31,7 @@ function draw(session: Session, action: ApplicationAction): void {
     ? [make('div', { className: 'decide' }, ...buttons(session, action))]
     : [
         make('p', { className: 'done', role: 'status' }, OVER[status] ?? 'This has been decided and executed.'),
-        make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else waits for you'),
+        make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else is waiting for you'),
       ];
   byId('body').replaceChildren(make('dl', {}, ...fields, ...until), ...said, ...warning, ...end);
 }

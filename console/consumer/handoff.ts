@@ -67,7 +67,7 @@ function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.st
   byId('body').replaceChildren(
     ...(isOpen(handoff) ? [asked] : []),
     make('p', { className: 'done', role: 'status' }, said),
-    make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else waits for you'),
+    make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else is waiting for you'),
   );
 }
 

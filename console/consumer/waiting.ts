@@ -44,7 +44,7 @@ export async function showWaiting(session: Session): Promise<void> {
   ];
   const open = items.filter(({ waits }) => waits).toSorted((one, other) => (one.at < other.at ? -1 : 1));
   const over = items.filter(({ waits }) => !waits).toSorted((one, other) => (one.at > other.at ? -1 : 1));
-  titled(open.length === 0 ? 'Nothing waits for you' : 'Waiting for you');
+  titled(open.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
   byId('body').replaceChildren(
     open.length === 0
       ? make(

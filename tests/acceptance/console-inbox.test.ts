@@ -152,7 +152,7 @@ test('people who may decide or claim get an e-mail with the words of the applica
   await mailsAre(before + 3);
   const sent = (await mails()).slice(before);
   assert.deepEqual(sent.map(({ to, subject }) => [to, subject]).toSorted(), [
-    ['ada@example.com', '2 requests of agents wait for you'],
+    ['ada@example.com', '2 requests of agents are waiting for you'],
     ['admin@example.com', 'Take control: a page asks for a code (Default)'],
     ['dev@example.com', 'Take control: a page asks for a code (Default)'],
   ]);
@@ -179,7 +179,7 @@ test('thirty items are reported in one e-mail, and an item that follows soon is 
   const [mail, ...others] = (await mails()).slice(before);
   assert.deepEqual(
     [mail?.to, mail?.subject, others.length],
-    ['ada@example.com', '30 requests of agents wait for you', 0],
+    ['ada@example.com', '30 requests of agents are waiting for you', 0],
   );
   assert.equal(mail?.text.match(/\/approve\//g)?.length, 10);
   assert.match(mail?.text ?? '', /And 20 more\./);
@@ -279,7 +279,7 @@ function opened(
   });
 }
 
-const nothingWaits = (page: Watched['page']) => page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+const nothingWaits = (page: Watched['page']) => page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
 test('the count and a notice follow changes, and an approval needs a fresh proof and ends with a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {
@@ -288,7 +288,7 @@ test('the count and a notice follow changes, and an approval needs a fresh proof
     assert.equal(await entry.innerText(), 'Inbox', 'the first after the name of the service');
     const action = await prepared('orders.cancel', 'U-1');
     await page.getByRole('link', { name: 'Inbox 1 waiting for you' }).waitFor();
-    await page.getByText('An agent waits for you.').waitFor();
+    await page.getByText('An agent is waiting for you.').waitFor();
     await page.getByRole('link', { name: 'Open inbox' }).click();
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Cancel order U-1' }) });
     await card.getByText('This cannot be undone.').waitFor();

@@ -237,7 +237,7 @@ task(
     const { jobId } = await agent.prepared('orders.cancel', { input: { orderId: 'A-7' } });
     await user.click(page.getByRole('link', { name: 'Inbox 1 waiting for you' }));
     await user.click(page.getByRole('button', { name: 'Approve' }));
-    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     assert.equal((await agent.read(jobId)).body.status, 'approved');
   },
   AS_PERSON,

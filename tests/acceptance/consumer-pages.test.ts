@@ -40,7 +40,7 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await watched.assertSound();
     for (const tab of ['Receipts', 'Memory', 'Account']) {
       await page.getByRole('link', { name: tab }).click();
@@ -74,7 +74,7 @@ test('a password is set with a code, a wrong password is reported, and the right
     await watched.assertSound();
     await page.getByLabel('Password').fill('a long enough password');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
   });
 });
 

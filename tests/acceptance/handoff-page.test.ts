@@ -301,8 +301,8 @@ test('a consumer finds what waits, takes control on a phone, keeps it after a re
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('The agent has control again').waitFor();
     await watched.assertSound();
-    await page.getByRole('link', { name: 'What else waits for you' }).click();
-    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByRole('link', { name: 'What else is waiting for you' }).click();
+    await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();
     await shot('nothing');
     const read = await readHandoff(server, key, handoff);

@@ -46,7 +46,7 @@ function Elsewhere({ app }: { readonly app: string }) {
   if (others.length === 0) return null;
   return (
     <p className="text-sm">
-      Something waits for you in{' '}
+      Something is waiting for you in{' '}
       {others.map(({ applicationId, applicationName, approvals, handoffs }, index) => (
         <span key={applicationId}>
           {index > 0 && ', '}
@@ -91,7 +91,7 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
         </h2>
         {mine.length === 0 ? (
           <Panel>
-            <Empty icon="inbox" title="Nothing waits for you">
+            <Empty icon="inbox" title="Nothing is waiting for you">
               {isPerson()
                 ? 'When an agent needs your yes or your hand, it appears here at once, and you get a mail.'
                 : 'You are signed in with an access token, which decides nothing. Sign in with your e-mail address.'}
